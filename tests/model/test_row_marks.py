@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 from tests.cases import PLAIN
 
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, load
+from hilboost.model import row_marks
 from hilboost.model.row_marks import RowMarks
 from hilboost.report import facts
 from hilboost.tables import SparseTable
@@ -30,12 +31,46 @@ def test_the_share_is_exact_for_small_tables(convert):
     assert marks.share_of(convert(X[200:])) == 0.0
 
 
-def test_the_share_is_estimated_for_large_tables():
-    table = RNG.normal(size=(50_000, 2))
+@pytest.mark.parametrize("most_cells", [2**21, 1000])  # keys of all columns, or of a few
+def test_the_share_is_estimated_for_large_tables(monkeypatch, most_cells):
+    monkeypatch.setattr(row_marks, "_MOST_CELLS", most_cells)
+    table = RNG.normal(size=(50_000, 6))
+    table[:, :2] = np.round(table[:, :2])
     marks = RowMarks.of(table[:40_000])
     assert len(marks.hashes) == 4096
     assert marks.share_of(table) == pytest.approx(0.8, abs=0.05)
     assert marks.share_of(table[40_000:]) == 0.0
+    assert marks.share_of(table[:3]) in (0.0, 1.0)  # too few rows to say
+
+
+@pytest.mark.parametrize("most_cells", [2**21, 1000])
+def test_repeated_rows_do_not_change_the_share(monkeypatch, most_cells):
+    monkeypatch.setattr(row_marks, "_MOST_CELLS", most_cells)
+    few = RNG.normal(size=(8, 3))
+    marks = RowMarks.of(few[RNG.integers(8, size=10_000)])
+    new = RNG.normal(size=(1000, 3))
+    new[:60] = few[RNG.integers(8, size=60)]
+    assert marks.share_of(new) == 0.06
+
+
+def test_wide_sparse_tables():
+    table = random_array((400, 200_000), density=1e-4, random_state=0, format="csr")
+    marks = RowMarks.of(SparseTable(table[:300]))
+    assert marks.share_of(SparseTable(table[200:])) == pytest.approx(0.5)
+
+
+def test_large_tables_of_few_different_keys_have_no_marks(monkeypatch):
+    monkeypatch.setattr(row_marks, "_MOST_CELLS", 1000)
+    monkeypatch.setattr(row_marks, "_MOST_MARKED", 1000)
+    assert RowMarks.of(RNG.integers(2, size=(5000, 9)).astype(float)) is None
+
+
+def test_refitted_leaves_have_seen_their_rows():
+    complete = np.nan_to_num(X)
+    model = BoostingRegressor(**PLAIN).fit(complete[:100], Y[:100])
+    again = model.refit_leaves(complete[100:], Y[100:])
+    assert mentions(facts(again, complete[100:], Y[100:]))
+    assert not mentions(facts(model, complete[100:], Y[100:]))
 
 
 def test_equal_numbers_have_equal_hashes():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.importances import column_gains, squared_scales
 from hilboost.model.parts import ModelPart
+from hilboost.model.row_marks import RowMarks
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
@@ -360,7 +362,8 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
         rows = Rows(X, y, sample_weight, groups, offset)
         data = training_data(self, rows, Rows(None, None), fitted)
         found = copy(self)
-        found.fitted_ = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
+        refitted = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
+        found.fitted_ = replace(refitted, marks=RowMarks.of(data.X))
         return found
 
     @property

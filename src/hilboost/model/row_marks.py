@@ -10,62 +10,102 @@ from numpy.typing import NDArray
 
 from hilboost.tables import BlockTable, DenseTable
 
-_MARKED = 4096
-_CHECKED = 20_000
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_MARKED = 4096  # different rows, or more if several share a key
+_MOST_MARKED = 2**16
+_MOST_CELLS = 2**19  # of which all columns are hashed
+_KEY_COLUMNS, _CANDIDATES, _SAMPLED, _KEYS = 4, 64, 1000, 500
+_CHECKED, _FEWEST = 20_000, 5
 
 
 @dataclass(frozen=True)
 class RowMarks:
-    """Hashes of evenly spaced rows of a training table; they are not saved in model files.
+    """Hashes of different rows of a training table; they are not saved in model files.
+
+    A row is marked if its key is small, which depends on its values alone.  Keys are hashes of all
+    columns, and in large tables of a few.
 
     Attributes
     ----------
     hashes : (m,) uint64
-        Of up to 4,096 rows.
-    n_rows : int
-        Number of training rows.
+        Of the marked rows, ascending.
+    limit : int
+        Largest key of a marked row.
+    columns : (k,) int64 or None
+        Columns whose hash is the key; ``None`` means all.
     """
 
     hashes: NDArray[np.uint64]
-    n_rows: int
+    limit: np.uint64
+    columns: NDArray[np.int64] | None
 
     @classmethod
     def of(cls, X: Any) -> Self | None:
-        """Mark a training table (n, d); ``None`` for tables on disk, which are read in order."""
+        """Mark a training table (n, d).
+
+        Returns
+        -------
+        RowMarks or None
+            ``None`` for tables on disk, which are read in order, for large sparse tables, and for
+            large tables with few different keys.
+        """
         table = _table(X)
         if not isinstance(table, BlockTable):
             return None
-        return cls(_hashes(table[_spaced(len(table), _MARKED)]), len(table))
+        columns = None
+        if table.n_stored > _MOST_CELLS:
+            if table.n_stored < table.size:
+                return None
+            columns = _key_columns(table)
+        keys = table.row_hashes(columns)
+        limit = _limit(keys)
+        rows = np.flatnonzero(keys <= limit)
+        if columns is None:
+            return cls(np.unique(keys[rows]), limit, None)
+        if len(rows) > _MOST_MARKED:
+            return None
+        return cls(np.unique(table[rows].row_hashes()), limit, columns)
 
     def share_of(self, X: Any) -> float:
         """Estimate the share of the rows of a table (m, d) that are training rows.
 
-        The estimate is exact if the training data have at most 4,096 different rows and ``X`` has
-        at most 20,000.
+        The share is exact if the training data have at most 4,096 different rows and ``X`` has at
+        most 20,000, and 0 if ``X`` has too few rows to estimate it.
         """
         table = _table(X)
-        rows = _hashes(table[_spaced(len(table), _CHECKED)])
-        found = np.isin(rows, self.hashes).mean()
-        return min(1.0, float(found) * self.n_rows / len(self.hashes))
+        table = table[_spaced(len(table), _CHECKED)]
+        rows = np.flatnonzero(table.row_hashes(self.columns) <= self.limit)
+        if len(rows) < min(_FEWEST, len(table)):
+            return 0.0
+        return float(np.isin(table[rows].row_hashes(), self.hashes).mean())
 
 
 def _table(X: Any) -> Any:
     return DenseTable(X) if isinstance(X, np.ndarray) else X
 
 
+def _limit(keys: NDArray[np.uint64]) -> np.uint64:
+    """The 4,096th smallest of the different keys (n,); the largest number if there are fewer."""
+    few = min(len(keys), 4 * _MARKED)
+    smallest = np.unique(np.partition(keys, few - 1)[:few])
+    if len(smallest) <= _MARKED and few < len(keys):
+        smallest = np.unique(keys)
+    if len(smallest) <= _MARKED:
+        return np.uint64(2**64 - 1)
+    limit: np.uint64 = smallest[_MARKED - 1]
+    return limit
+
+
 def _spaced(n: int, most: int) -> NDArray[np.intp]:
-    """Numbers of at most ``most`` of ``n`` rows."""
+    """Numbers of at most ``most`` of ``n`` rows or columns."""
     return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
-def _hashes(table: BlockTable) -> NDArray[np.uint64]:
-    """Hash each row, (m,), so that float32 and float64 of the same values have the same hash."""
-    hashes = np.zeros(len(table), np.uint64)
-    for rows, block in table.row_blocks(np.arange(table.shape[1])):
-        values = np.asarray(block, np.float64)
-        bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)
-        for column in bits.T:
-            mixed = (hashes[rows] ^ column) * _FACTOR
-            hashes[rows] = mixed ^ (mixed >> np.uint64(29))
-    return hashes
+def _key_columns(table: BlockTable) -> NDArray[np.int64]:
+    """Few columns with many different values in a sample of rows, ascending."""
+    sample = table[_spaced(len(table), _SAMPLED)]
+    candidates = _spaced(table.shape[1], _CANDIDATES)
+    counts = np.array([len(np.unique(sample.column(int(k)))) for k in candidates])
+    order = np.argsort(-counts, kind="stable")[:_KEY_COLUMNS]
+    enough = np.cumprod(counts[order].astype(np.float64)) >= _KEYS
+    chosen = order[: 1 + int(np.argmax(enough))] if enough.any() else order
+    return np.sort(candidates[chosen]).astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import ROW, Floats
+from hilboost.tables.hashes import cell_hashes
 
 _BLOCK_BYTES = 2**24
 
@@ -27,8 +28,21 @@ class BlockTable(ABC):
         """Number of cells."""
         return self.shape[0] * self.shape[1]
 
+    @property
+    def n_stored(self) -> int:
+        """Number of cells that are stored."""
+        return self.size
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
+        """Hash the values of each row in all columns, or in some, ascending, (n,)."""
+        chosen = np.arange(self.shape[1]) if columns is None else columns
+        found = np.empty(len(self), np.uint64)
+        for rows, block in self.row_blocks(chosen):
+            found[rows] = cell_hashes(block, chosen).sum(axis=1)
+        return found
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:

@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.tables.blocks import BlockTable, rows_per_block
+from hilboost.tables.hashes import cell_hashes
 
 
 def is_sparse(X: Any) -> bool:
@@ -43,8 +44,22 @@ class SparseTable(BlockTable):
         n, d = self._rows.shape
         return int(n), int(d)
 
+    @property
+    def n_stored(self) -> int:
+        """Number of values that are stored."""
+        return int(self._rows.nnz)
+
     def __getitem__(self, rows: Any) -> SparseTable:
         return SparseTable(self._rows[rows])
+
+    def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
+        """Hash the values of each row in all columns, or in some, (n,); O(stored values)."""
+        values, numbers, starts = self.arrays
+        hashes = cell_hashes(values, numbers)
+        if columns is not None:
+            hashes[~np.isin(numbers, columns)] = 0
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+        return sums[starts[1:]] - sums[starts[:-1]]
 
     def index_columns(self) -> SparseTable:
         """Build the column index of :meth:`columns` before several threads use it."""
