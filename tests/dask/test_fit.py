@@ -27,6 +27,7 @@ from hilboost import (
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.kernels import Gaussian
+from hilboost.outputs import KernelOutput
 
 pytest.importorskip("distributed")
 
@@ -438,3 +439,23 @@ def test_output_kernels(client, caplog):
     np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), rtol=0, atol=1e-8)
     found = dask.compute(*hilboost.dask.predict(model, arrays()[0]))
     assert [one for part in found for one in part] == alone.predict(X)
+    with pytest.raises(HilboostError, match="predict_proba requires a classifier"):
+        hilboost.dask.predict_proba(model, arrays()[0])
+
+
+def test_labels_of_a_class_of_the_user(client):
+    """Neither the class of the labels nor their kernel is in a module that workers can import."""
+
+    class Label:
+        def __init__(self, value):
+            self.value = value
+
+    space = KernelOutput(lambda a, b: float(a.value == b.value), pairwise=True)
+    labels = [Label(int(value > 0)) for value in X[:60, 0]]
+    model = OutputKernelBoostingRegressor(
+        space, learner="extra_trees", n_estimators=2, random_state=0
+    )
+    parts = [[dask.delayed(t[:40]), dask.delayed(t[40:60])] for t in (X, labels)]
+    hilboost.dask.fit(model, *parts, client=client)
+    alone = clone(model).fit(X[:60], labels)
+    np.testing.assert_allclose(model.predict_raw(X), alone.predict_raw(X), rtol=0, atol=1e-8)

@@ -163,7 +163,7 @@ def _finished(table, rows, split, weights):
         return column, *settled_subset(b, rows, table.missing, weights, cut), value
     if not (b == table.missing).any():
         weight = weights_of(weights, rows)
-        side = bool(2 * weight[b <= cut].sum() >= weight.sum())
+        side = bool(2 * weight[b <= cut].sum() >= (1 - 1e-6) * weight.sum())
     if value is None:
         whole = table.X[:, column].astype(np.float64)
         value = whole[table.bins[:, column] == cut].max()

@@ -99,7 +99,7 @@ def draw_subset(table, column, here, seed, present, left_set):
 def settled_subset(b, rows, missing, weights, chosen):
     """All levels that go left, 255 for unseen ones, and whether missing values do."""
     mass = weights_of(weights, rows)
-    heavier = 2 * mass[np.isin(b, list(chosen))].sum() >= mass.sum()
+    heavier = 2 * mass[np.isin(b, list(chosen))].sum() >= (1 - 1e-6) * mass.sum()
     absent = set(range(256)) - (set(np.unique(b).tolist()) - {missing})
     side = missing in chosen if (b == missing).any() else heavier
     return chosen - {missing} | (absent if heavier else set()), bool(side)

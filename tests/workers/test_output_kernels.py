@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of
 
@@ -27,6 +28,7 @@ KNOWN = np.nan_to_num(X)
 CURVES = np.stack([np.sin(k * KNOWN[:, 0]) + KNOWN[:, 1] * KNOWN[:, 2] for k in (1, 2, 3)], axis=1)
 CURVES += 0.1 * RNG.normal(size=CURVES.shape)
 WEIGHT = RNG.integers(0, 3, size=N).astype(float)
+THIRDS, TENTHS = np.full(N, 1 / 3), np.full(N, 0.1)  # sums that are whole numbers up to rounding
 MODEL = OutputKernelBoostingRegressor(n_estimators=8, max_splits=6, random_state=0)
 
 
@@ -77,16 +79,25 @@ def test_the_predictions_of_one_process(output, weight, learner):
             {"learner": "ok3", "max_features": 0.5},
             {"learner": "ok3", "sketch": 2},
             {"subsample": 0.6},
-            {"min_samples_leaf": 20.0},
+            {"min_samples_leaf": 10.0},
             {"early_stopping": True, "metric": "preimage", "output": "gaussian"},
             {"early_stopping": True, "metric": "mean_squared_error"},
         ]
     ),
-    weighted=st.booleans(),
+    weight=st.sampled_from([None, WEIGHT, THIRDS, TENTHS]),
 )
-def test_every_division(division, parameters, weighted):
+def test_every_division(division, parameters, weight):
     model = clone(MODEL).set_params(**{"learner": "extra_trees"} | parameters)
-    assert_same(model, CURVES, WEIGHT if weighted else None, *division)
+    assert_same(model, CURVES, weight, *division)
+
+
+@pytest.mark.parametrize("learner", ["extra_trees", "ok3"])
+@pytest.mark.parametrize("weight", [THIRDS, TENTHS], ids=["thirds", "tenths"])
+@pytest.mark.parametrize("least", [1.0, 3.0])
+def test_leaves_of_the_least_weight(weight, learner, least):
+    """A sum of fractions reaches a whole number or misses it by rounding, in any order."""
+    model = clone(MODEL).set_params(learner=learner, min_samples_leaf=least, max_splits=60)
+    assert_same(model, CURVES, weight)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
@@ -161,6 +172,63 @@ def test_the_factor_does_not_depend_on_the_workers(n):
         np.testing.assert_allclose(found.codes, expected.codes, atol=1e-12)
 
 
+def test_equal_labels_give_the_pivots_of_one_process():
+    """Of discrete labels, many have the largest remainder, up to rounding."""
+    rows = np.random.default_rng(1).integers(0, 4, size=(300, 3)).astype(float)
+    K = Gaussian(1.3).block(rows, rows)
+    for tolerance in (0.0, 0.1):
+        expected = factor_columns(K.diagonal(), lambda i: K[:, i], tolerance)
+
+        def factored(exchange, tolerance=tolerance):
+            numbers = (share := RowShare.block(300, exchange)).numbers
+            own = K[numbers]
+            return factor_columns(
+                K.diagonal()[numbers], lambda i: own[:, i], tolerance, share=share
+            )
+
+        for n_workers in (2, 3, 7):
+            for found in run_together(n_workers, factored):
+                np.testing.assert_array_equal(found.pivots, expected.pivots)
+
+
+@pytest.mark.parametrize("place", ["diagonal", "column"])
+def test_rows_that_are_not_finite_are_those_of_the_table(place):
+    K = np.eye(30)
+    K[25, 25 if place == "diagonal" else 3] = np.nan
+
+    def factored(exchange):
+        share = RowShare.block(30, exchange)
+        return factor_columns(
+            K.diagonal()[share.numbers], lambda i: K[share.numbers, i], 0.0, share=share
+        )
+
+    with pytest.raises(HilboostError, match="NaN or infinity in row 25;"):
+        run_together(2, factored)
+
+
+@pytest.mark.parametrize("whole_up_to", [100, 1000])
+def test_rows_in_errors_of_a_kernel_of_two_labels(whole_up_to, monkeypatch):
+    monkeypatch.setattr(kernel_output, "_WHOLE_UP_TO", whole_up_to)
+    y = [None if i == 200 else "ab"[i % 2] for i in range(N)]
+    space = KernelOutput(lambda a, b: float(a + "" == b), pairwise=True)
+    model = clone(MODEL).set_params(learner="extra_trees", output=space)
+    with pytest.raises(HilboostError, match="failed for row 200, None, and"):
+        fit_together(model, partitions_of(X, y, None, [100]), [0, 1])
+
+
+def test_labels_of_a_class_of_the_user():
+    """A class that no module contains travels with the labels."""
+    pytest.importorskip("cloudpickle")
+
+    class Label:
+        def __init__(self, value):
+            self.value = value
+
+    space = KernelOutput(lambda a, b: float(a.value == b.value), pairwise=True)
+    y = [Label(int(value > 0)) for value in CURVES[:, 0]]
+    assert_same(clone(MODEL).set_params(learner="extra_trees", output=space), y)
+
+
 def test_rows_in_errors_are_those_of_the_table():
     K = np.eye(30)
     K[25, 3] = 0.5
@@ -189,6 +257,17 @@ def test_labels_in_tables_and_lists():
     parts = [Partition(0, X[:100], CURVES[:100]), Partition(1, X[100:], CURVES[100:, :2])]
     with pytest.raises(HilboostError, match="labels of different shapes in the partitions"):
         fit_together(model, parts, [0, 1])
+    for first, second, message in [
+        (frame, CURVES, "partition 1: y is an array or list, but .* 0 it is a table with the col"),
+        (CURVES, frame, "partition 1: y is a table with the columns .*'r'.*, but in partition 0"),
+        (frame, frame.rename(columns={"r": "s"}), "partition 1: y is a table .*'q', 's'"),
+        (frame, frame["p"], "partition 1: y is a series"),
+        (CURVES, csr_array(CURVES), "partition 1: y is a sparse matrix"),
+    ]:
+        parts = [Partition(0, X[:100], first[:100]), Partition(1, X[100:], second[100:])]
+        with pytest.raises(HilboostError, match=message):
+            fit_together(model, parts, [0, 1])
+    parts = [Partition(0, X[:100], CURVES[:100])]
     with pytest.raises(HilboostError, match="partition 1: .* 100 labels|partition 1: "):
         fit_together(model, [parts[0], Partition(1, X[100:], CURVES[:100])], [0, 1])
 

@@ -28,13 +28,31 @@ def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
     return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
 
 
+def form_of_labels(labels: Any) -> str:
+    """Describe what holds some labels, as far as labels that are put together must agree in it.
+
+    Parameters
+    ----------
+    labels : sequence of n labels
+
+    Returns
+    -------
+    str
+        ``"an array or list"``, ``"a series"``, ``"a sparse matrix"``, or the columns of a table.
+    """
+    if hasattr(labels, "iloc"):
+        has_columns = hasattr(labels, "columns")
+        return f"a table with the columns {list(labels.columns)}" if has_columns else "a series"
+    return "a sparse matrix" if hasattr(labels, "tocsr") else "an array or list"
+
+
 def join_labels(parts: Sequence[Any]) -> Any:
     """Put labels together: rows of arrays and tables, items of lists.
 
     Parameters
     ----------
     parts : sequence of sequences of labels
-        Of one kind; at least one.
+        Of one kind (see :func:`form_of_labels`); at least one.
 
     Returns
     -------

@@ -79,16 +79,18 @@ def fit(
     Raises
     ------
     InvalidData, InvalidParameter, InvalidType
-        The data or the parameters are invalid.  The message names the partition.
+        The data or the parameters are invalid.  The message names the partition; about the values
+        of labels of an output kernel, it names the row of the whole table.
     FitError
         Workers were lost more than ``max_restarts`` times, or none is left.
 
     Notes
     -----
-    The model depends neither on the number of workers nor on the partitions, bit for bit; that of
-    an output kernel, up to rounding of the sums that decide about splits and pivots.  If a worker
-    is lost, Dask computes its partitions again on the others, finished trees are kept, and the open
-    tree is grown again.
+    The model depends neither on the number of workers nor on the partitions, bit for bit.  For
+    output kernels, this only holds up to rounding of the sums that decide about splits and pivots:
+    predictions are nearly equal, but the bytes of model files and the last digits of gains depend
+    on the number of workers and on the partitions.  If a worker is lost, Dask computes its
+    partitions again on the others, finished trees are kept, and the open tree is grown again.
     """
     check_supported(model)
     check_callbacks(callbacks)

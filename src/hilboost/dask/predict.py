@@ -43,7 +43,17 @@ def predict_proba(model: Any, X: Any) -> Any:
     Returns
     -------
     Dask Array (n, n_classes)
+
+    Raises
+    ------
+    InvalidType
+        The model is not a classifier.
     """
+    if model.fitted_.codec.kind != "classes":
+        raise InvalidType(
+            f"predict_proba requires a classifier, not {type(model).__name__}; use "
+            "hilboost.dask.predict."
+        )
     return _lazy(model, X, "predict_proba")
 
 

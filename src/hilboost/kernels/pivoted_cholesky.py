@@ -22,6 +22,7 @@ from hilboost.core.exchange import RowShare
 _ROWS_CHECKED = 2000
 _MOST_COLUMNS = 4096
 _ROUNDING = 1e-8  # of the largest diagonal entry
+_ALMOST = 1.0 - 1e-9  # of a remainder, which is rounded
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,8 @@ def factor_columns(
     -----
     Cost O(n r²), memory n r numbers.
     """
-    refuse_unfinished(diagonal, what)
     here = _RowsHere(len(diagonal), share)
+    refuse_unfinished(diagonal, what, here.first)
     left = diagonal.astype(np.float64, copy=True)
     first = here.summary(left)
     _refuse_negative(left, first.value, what, here.first)
@@ -169,14 +170,14 @@ def factor_columns(
     def enough(found: _Remainder) -> bool:
         return bool(
             found.value <= here.n_rows * np.finfo(float).eps * first.value
-            or found.trace <= tolerance * first.trace
+            or _ALMOST * found.trace <= tolerance * first.trace
         )
 
     found = first
     while len(pivots) < len(codes) and not enough(found):
         k, pivot = len(pivots), found.row
         values = column(pivot)
-        refuse_unfinished(values, what)
+        refuse_unfinished(values, what, here.first)
         new = values - here.of_row(codes[:k], pivot) @ codes[:k]
         solved = here.positions(pivots)
         _check_solved(values, new, solved, (here.first, pivot), what)
@@ -212,13 +213,13 @@ class _RowsHere:
         self.n_rows = n if share is None else share.n_rows
 
     def summary(self, left: Floats) -> _Remainder:
-        """Of the diagonal of the residual; the first of equal rows."""
-        row = int(np.argmax(left)) if len(left) else 0
+        """Of the diagonal of the residual; the first of rows that are equal up to rounding."""
+        row = _first_largest(left) if len(left) else 0
         largest = float(left[row]) if len(left) else 0.0
         own = np.array([[largest, self.first + row, left.sum()]])
         if self._share is not None:
             own = self._share.exchange.gathered(own)
-        best = own[np.argmax(own[:, 0])]
+        best = own[_first_largest(own[:, 0])]
         return _Remainder(float(best[0]), int(best[1]), float(own[:, 2].sum()))
 
     def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
@@ -235,6 +236,11 @@ class _RowsHere:
     def of_all(self, codes: Floats) -> Floats:
         """Codes (n, r) of the rows of all workers."""
         return codes if self._share is None else self._share.exchange.gathered(codes)
+
+
+def _first_largest(values: Floats) -> int:
+    """Position of the first value that is the largest up to rounding."""
+    return int(np.argmax(values >= _ALMOST * values.max()))
 
 
 def check_symmetric(gram: Floats, what: str) -> None:
@@ -294,8 +300,8 @@ def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str)
         raise _not_positive(row, what)
 
 
-def refuse_unfinished(values: Floats, what: str) -> None:
-    """Reject NaN and infinity.
+def refuse_unfinished(values: Floats, what: str, first: int = 0) -> None:
+    """Reject NaN and infinity; ``first`` is the number of the first row.
 
     Raises
     ------
@@ -303,7 +309,7 @@ def refuse_unfinished(values: Floats, what: str) -> None:
         The message names the first row that contains one.
     """
     if not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(values))[0, 0])
+        row = first + int(np.argwhere(~np.isfinite(values))[0, 0])
         raise InvalidData(
             f"{what} contains NaN or infinity in row {row}; its values must be finite."
         )

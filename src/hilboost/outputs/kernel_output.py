@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any, ClassVar, Protocol
@@ -48,6 +48,9 @@ class Similarity(Protocol):
 
     def pairs(self, A: Any, B: Any) -> Floats:
         """Kernel values ``k(a_i, b_i)`` of corresponding labels, (a,)."""
+
+    def at(self, first: int) -> Similarity:
+        """Return the kernel for labels whose rows are numbered from ``first`` in messages."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,10 @@ class KernelOutput(OutputSpace):
         self, similarity: Similarity, labels: Any, exchange: Exchange | None = None
     ) -> GramFactor:
         share = None if exchange is None else RowShare.block(len(labels), exchange)
-        own = labels if share is None else take_labels(labels, share.numbers.astype(np.int64))
+        own = labels
+        if share is not None:
+            own = take_labels(labels, share.numbers.astype(np.int64))
+            similarity = similarity.at(int(share.numbers[0]) if len(own) else 0)
         if len(labels) <= _WHOLE_UP_TO:
             gram = similarity(own, labels) if len(own) else np.empty((0, len(labels)))
             if share is not None:
@@ -201,6 +207,9 @@ class _OfRows:
     def pairs(self, A: Floats, B: Floats) -> Floats:
         return _blockwise(self, A, B, 64)
 
+    def at(self, first: int) -> _OfRows:
+        return self
+
 
 @dataclass(frozen=True)
 class _Function:
@@ -208,13 +217,17 @@ class _Function:
 
     function: Callable[..., Any]
     pairwise: bool
+    first: int = 0
+
+    def at(self, first: int) -> _Function:
+        return replace(self, first=first)
 
     def __call__(self, A: Any, B: Any) -> Floats:
         if self.pairwise:
             same = A is B
             numbers = [
                 [self._number(i, a, j if same else None, b) for j, b in enumerate(B)]
-                for i, a in enumerate(A)
+                for i, a in enumerate(A, self.first)
             ]
             return np.array(numbers, dtype=np.float64).reshape(len(A), len(B))
         answer = self.function(A, B)
@@ -236,7 +249,8 @@ class _Function:
     def pairs(self, A: Any, B: Any) -> Floats:
         if not self.pairwise:
             return _blockwise(self, A, B, 1)
-        numbers = [self._number(i, a, i, b) for i, (a, b) in enumerate(zip(A, B, strict=True))]
+        rows = enumerate(zip(A, B, strict=True), self.first)
+        numbers = [self._number(i, a, i, b) for i, (a, b) in rows]
         return np.array(numbers, dtype=np.float64)
 
     def _number(self, i: int, a: Any, j: int | None, b: Any) -> float:

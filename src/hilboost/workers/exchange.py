@@ -128,10 +128,21 @@ class TreeExchange(Exchange):
 
     def objects(self, own: Any) -> list[Any]:
         """Return objects of all workers, that of worker 0 first."""
-        content = np.frombuffer(pickle.dumps(own), dtype=np.uint8)
+        content = np.frombuffer(_pickled(own), dtype=np.uint8)
         lengths = self.gathered(np.array([len(content)]))
         ends = np.cumsum(lengths)[:-1]
         return [pickle.loads(part.tobytes()) for part in np.split(self.gathered(content), ends)]
+
+
+def _pickled(own: Any) -> bytes:
+    """Pickle an object, also if its class or function was defined in a script or a function."""
+    try:
+        return pickle.dumps(own)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        import cloudpickle  # installed with Dask, whose other messages contain such objects too
+
+        content: bytes = cloudpickle.dumps(own)
+        return content
 
 
 def neighbors(rank: int, n_workers: int) -> tuple[list[int], int | None]:

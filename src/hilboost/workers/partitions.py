@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
-from hilboost.core.labels import join_labels
+from hilboost.core.labels import form_of_labels, join_labels
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Level, Schema
 from hilboost.validation.inputs import check_inputs
@@ -268,12 +268,19 @@ def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -
     Raises
     ------
     InvalidData
-        Partitions have labels of different shapes.
+        Partitions have labels of different shapes or in different kinds of tables.
     """
     own = [(p.number, p.y) for p in checked if len(p.X)]
     everything = sorted((one for part in exchange.objects(own) for one in part), key=itemgetter(0))
     if not everything:
         raise InvalidData("all partitions are empty; at least one must have rows.")
+    (first_number, first), *others = [(number, form_of_labels(y)) for number, y in everything]
+    for number, form in others:
+        if form != first:
+            raise InvalidData(
+                f"partition {number}: y is {form}, but in partition {first_number} it is {first}; "
+                "all partitions must have labels of the same kind and columns."
+            )
     try:
         return join_labels([labels for _, labels in everything])
     except ValueError as error:

@@ -17,6 +17,7 @@ from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.column_splits import NO_GAIN
 
 _AHEAD = 8
+ALMOST = 1.0 - 1e-6  # of a weight that others must reach: sums of fractions are rounded
 
 
 class VectorGradients(NamedTuple):

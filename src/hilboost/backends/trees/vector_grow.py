@@ -38,6 +38,7 @@ from hilboost.backends.trees.vector_candidates import (
     draw_candidates,
 )
 from hilboost.backends.trees.vector_cuts import (
+    ALMOST,
     CutScratch,
     NodeRows,
     add_row,
@@ -211,7 +212,7 @@ def _settle_cut(best, here, growth):
         growth.table, column, cut, here, growth.gradients.weights
     )
     if n_missing == 0:  # rows without a value follow the heavier part where none was seen
-        missing_left = int64(2 * left >= here.weight)
+        missing_left = int64(2 * left >= ALMOST * here.weight)
     if not growth.limits.random_cuts:
         value = _middle(ranges.low[column], ranges.high[column], cut, following)
     return missing_left, value

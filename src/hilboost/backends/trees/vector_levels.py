@@ -22,6 +22,7 @@ from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import SET_WORDS, sort_by_step
 from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.vector_cuts import (
+    ALMOST,
     add_row,
     add_rows,
     bin_of,
@@ -354,7 +355,7 @@ def settle_subset(table, column, here, weights, missing_left, present, left_set)
         row = here.rows[i]
         if _goes_left(bin_of(table, offset, row), missing, left_set, missing_left):
             weight += weights[row] if weights.shape[0] > 0 else 1.0
-    heavier = int64(2.0 * weight >= here.weight)
+    heavier = int64(2.0 * weight >= ALMOST * here.weight)
     if heavier:
         for w in range(SET_WORDS):
             left_set[w] |= ~present[w]

@@ -23,7 +23,7 @@ class VectorLimits(NamedTuple):
     Attributes
     ----------
     min_weight : float
-        Smallest weight of a leaf.
+        Smallest weight of a leaf, less what sums of weights are rounded by.
     tie : float
         Share of the root's variance within which gains are equal.
     pure : float

@@ -21,6 +21,7 @@ from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.vector_candidates import ValueRanges
 from hilboost.backends.trees.vector_cuts import (
+    ALMOST,
     CutScratch,
     NodeRows,
     VectorGradients,
@@ -128,7 +129,7 @@ def best_cut(column: int, sums: Floats, node: NodeSums, ranges: ValueRanges) -> 
     if missing_left:
         left = left + sums[-1]
     elif not sums[-1, OF_ROWS] > 0:  # missing values follow the heavier part where none was seen
-        missing_left = bool(2 * left[OF_WEIGHT] >= node.whole[OF_WEIGHT])
+        missing_left = bool(2 * left[OF_WEIGHT] >= ALMOST * node.whole[OF_WEIGHT])
     above = np.flatnonzero(sums[cut + 1 : -1, OF_ROWS] > 0)
     following = cut + 1 + int(above[0]) if len(above) else None
     value = _middle(ranges.low[column], ranges.high[column], cut, following)

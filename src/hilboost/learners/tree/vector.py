@@ -19,7 +19,7 @@ from hilboost.backends.trees.vector_candidates import (
     empty_ranges,
     value_ranges,
 )
-from hilboost.backends.trees.vector_cuts import VectorGradients
+from hilboost.backends.trees.vector_cuts import ALMOST, VectorGradients
 from hilboost.backends.trees.vector_grow import grow_vector
 from hilboost.backends.trees.vector_levels import LevelScratch, empty_levels
 from hilboost.backends.trees.vector_state import (
@@ -84,7 +84,8 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         grows until the leaves are pure or cannot be split further.
     max_depth : int or None
     min_samples_leaf : float
-        Minimum sum of weights (number of rows, if there are no weights) in a leaf.
+        Minimum sum of weights (number of rows, if there are no weights) in a leaf.  A sum that
+        misses it by a millionth, as rounded sums may, is enough.
     max_features : float in (0, 1], or "sqrt"
         Fraction of the columns that are considered in a node.  With random cuts, columns that are
         constant in the node are not considered.
@@ -295,7 +296,7 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
     def _limits(self, d: int, m: int, pure: float) -> VectorLimits:
         most = m if self.max_splits is None else min(m, int(self.max_splits) + 1)
         return VectorLimits(
-            min_weight=float(self.min_samples_leaf),
+            min_weight=ALMOST * float(self.min_samples_leaf),
             tie=_TIE,
             pure=pure,
             max_leaves=most,

@@ -37,6 +37,7 @@ from hilboost.backends.trees.nodes import (
     choose_node,
     open_children,
 )
+from hilboost.backends.trees.vector_cuts import ALMOST
 from hilboost.backends.trees.vector_state import SQUARES, VARIANCE, WEIGHT, VectorGrowth
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
@@ -164,7 +165,7 @@ class _SharedGrowth:
         for one, (cut, value), sums, score in zip(
             drawn, cuts, left, here.scores(left), strict=True
         ):
-            heavier = bool(2 * sums[OF_WEIGHT] >= here.whole[OF_WEIGHT])
+            heavier = bool(2 * sums[OF_WEIGHT] >= ALMOST * here.whole[OF_WEIGHT])
             missing_left = heavier and not extents[one.column].any_missing
             splits.append(Split(one.column, cut, missing_left, value, float(score), sums))
         return splits
