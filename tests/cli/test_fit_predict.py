@@ -263,7 +263,16 @@ def test_coverage_that_is_not_available(regression_model):
     command = ("predict", "model", write(regression_model, "new.csv"), "--coverage")
     assert "requires a calibrated model, and 'model' is not" in refused(*command, 0.9)
     fit(table(220).drop(columns="kind"), "price")
-    assert "coverage must be" in refused(*command, 1.5)
+    for wrong in (1.5, 90, "nan"):
+        missing = ("predict", "model", "no-such-table.csv", "--coverage", wrong)
+        assert f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {wrong}." in (
+            " ".join(run(*missing).output.split())
+        )
+    model, features = hilboost.load("model"), regression_model.drop(columns="price")
+    part = (features["width"] > 0).to_numpy()
+    model.calibrate(features, regression_model["price"], groups=part).save("by_group")
+    command_by_group = ("predict", "by_group", "new.csv", "--coverage", 0.9)
+    assert "by group; call its method predict_interval" in refused(*command_by_group)
     frame = regression_model.assign(time=1.0 + np.arange(120), event=1)
     fit(frame, "time", "--event", "event", "--task", "survival")
     assert "supported by regression and classification models" in refused(*command, 0.9)

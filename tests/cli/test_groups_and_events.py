@@ -49,6 +49,8 @@ def test_ranking():
     assert run("predict", "model", "train.csv", "--out", "p.csv").exit_code == 0
     found = pd.read_csv("p.csv")["prediction"]
     np.testing.assert_allclose(found, model.predict(frame[["a", "b", "c"]]))
+    message = "supported by regression and classification models, but not by 'model', which is a B"
+    assert message in refused("predict", "model", "train.csv", "--coverage", 0.9)
 
 
 @pytest.mark.usefixtures("folder")
@@ -178,6 +180,9 @@ def test_offsets():
     done = run("report", "model", "train.csv", "--offset", "years", "--out", "page.html")
     assert done.exit_code == 0, done.output
     assert "no column 'yeers' for --offset" in refused(*start, "--offset", "yeers")
+    write(frame.assign(years=["many", *frame["years"][1:]]), "text.csv")
+    message = "Column 'years' of --offset must contain numbers, but data row 1 contains 'many'"
+    assert message in refused("predict", "model", "text.csv", "--offset", "years")
     start = ("fit", "train.csv", "--target", "claims", "--out", "k", "--family", "kernel")
     assert "--offset is not supported by Kernel" in run(*start, "--offset", "years").output
 

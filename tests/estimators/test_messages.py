@@ -306,6 +306,11 @@ def test_logarithms_of_probabilities():
         ("num_iteration", r"call first_stages\(n\)\.predict\(X\)\."),
         ("raw_score", r"call predict_raw\(X\)\."),
         ("pred_contribs", r"call shap_values\(X\)\."),
+        ("base_margin", r"call predict\(X, offset\)\."),
+        ("baseline", r"call predict\(X, offset\)\."),
+        ("init_score", r"call predict\(X, offset\)\."),
+        ("ntree_limit", r"call first_stages\(n\)\.predict\(X\)\."),
+        ("prediction_type", r"call predict_raw\(X\) or predict\(X\)\."),
         ("offsets", r"its arguments are X, offset\."),
     ],
 )
@@ -320,3 +325,17 @@ def test_arguments_of_predict_proba():
     model = BoostingClassifier(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(TypeError, match=r"predict_proba has no argument 'return_std'; call"):
         model.predict_proba([[0.0]], return_std=True)
+    for method in ("predict", "predict_raw", "predict_log_proba"):
+        instead = r"call predict_proba\(X\), predict_log_proba\(X\) or predict_raw\(X\)\.$"
+        with pytest.raises(
+            TypeError, match=rf"{method} has no argument 'prediction_type'; {instead}"
+        ):
+            getattr(model, method)([[0.0]], prediction_type="Probability")
+
+
+def test_models_without_offsets():
+    model = KernelBoostingRegressor(n_estimators=2).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    with pytest.raises(
+        TypeError, match=r"predict_raw has no argument 'base_margin'; its arg.* X\."
+    ):
+        model.predict_raw([[0.0]], base_margin=[0.0])

@@ -1,5 +1,7 @@
 """Offsets: the best constant beside them, equivalent fits, and what belongs to them."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -225,3 +227,25 @@ def test_predictions_after_each_stage_are_those_with_offsets():
     ranker = BoostingRanker(**settings).fit(X, COUNTS, groups=query, offset=OFFSET)
     *_, last = ranker.staged_predict(X, OFFSET)
     np.testing.assert_array_equal(last, ranker.predict(X, OFFSET))
+
+
+def test_offsets_of_python_numbers():
+    model = BoostingRegressor(**TREES).fit(X, NUMBERS, offset=OFFSET)
+    several = [Decimal(str(value)) for value in OFFSET.tolist()]
+    for given in (OFFSET.astype(object), several):
+        np.testing.assert_array_equal(model.predict(X, given), model.predict(X, OFFSET))
+
+
+@pytest.mark.parametrize(
+    ("offset", "match"),
+    [
+        (["0.5", "0.0", "1.0"], "must hold numbers; row 0 has '0.5': convert it to a number"),
+        (np.array([0.0, "high", None], object), "must hold numbers; row 1 has 'high': convert"),
+        ([0.0, None, 1.0], "must be finite; row 1 has nan"),
+        ([[0.0], [1.0, 2.0], [3.0]], "same number of values in each row"),
+        ("log_exposure", "must be an array of numbers; got 'log_exposure'"),
+    ],
+)
+def test_offsets_that_are_no_numbers(offset, match):
+    with pytest.raises(InvalidData, match=match):
+        BoostingRegressor(**TREES).fit(X[:3], NUMBERS[:3], offset=offset)

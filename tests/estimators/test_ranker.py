@@ -76,6 +76,15 @@ def test_weights_repeat_groups(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+def test_groups_of_zero_weight_have_no_effect(loss):
+    used = QUERY % 3 > 0
+    settings = SHORT | {"early_stopping": True, "subsample": 0.8}
+    model = BoostingRanker(loss, **settings).fit(X, Y, groups=QUERY, sample_weight=1.0 * used)
+    alone = BoostingRanker(loss, **settings).fit(X[used], Y[used], groups=QUERY[used])
+    assert_same_model(model, alone)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_threads(loss):
     Z, y, query = draw(3000, n_columns=16)
     parameters = SHORT | {"n_estimators": 2, "subsample": 0.5}
@@ -282,6 +291,15 @@ def test_groups_that_say_nothing(loss):
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         BoostingRanker(**SHORT).fit(**{"X": X, "y": Y, "groups": QUERY} | change)
+
+
+@pytest.mark.parametrize("loss", ["lambdamap", "lambdamrr"])
+def test_labels_of_relevant_rows(loss):
+    ranker = BoostingRanker(loss, **SHORT)
+    with pytest.raises(InvalidData, match=f"loss='{loss}' compares .* smallest label in y is 1; "):
+        ranker.fit(X, Y + 1, groups=QUERY)
+    with pytest.raises(InvalidData, match=f"y contains -1, .* loss='{loss}'; set .* to 0"):
+        ranker.fit(X, Y - 1, groups=QUERY)
 
 
 def test_bad_parameters():

@@ -38,9 +38,25 @@ def split_aside(
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"Column '{name}' of {option} is empty in data row {row}; fill it in.")
+    if option == "--offset":
+        column = _numbers(column)
     if rest.shape[1] == 0:
         raise CliError(f"{option} '{name}' leaves no feature column; add at least one feature.")
     return rest, column.to_numpy()
+
+
+def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return the column of ``--offset`` as numbers."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    if numbers.isna().any():
+        row = int(numbers.isna().to_numpy().argmax())
+        raise CliError(
+            f"Column '{column.name}' of --offset must contain numbers, but data row {row + 1} "
+            f"contains '{column.iloc[row]}'; replace it by a number."
+        )
+    return numbers
 
 
 def check_offset_option(model: Any, name: str | None) -> None:

@@ -10,7 +10,7 @@ from hilboost.cli.aside import check_offset_option, split_aside
 from hilboost.cli.columns import align_columns, features_for_fit, refuse_text
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
-from hilboost.cli.errors import CliError, note
+from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_input, check_output
 from hilboost.cli.tables import DETECT, read_table, write_table
 
@@ -42,6 +42,10 @@ def run_predict(job: PredictJob) -> None:
     job : PredictJob
         The options of the prediction.
     """
+    if job.coverage is not None and not 0 < job.coverage < 1:
+        raise UsageError(
+            f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {job.coverage:g}."
+        )
     check_input(job.model)
     if job.out is not None:
         check_output(job.out, job.model, job.table)
@@ -49,6 +53,8 @@ def run_predict(job: PredictJob) -> None:
     import hilboost
 
     model = hilboost.load(job.model)
+    if job.coverage is not None:
+        _check_calibrated(model, job.model)
     frame = read_table(job.table, text_columns(model), job.dialect)
     if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
@@ -60,8 +66,6 @@ def run_predict(job: PredictJob) -> None:
             f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
             "which has none; remove --proba, or fit with another loss."
         )
-    if job.coverage is not None:
-        _check_calibrated(model, job.model)
     check_offset_option(model, job.offset)
     frame, offset = split_aside(frame, job.offset, "--offset")
     more = {} if offset is None else {"offset": offset}
@@ -70,7 +74,7 @@ def run_predict(job: PredictJob) -> None:
         found = _predictions(model, X, job.proba, more)
         if job.coverage is not None:
             kind = model.fitted_.codec.kind
-            found = found.assign(**_UNCERTAIN[kind](model, X, job.coverage, more))
+            found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
         write_table(found, job.out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
@@ -171,19 +175,27 @@ def _set(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict[str,
     return {"set": ["; ".join(compress(names, row)) for row in rows]}
 
 
-_UNCERTAIN = {"numbers": _interval, "classes": _set}
+_UNCERTAIN = {"numbers": ("predict_interval", _interval), "classes": ("predict_set", _set)}
+# Methods of models, and the columns of their results.
 
 
 def _check_calibrated(model: Any, path: Path) -> None:
-    if model.fitted_.codec.kind not in _UNCERTAIN:
+    method, _ = _UNCERTAIN.get(model.fitted_.codec.kind, (None, None))
+    if method is None or not hasattr(model, method):
         raise CliError(
             f"--coverage is supported by regression and classification models, but not by "
             f"'{path}', which is a {type(model).__name__}; remove --coverage."
         )
-    if model.fitted_.calibration is None:
+    calibration = model.fitted_.calibration
+    if calibration is None:
         raise CliError(
             f"--coverage requires a calibrated model, and '{path}' is not; fit it to at least 200 "
             "rows with early stopping by folds, or call its method calibrate in Python."
+        )
+    if calibration.group_names is not None and not calibration.by_class:
+        raise CliError(
+            f"--coverage does not support '{path}', which was calibrated by group; call its method "
+            f"{method} with groups in Python, or remove --coverage."
         )
 
 

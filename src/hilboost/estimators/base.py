@@ -24,7 +24,12 @@ from hilboost.core.target import Target
 from hilboost.estimators.held_out import Rows
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.reports import ReportMixin
-from hilboost.estimators.signatures import ExplainedParameters, public_fit, public_methods
+from hilboost.estimators.signatures import (
+    ExplainedParameters,
+    public_fit,
+    public_methods,
+    public_prediction,
+)
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
 from hilboost.estimators.stage_selection import StageSelection
 from hilboost.model.codecs import TargetCodec
@@ -349,6 +354,7 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
             return X
         return check_inputs(self, X, self._expected(schema))[0]
 
+    @public_prediction
     def predict_raw(self, X: Any) -> Floats:
         """Predict in link space, before the inverse link of the loss.
 

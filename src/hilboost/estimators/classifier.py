@@ -200,6 +200,7 @@ warm_start, random_state, n_jobs, verbose : optional
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     @available_if(has_probabilities)
+    @public_prediction
     def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
         """Predict the logarithms of class probabilities.
 

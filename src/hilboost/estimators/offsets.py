@@ -8,7 +8,7 @@ from typing import Any, Self
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.estimators.held_out import Rows
-from hilboost.estimators.signatures import public_fit, public_methods
+from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
 from hilboost.validation.offsets import check_offset, check_outputs
 
 
@@ -76,6 +76,7 @@ class Offsets:
         fitted: Self = self._fit(rows, held_out, callbacks)
         return fitted
 
+    @public_prediction
     def predict_raw(self, X: Any, offset: Any = None) -> Floats:
         """Predict in link space, before the inverse link of the loss.
 

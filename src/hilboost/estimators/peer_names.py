@@ -144,15 +144,23 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 """Names in other libraries, and those of the same purpose here; estimators have some of them."""
 
 PREDICTIONS: dict[str, tuple[str, ...]] = {
+    "base_margin": ("{method}(X, offset)",),
+    "baseline": ("{method}(X, offset)",),
     "best_iteration": ("first_stages(n).{method}(X)",),
+    "init_score": ("{method}(X, offset)",),
     "iteration_range": ("first_stages(n).{method}(X)",),
     "n_estimators": ("first_stages(n).{method}(X)",),
     "ntree_end": ("first_stages(n).{method}(X)",),
+    "ntree_limit": ("first_stages(n).{method}(X)",),
     "num_iteration": ("first_stages(n).{method}(X)",),
     "output_margin": ("predict_raw(X)",),
     "pred_contrib": ("shap_values(X)",),
     "pred_contribs": ("shap_values(X)",),
     "pred_leaf": ("apply(X)",),
+    "prediction_type": (
+        "predict_proba(X), predict_log_proba(X) or predict_raw(X)",
+        "predict_raw(X) or predict(X)",
+    ),
     "raw_score": ("predict_raw(X)",),
     "return_std": (
         "predict_interval(X) after calibrate(X_held_out, y_held_out)",

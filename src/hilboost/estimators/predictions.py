@@ -165,6 +165,7 @@ class ClassPredictions(PredictionSets):
         return self.loss_.inverse_link(raw)
 
     @available_if(has_probabilities)
+    @public_prediction
     def predict_log_proba(self, X: Any) -> Floats:
         """Predict the logarithms of class probabilities.
 

@@ -42,7 +42,7 @@ def public_fit(method: Method) -> Method:
 
 
 def public_prediction(method: Method) -> Method:
-    """Explain unknown arguments of ``predict`` and ``predict_proba``."""
+    """Explain unknown arguments of a method that predicts."""
     known = tuple(signature(method).parameters)
     method.__qualname__ = name = method.__name__
 
@@ -92,10 +92,12 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
 def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
     """Write the message about an unknown argument of a method that predicts."""
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
-    for instead in PREDICTIONS.get(argument, ()):
-        if hasattr(model, instead.partition("(")[0]):
-            return f"{what}; call {instead.format(method=method)}."
     known = list(signature(getattr(model, method)).parameters)
+    for template in PREDICTIONS.get(argument, ()):
+        instead = template.format(method=method)
+        needs_offset = "offset" in instead
+        if hasattr(model, instead.partition("(")[0]) and (not needs_offset or "offset" in known):
+            return f"{what}; call {instead}."
     return f"{what}; its arguments are {', '.join(known)}."
 
 

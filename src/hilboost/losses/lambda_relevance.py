@@ -10,10 +10,11 @@ import numpy as np
 from hilboost.backends.drawn_orders import exchange_gradients
 from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._drawn_orders import DrawnOrderLoss, scratch_of
-from hilboost.losses._ranking import scores_of, spread
+from hilboost.losses._ranking import RankingLoss, scores_of, spread
 
 
 class _LambdaOfRelevance(DrawnOrderLoss):
@@ -32,6 +33,7 @@ class _LambdaOfRelevance(DrawnOrderLoss):
 
     _metric: ClassVar[Callable[..., None]]
     _only_first: ClassVar[bool]
+    ranker_name: ClassVar[str]
 
     def __init__(self, k: int = 10) -> None:
         super().__init__(k, "linear")
@@ -40,6 +42,23 @@ class _LambdaOfRelevance(DrawnOrderLoss):
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
         """Create the loss for the parameter ``k``."""
         return cls(parameters.get("k", 10))
+
+    def check(self, target: Target) -> None:
+        """Check that no label is negative, and that labels are not all relevant."""
+        RankingLoss.check(self, target)
+        y = target.y[:, 0]
+        if y.min(initial=0) < 0:
+            row = int(np.flatnonzero(y < 0)[0])
+            raise InvalidData(
+                f"y contains {y[row]:g}, but labels must not be negative with "
+                f"loss={self.ranker_name!r}; set the labels of rows that are not relevant to 0."
+            )
+        if len(y) and 0 < y.min() < y.max():
+            raise InvalidData(
+                f"loss={self.ranker_name!r} compares rows with a positive label to rows with label "
+                f"0, but the smallest label in y is {y.min():g}; set the labels of rows that are "
+                "not relevant to 0, or use loss='lambdarank'."
+            )
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """One minus the metric of the group, divided equally among its rows, (n,)."""

@@ -109,11 +109,14 @@ class TrainingData:
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Remove rows of zero weight, which are ignored."""
+    """Remove rows of zero weight, which are ignored; the other groups are numbered from 0 on."""
     if target.weight is None or (target.weight > 0).all():
         return X, target
     rows = np.flatnonzero(target.weight > 0)
-    return X[rows], target.rows(rows)
+    target = target.rows(rows)
+    if target.groups is not None:
+        target = replace(target, groups=target.of_units(np.arange(target.n_units)))
+    return X[rows], target
 
 
 def in_order_of_groups(

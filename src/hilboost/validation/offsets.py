@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, shown
 from hilboost.tables import as_array
 
 
@@ -21,9 +24,7 @@ def check_offset(offset: Any, n: int) -> Floats | None:
     """
     if offset is None:
         return None
-    found = np.asarray(as_array(offset, "offset"))
-    if found.dtype.kind not in "biuf":
-        raise InvalidData(f"offset must hold numbers; got {found.dtype}.")
+    found = _as_numbers(as_array(offset, "offset"))
     if found.ndim not in (1, 2) or len(found) != n:
         raise InvalidData(
             f"offset must hold one number for each of the {n} rows of X, or one for each row and "
@@ -34,6 +35,34 @@ def check_offset(offset: Any, n: int) -> Floats | None:
         row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
         raise InvalidData(f"offset must be finite; row {row} has {found[row].tolist()[0]:g}.")
     return found
+
+
+def _as_numbers(offset: Any) -> NDArray[Any]:
+    """Return offsets as an array of numbers.
+
+    Raises
+    ------
+    InvalidData
+        A value is no number, or the rows have different lengths.
+    """
+    try:
+        found = np.asarray(offset)
+    except ValueError:
+        raise InvalidData(
+            "offset must have the same number of values in each row; got rows of different lengths."
+        ) from None
+    if found.dtype.kind in "biuf":
+        return found
+    if found.ndim == 0:
+        raise InvalidData(f"offset must be an array of numbers; got {shown(offset)}.")
+    for row, values in enumerate(found.tolist()):
+        for value in values if found.ndim > 1 else [values]:
+            if not isinstance(value, Real | Decimal | None):
+                raise InvalidData(
+                    f"offset must hold numbers; row {row} has {shown(value)}: convert it to a "
+                    "number."
+                )
+    return found.astype(np.float64)
 
 
 def check_outputs(offset: Floats | None, r: int) -> None:
