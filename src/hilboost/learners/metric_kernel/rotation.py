@@ -14,7 +14,6 @@ from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Probl
 from hilboost.learners.metric_kernel.model import KERNEL
 
 _ROUNDS = 3
-_ROWS_PER_FEATURE = 5  # with fewer, the axes adapt to single rows
 _POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
 _STEP = 1.35  # between lengths
 _SMALLER_RIDGE = 0.4
@@ -54,8 +53,8 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
     Each round takes a power of the average gradient outer product of the last fit as the metric
     (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and searches for a length scale and a ridge
     with a smaller exact leave-one-out error.  A full matrix has many entries, which adapt to the
-    noise of these rows, so that the leave-one-out error of two fifths of the rows decides, which
-    the matrix is not learned from.
+    noise of these rows, so that it must have fewer entries than rows to learn from, and the
+    leave-one-out error of the other two fifths of the rows decides.
 
     Parameters
     ----------
@@ -74,15 +73,13 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
     -----
     The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
     """
+    n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
     is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
     learned, judged = (
         Problem.of(Z[some], Y[some], None if weight is None else weight[some])
         for some in (is_learned, ~is_learned)
     )
-    if (
-        min(len(learned.Z), len(judged.Z)) < _PARTS
-        or len(learned.Z) < _ROWS_PER_FEATURE * Z.shape[1]
-    ):
+    if min(len(learned.Z), len(judged.Z)) < _PARTS or len(learned.Z) < n_entries:
         return None
     start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
     if not 0 < start.error < np.inf:
