@@ -68,7 +68,9 @@ def test_target_of_three_dimensions():
 
 @pytest.mark.parametrize("estimator", [regressor, classifier])
 def test_no_target(estimator):
-    with pytest.raises(InvalidData, match="requires y to be passed, but the target y is None"):
+    with pytest.raises(
+        InvalidData, match="^Boosting.*r.fit requires y to be passed, but the target y is None"
+    ):
         estimator().fit(X, None)
 
 

@@ -59,6 +59,12 @@ def test_losses_of_classifiers(name):
         BoostingClassifier(name).fit(X, LABELS)
 
 
+@pytest.mark.parametrize("name", ["log_loss", "binary:logistic", "hinge"])
+def test_losses_of_classes_name_the_classifier(name):
+    with pytest.raises(InvalidParameter, match=f"'{name}' is a loss of classes; .* BoostingClass"):
+        regressor(name).fit(X, Y)
+
+
 def test_losses_of_other_libraries_exist_here_under_the_other_name():
     for names, known in [
         (REGRESSION_LOSSES, regression_losses()),

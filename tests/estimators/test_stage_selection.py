@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.cases import PLAIN
+from tests.cases import PLAIN, assert_same_model
 
 from hilboost import (
     BayesianCommitteeMachine,
@@ -12,7 +12,9 @@ from hilboost import (
     KernelBoostingRegressor,
     load,
 )
-from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.kernels import Gaussian
+from hilboost.report.about import history_facts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -69,3 +71,51 @@ def test_models_without_such_stages():
     with pytest.raises(InvalidParameter, match="fit it with n_estimators=2"):
         survival.fit(X, times).first_stages(2)
     assert not hasattr(BayesianCommitteeMachine(), "first_stages")
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"early_stopping": True, "cv_folds": 3}, {"early_stopping": True, "cv_folds": 1}]
+)
+def test_first_stages_are_continued_like_a_shorter_fit(more):
+    settings = {**PLAIN, "learner": "tree", "learning_rate": 0.2, "max_leaf_nodes": 7, **more}
+    settings |= {"warm_start": True, "max_features": 1.0}
+    short = BoostingRegressor(**settings | {"n_estimators": 4}).fit(X, Y)
+    assert short.n_estimators_ == 4
+    cut = BoostingRegressor(**settings | {"n_estimators": 8}).fit(X, Y).first_stages(4)
+    np.testing.assert_array_equal(cut.predict(X), short.predict(X))
+    for model in (short, cut):
+        model.set_params(n_estimators=9).fit(X, Y)
+    assert_same_model(short, cut)
+    assert cut.n_estimators_ > 4
+    assert cut.fitted_.cut_from is None
+
+
+def test_first_stages_of_kernel_machines_are_not_continued():
+    settings = {"n_estimators": 4, "early_stopping": False, "warm_start": True}
+    model = BoostingRegressor(learner=["tree", KernelBoostingRegressor(n_basis=9)], **settings)
+    part = model.fit(X, Y).first_stages(2)
+    with pytest.raises(InvalidData, match="state belongs to all 4 stages; fit it with n_est.*=2"):
+        part.fit(X, Y)
+
+
+def test_a_mixture_without_its_kernel_machine(tmp_path):
+    model = BoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    assert model.parts_["kernel"].weight > 0
+    part = model.first_stages(0 if model.parts_["tree"].weight == 0 else 1)
+    assert part.fitted_.parts is None
+    assert part.fitted_.learner.name == "tree"
+    part.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), part.predict(X))
+    with pytest.raises(InvalidData, match="first stages of a model with a kernel machine"):
+        part.set_params(warm_start=True).fit(X, Y)
+
+
+def test_reports_say_that_a_model_has_first_stages():
+    part = BoostingRegressor(**PLAIN).fit(X, Y).first_stages(3).first_stages(2)
+    assert history_facts(part)["remark"].startswith("The model has 2 stages, the first ones of a")
+
+
+def test_standard_deviations_of_no_stage():
+    model = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1).fit(X[:50], Y[:50])
+    with pytest.raises(InvalidData, match=r"first_stages\(0\) is a constant"):
+        model.first_stages(0).predict(X, return_std=True)

@@ -22,7 +22,7 @@ from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweed
         (lambda: Quantile(np.nan), "strictly between 0 and 1"),
         (lambda: Quantile([0.1, 1.5]), "strictly between 0 and 1"),
         (lambda: Quantile([0.1, 0.1]), "distinct numbers"),
-        (lambda: Quantile([]), "distinct numbers"),
+        (lambda: Quantile([]), "at least one level; got \\[\\]"),
         (lambda: Quantile([[0.1, 0.2]]), "distinct numbers"),
         (lambda: Tweedie(1.0), "Use 'poisson' for 1 and 'gamma' for 2"),
         (lambda: Tweedie(2.0), "Use 'poisson' for 1 and 'gamma' for 2"),

@@ -227,6 +227,11 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         """Standard deviation of a new observation, including noise."""
         check_is_fitted(self)
         fitted, summary = self.fitted_, self._summary
+        if fitted.n_stages == 0 and fitted.cut_from is not None:
+            raise InvalidData(
+                "standard deviations are not available, because first_stages(0) is a constant; "
+                "keep at least one stage."
+            )
         if fitted.n_stages == 0:
             raise InvalidData(
                 "standard deviations are not available, because early stopping kept no stage and "

@@ -32,6 +32,10 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """
     loss = of_scikit_learn(loss)
     if isinstance(loss, str):
+        if same_loss(loss, classification_losses()) and not same_loss(loss, regression_losses()):
+            raise InvalidParameter(
+                f"loss={loss!r} is a loss of classes; use a classifier, such as BoostingClassifier."
+            )
         _check_quantile(_known(loss, regression_losses()), parameters.get("quantile", 0.5))
         loss = regression_losses()[loss]
     if callable(loss) and not isinstance(loss, type | Loss):

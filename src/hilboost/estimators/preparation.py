@@ -48,8 +48,8 @@ def training_data(
     n = len(X)
     if y is None:
         raise InvalidData(
-            f"requires y to be passed, but the target y is None: call "
-            f"{type(estimator).__name__}.fit(X, y)."
+            f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None: "
+            "call fit(X, y)."
         )
     if before is None:
         codec, encoded = estimator._learn_codec(y, n)

@@ -28,7 +28,8 @@ class StageSelection:
         """Return the model of the first stages.
 
         Its predictions are those of ``staged_predict`` after ``n_estimators`` stages, and it can be
-        saved, explained and exported like any other.
+        saved, explained and exported like any other.  With ``warm_start=True``, its fit adds stages
+        as it would to a fit of ``n_estimators`` stages, unless the model has a kernel machine.
 
         Parameters
         ----------

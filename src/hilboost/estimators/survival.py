@@ -416,6 +416,8 @@ warm_start, random_state, n_jobs, verbose : optional
     ) -> float:
         """Compute Harrell's C of the predicted risks; rows are compared within their stratum.
 
+        With several causes, events of any cause count.
+
         Parameters
         ----------
         X : array-like (n, d)

@@ -387,8 +387,7 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
 
     def _is_mixture(self) -> bool:
         """Whether a kernel machine was added to the trees."""
-        parts = self.fitted_.parts
-        return parts is not None and parts["kernel"].weight > 0
+        return self.fitted_.mixes_kernels
 
     def _trees(self) -> FittedModel:
         """Return the record of the trees; reject models of other learners."""

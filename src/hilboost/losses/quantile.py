@@ -46,11 +46,11 @@ class Quantile(LeafLoss):
 
     def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
         self.levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-        if (
-            self.levels.ndim != 1
-            or not len(self.levels)
-            or len(set(self.levels)) < len(self.levels)
-        ):
+        if not self.levels.size:
+            raise InvalidParameter(
+                f"quantile levels must contain at least one level; got {shown(levels)}."
+            )
+        if self.levels.ndim != 1 or len(set(self.levels)) < len(self.levels):
             raise InvalidParameter(
                 f"quantile levels must be distinct numbers; got {shown(levels)}."
             )

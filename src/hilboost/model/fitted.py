@@ -66,6 +66,8 @@ class FittedModel:
         Version of the random draws of rows; the first one was not noted.
     marks : RowMarks or None
         By which reports recognize training rows; ``None`` if the model was read from a file.
+    cut_from : int or None
+        Number of stages of the model that this one has the first stages of; not stored in files.
     """
 
     model: AdditiveModel
@@ -85,6 +87,7 @@ class FittedModel:
     survival: SurvivalCurves | None = None
     row_draws: int = 1
     marks: RowMarks | None = None
+    cut_from: int | None = None
 
     @property
     def n_stages(self) -> int:
@@ -101,6 +104,11 @@ class FittedModel:
             )
         return StageLearners.of(self.learner.names, self.model.stages)
 
+    @property
+    def mixes_kernels(self) -> bool:
+        """Whether a kernel machine is the last stage, beside trees with a weight."""
+        return self.parts is not None and self.parts["kernel"].weight > 0
+
     def to_continue(self) -> FittedModel:
         """Return the record with the members of the ensemble, to which stages can be added.
 
@@ -111,10 +119,17 @@ class FittedModel:
         Raises
         ------
         InvalidData
-            The model was read from a file and its fit held rows out, which the file does not name.
+            The model was read from a file and its fit held rows out, which the file does not name,
+            or it has the first stages of a fit whose state belongs to all stages.
         """
         if self.members is not None:
             return self
+        if self.cut_from is not None:
+            raise InvalidData(
+                "warm_start: the first stages of a model with a kernel machine cannot be "
+                f"continued, because its state belongs to all {self.cut_from} stages; fit it with "
+                f"n_estimators={self.n_stages} and warm_start=True, or set warm_start=False."
+            )
         encodes_targets = self.encoding is not None and self.encoding.statistics
         if self.history is None or self.history.validation is not None or encodes_targets:
             raise InvalidData(
@@ -137,15 +152,27 @@ class FittedModel:
                 "the survival functions of a model belong to all of its stages; fit it with "
                 f"n_estimators={n_stages}."
             )
-        machine = self.kernel_machine
+        if n_stages == self.n_stages:
+            return replace(self, calibration=None)
+        if self.mixes_kernels:
+            trees = replace(
+                self, model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages])
+            )
+            found = trees.part("tree")
+            history = None if self.history is None else self.history.first(n_stages)
+            return replace(found, history=history, cut_from=self.n_stages)
+        machine, members = self.kernel_machine, self.members
+        if members is not None:
+            members = tuple(AdditiveModel(m.initial_raw, m.stages[:n_stages]) for m in members)
         return replace(
             self,
             model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages]),
             history=None if self.history is None else self.history.first(n_stages),
-            members=None,
+            members=None if self.learner.has_state else members,
             kernel_machine=None if machine is None else machine.first(n_stages),
             calibration=None,
             kept=None,
+            cut_from=self.cut_from or self.n_stages,
         )
 
     def part(self, name: str) -> FittedModel:

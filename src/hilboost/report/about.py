@@ -193,6 +193,9 @@ def _remark(model: Any, history: Any) -> str:
         return f"The model consists of {mixture}, as held-out rows decided."
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
     stages = "1 stage" if kept == 1 else f"{kept} stages"
+    whole = model.fitted_.cut_from
+    if whole is not None:
+        return f"The model has {stages}, the first ones of a model of {whole}."
     if history.validation is None and model.fitted_.learner.name == "full":
         return f"{stages} on all rows toward kernel ridge regression, without validation data."
     if history.validation is None:

@@ -103,6 +103,10 @@ def fit(
 
 
 def _checked_parameters(model: Any) -> dict[str, Any]:
+    if isinstance(model, str):
+        raise InvalidType(
+            f"the model must be an estimator, such as BoostingRegressor(); got {model!r}."
+        )
     if division_of(model) != "rows" or not model.is_tabular:
         raise InvalidType(
             "tables on disk are only supported by BoostingRegressor and BoostingClassifier, not "
