@@ -163,6 +163,16 @@ def _seconds(record: Record) -> str:
     return f"{record['clock_seconds']:.1f} s"
 
 
+LABELS = {
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+    "catboost": "CatBoost",
+    "sklearn": "scikit-learn",
+    "chimeraboost": "ChimeraBoost",
+    "xrfm": "xRFM",
+}
+
+
 def draw(summary: dict[str, Record], out: Path) -> None:
     """Picture of score / best against seconds."""
     from matplotlib.figure import Figure
@@ -176,8 +186,17 @@ def draw(summary: dict[str, Record], out: Path) -> None:
         point = found["seconds"], found["relative"]
         color = "tab:red" if library.startswith("hilboost") else "tab:blue"
         axes.plot(*point, "o", color=color)
-        axes.annotate(library, point, xytext=(5, 4), textcoords="offset points", fontsize=8)
+        # The points without a budget and with the largest one are close to each other.
+        below = library == "lightgbm" or found.get("budget") is not None
+        place = {"xytext": (-4, -5), "ha": "right", "va": "top"} if below else {"xytext": (5, 4)}
+        axes.annotate(
+            LABELS.get(library, library), point, textcoords="offset points", fontsize=8, **place
+        )
+    ticks = [0.3, 1, 3, 10, 30]
     axes.set(xscale="log", xlabel="mean seconds per table", ylabel="score / best (geometric mean)")
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlim(0.22, 45)
+    axes.minorticks_off()
     axes.grid(alpha=0.3)
     figure.savefig(out / "frontier.png", dpi=120)
 
