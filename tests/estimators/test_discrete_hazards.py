@@ -7,6 +7,7 @@ from tests.cases import PLAIN, assert_same_model
 import hilboost
 from hilboost import BoostingSurvival
 from hilboost.core.errors import InvalidData
+from hilboost.report import facts, render
 
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
 SHORT |= {"min_samples_leaf": 5, "loss": "discrete_hazard", "n_intervals": 6}
@@ -44,6 +45,14 @@ def test_causes():
     assert model.score(new, labels) > 0.55
     function = model.predict_survival_function(new[:1])[0]
     np.testing.assert_array_equal(function.x, model.event_times_)
+
+
+def test_reports_and_scores_count_events_of_any_cause():
+    model = BoostingSurvival(**SHORT | {"n_estimators": 3}).fit(X, Y)
+    assert model.score(X, Y) == model.score(X, EITHER)
+    found = facts(model, X[:60], Y[:60])
+    assert found["survival"]["n_causes"] == 2
+    assert "2 causes of events; scores and curves count events of any cause." in render(found)
 
 
 def test_hazards_may_cross():

@@ -345,3 +345,10 @@ def test_models_without_offsets():
         TypeError, match=r"predict_raw has no argument 'base_margin'; its arg.* X\."
     ):
         model.predict_raw([[0.0]], base_margin=[0.0])
+
+
+def test_resolved_parameters():
+    model = BoostingRegressor(learner="tree", n_estimators=2).fit(X, Y)
+    assert model.resolved_.max_leaf_nodes == 31
+    model = BoostingRegressor(learner="kernel", n_estimators=2).fit(X, Y)
+    assert model.resolved_.learning_rate == 1

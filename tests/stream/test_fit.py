@@ -155,6 +155,11 @@ def test_refusals(frame, tmp_path):
         clone(REGRESSOR).fit(frame[["a", "b"]], frame["y"]).predict(on_disk)
 
 
+def test_a_name_is_no_model(frame):
+    with pytest.raises(HilboostError, match=r"must be an estimator, .* got 'tree'\.$"):
+        hilboost.stream.fit("tree", frame, target="y")
+
+
 def test_the_automatic_learner_means_trees(frame):
     table = frame[["a", "b", "y"]]
     found = hilboost.stream.fit(

@@ -50,6 +50,8 @@ warm_start, random_state, n_jobs, verbose : optional
     classes_ : (n_classes,) ndarray
     model_, history_, n_estimators_, n_features_in_, feature_names_in_, feature_importances_, parts_
         See :class:`BoostingRegressor`.
+    resolved_ : ResolvedParameters
+        See :class:`BoostingRegressor`.
 
     References
     ----------

@@ -154,6 +154,9 @@ default="from_dtype"
     learners_ : StageLearners
         The learner of each stage (``stages``) and the number of stages of each learner
         (``counts``).  Defined only for models of several learners.
+    resolved_ : ResolvedParameters
+        Values of the parameters that may be ``"auto"``, as the fit used them, such as
+        ``resolved_.learning_rate``.
     parts_ : dict of str to ModelPart
         With ``learner="auto"``, the weight, the gain with its standard error, and the seconds of
         the trees (``"tree"``) and of the kernel machine (``"kernel"``).

@@ -35,6 +35,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.importances import column_gains, squared_scales
 from hilboost.model.parts import ModelPart
+from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
@@ -398,6 +399,13 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
                 f"{type(fitted.learner).__name__}; use learner='tree'."
             )
         return fitted
+
+    @property
+    def resolved_(self) -> ResolvedParameters:
+        """Values of the parameters that may be ``"auto"``, as the fit used them."""
+        check_is_fitted(self)
+        assert self.fitted_.resolved is not None
+        return self.fitted_.resolved
 
     @property
     def parts_(self) -> dict[str, ModelPart]:

@@ -40,13 +40,15 @@ def survival_facts(
     Returns
     -------
     dict
-        ``scores``, ``n_events``, and ``curves``, which is ``None`` if there are fewer than 20 rows
-        with exact or right-censored times, or fewer than two different times of events.
+        ``scores``, ``n_events``, ``n_causes``, and ``curves``, which is ``None`` if there are fewer
+        than 20 rows with exact or right-censored times, or fewer than two different event times.
     """
     lower, upper, entry = target.y[:, :3].T
     event = lower == upper
     known = np.flatnonzero(event | np.isinf(upper))
-    found: dict[str, Any] = {"n_events": int(np.isfinite(upper).sum()), "curves": None}
+    n_causes = model.fitted_.codec.n_causes
+    n_events = int(np.isfinite(upper).sum())
+    found: dict[str, Any] = {"n_events": n_events, "n_causes": n_causes, "curves": None}
     exact = np.unique(lower[event])
     seen = _Seen(lower[known], event[known], entry[known])
     per_row: tuple[Floats, Floats] | None = None
