@@ -1,5 +1,7 @@
 """Models of the first stages of a fitted model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.cases import PLAIN, assert_same_model
@@ -119,3 +121,11 @@ def test_standard_deviations_of_no_stage():
     model = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1).fit(X[:50], Y[:50])
     with pytest.raises(InvalidData, match=r"first_stages\(0\) is a constant"):
         model.first_stages(0).predict(X, return_std=True)
+
+
+def test_resolved_parameters_of_files_without_them():
+    model = BoostingRegressor(**PLAIN).fit(X, Y)
+    assert model.resolved_.n_estimators == model.n_estimators_
+    model.fitted_ = replace(model.fitted_, resolved=None)
+    with pytest.raises(AttributeError, match="resolved_ is not known"):
+        _ = model.resolved_

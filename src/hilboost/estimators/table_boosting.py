@@ -402,9 +402,16 @@ class TableBoosting(Offsets, ShapleyValues, BoostingEstimator):
 
     @property
     def resolved_(self) -> ResolvedParameters:
-        """Values of the parameters that may be ``"auto"``, as the fit used them."""
+        """Values of the parameters that may be ``"auto"``, as the fit used them.
+
+        Raises
+        ------
+        AttributeError
+            The model was read from a file that does not contain them.
+        """
         check_is_fitted(self)
-        assert self.fitted_.resolved is not None
+        if self.fitted_.resolved is None:
+            raise AttributeError("resolved_ is not known, because the model file does not have it.")
         return self.fitted_.resolved
 
     @property
