@@ -62,7 +62,7 @@ def test_wide_sparse_tables():
 def test_large_tables_of_few_different_keys_have_no_marks(monkeypatch):
     monkeypatch.setattr(row_marks, "_MOST_CELLS", 1000)
     monkeypatch.setattr(row_marks, "_MOST_MARKED", 1000)
-    assert RowMarks.of(RNG.integers(2, size=(5000, 9)).astype(float)) is None
+    assert RowMarks.of(RNG.integers(3, size=(5000, 9)).astype(float)) is None
 
 
 def test_refitted_leaves_have_seen_their_rows():

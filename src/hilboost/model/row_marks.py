@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hilboost.tables import BlockTable, DenseTable
 
 _MARKED = 4096  # different rows, or more if several share a key
-_MOST_MARKED = 2**16
+_MOST_MARKED, _BLOCK = 2**16, 2**14
 _MOST_CELLS = 2**19  # of which all columns are hashed
 _KEY_COLUMNS, _CANDIDATES, _SAMPLED, _KEYS = 4, 64, 1000, 500
 _CHECKED, _FEWEST = 20_000, 5
@@ -56,14 +56,23 @@ class RowMarks:
             if table.n_stored < table.size:
                 return None
             columns = _key_columns(table)
-        keys = table.row_hashes(columns)
-        limit = _limit(keys)
-        rows = np.flatnonzero(keys <= limit)
-        if columns is None:
-            return cls(np.unique(keys[rows]), limit, None)
-        if len(rows) > _MOST_MARKED:
-            return None
-        return cls(np.unique(table[rows].row_hashes()), limit, columns)
+        keys, hashes = np.empty(0, np.uint64), np.empty(0, np.uint64)
+        limit = np.uint64(2**64 - 1)
+        for begin in range(0, len(table), _BLOCK):
+            block = table[np.arange(begin, min(begin + _BLOCK, len(table)))]
+            new = block.row_hashes(columns)
+            near = np.flatnonzero(new <= limit)
+            different = np.unique(np.concatenate([keys, new[near]]))
+            if len(different) > _MARKED:
+                limit = different[_MARKED - 1]
+                keys, hashes = keys[keys <= limit], hashes[keys <= limit]
+                near = near[new[near] <= limit]
+            found = new[near] if columns is None else block[near].row_hashes()
+            hashes, first = np.unique(np.concatenate([hashes, found]), return_index=True)
+            keys = np.concatenate([keys, new[near]])[first]
+            if len(hashes) > _MOST_MARKED:
+                return None
+        return cls(hashes, limit, columns)
 
     def share_of(self, X: Any) -> float:
         """Estimate the share of the rows of a table (m, d) that are training rows.
@@ -81,18 +90,6 @@ class RowMarks:
 
 def _table(X: Any) -> Any:
     return DenseTable(X) if isinstance(X, np.ndarray) else X
-
-
-def _limit(keys: NDArray[np.uint64]) -> np.uint64:
-    """The 4,096th smallest of the different keys (n,); the largest number if there are fewer."""
-    few = min(len(keys), 4 * _MARKED)
-    smallest = np.unique(np.partition(keys, few - 1)[:few])
-    if len(smallest) <= _MARKED and few < len(keys):
-        smallest = np.unique(keys)
-    if len(smallest) <= _MARKED:
-        return np.uint64(2**64 - 1)
-    limit: np.uint64 = smallest[_MARKED - 1]
-    return limit
 
 
 def _spaced(n: int, most: int) -> NDArray[np.intp]:

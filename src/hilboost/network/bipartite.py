@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
-from hilboost.estimators.signatures import ExplainedParameters
+from hilboost.estimators.signatures import ExplainedParameters, public_prediction
 from hilboost.kernels import Gaussian
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.link_sets import LinkSets
@@ -190,6 +190,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         check_is_fitted(self)
         return _mean_prediction(self.models_, without_sparse(X, "X"))
 
+    @public_prediction
     def predict(self, X: Any) -> Floats:
         """Predict scores of the links between new rows and the known columns.
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.estimators.signatures import ExplainedParameters
+from hilboost.estimators.signatures import ExplainedParameters, public_prediction
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
@@ -259,6 +259,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         for points, others in zip(staged, known, strict=False):
             yield points @ others.T
 
+    @public_prediction
     def predict(self, X: Any, X2: Any = None) -> Any:
         """Predict the links of new vertices with the known ones, or with other new ones.
 

@@ -13,6 +13,7 @@ from hilboost.core.dtypes import ROW, Floats
 from hilboost.tables.hashes import cell_hashes
 
 _BLOCK_BYTES = 2**24
+_HASHED_CELLS = 2**14
 
 
 class BlockTable(ABC):
@@ -39,10 +40,16 @@ class BlockTable(ABC):
     def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
         """Hash the values of each row in all columns, or in some, ascending, (n,)."""
         chosen = np.arange(self.shape[1]) if columns is None else columns
-        found = np.empty(len(self), np.uint64)
-        for rows, block in self.row_blocks(chosen):
-            found[rows] = cell_hashes(block, chosen).sum(axis=1)
-        return found
+        step = max(1, _HASHED_CELLS // max(1, len(chosen)))
+        found = []
+        for begin in range(0, len(self), step):
+            part = self[np.arange(begin, min(begin + step, len(self)))]
+            if columns is None:
+                blocks = [block for _, block in part.row_blocks(chosen)]
+            else:
+                blocks = [np.column_stack([part.column(int(k)) for k in columns])]
+            found += [cell_hashes(block, chosen).sum(axis=1) for block in blocks]
+        return np.concatenate([np.empty(0, np.uint64), *found])
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:
