@@ -121,7 +121,7 @@ def test_strata_intervals_and_causes():
     bounds = np.column_stack([Y["time"], Y["time"] + 0.5])
     model = BoostingSurvival("aft", **FAST).fit(X, bounds)
     facts = checked(model.report(X, bounds))
-    assert facts["survival"] == {"n_events": N, "curves": None, "scores": []}
+    assert facts["survival"] == {"n_events": N, "n_causes": 1, "curves": None, "scores": []}
     causes = np.empty(N, dtype=[("cause", int), ("time", float)])
     causes["cause"], causes["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
     model = BoostingSurvival("discrete_hazard", **FAST).fit(X, causes)
