@@ -228,7 +228,7 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Use few rounds and few rows.")] = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare hilboost with scikit-learn on bundled data and draw plots (under a minute)."""
+    """Compare hilboost with scikit-learn on bundled data and draw plots (about a minute)."""
     with one_line_errors(debug):
         required("matplotlib", "hilboost demo")
         from hilboost.cli.demo import run_demo
