@@ -42,6 +42,20 @@ def keep_apart(typing_context):
 
 
 @intrinsic
+def keep_inside(typing_context):
+    """Called in a function, makes it a part of its callers, which pass it no arguments then.
+
+    Where a short function takes records of arrays, copying these takes longer than its work.
+    """
+
+    def codegen(context, builder, sig, args):
+        builder.function.attributes.add("alwaysinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
 def prefetch(typing_context, array, index):
     """Ask for the cache line of ``array[index]`` without waiting for it."""
     signature = types.void(array, types.intp)
@@ -163,6 +177,6 @@ def _bits_in_python(value):
 
 
 if INTERPRETED:
-    keep_apart = prefetch = pause = _nothing
+    keep_apart = keep_inside = prefetch = pause = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
     float_bits = _bits_in_python

@@ -8,8 +8,10 @@ import numpy as np
 from numba import uint8, uint64
 
 from hilboost.backends.compiled import allocating, inner
+from hilboost.backends.intrinsics import keep_inside
 from hilboost.backends.trees.category_splits import level_goes_left
-from hilboost.backends.trees.traverse import BLOCK, add_values
+from hilboost.backends.trees.leaf_words import BLOCK, clear_in_bins
+from hilboost.backends.trees.traverse import add_values
 
 
 @inner
@@ -21,14 +23,6 @@ def _unpack(words, first, count, block):
             column, shift = block[8 * w + k], uint64(8 * k)
             for i in range(count):
                 column[i] = uint8(column_words[i] >> shift)
-
-
-@inner
-def _exclude(words, column, low, width, mask):
-    """Clear the left subtree where the bin is one of the ``width`` from ``low`` on."""
-    everything = mask | ~mask
-    for k in range(BLOCK):
-        words[k] &= mask if uint8(column[k] - low) < width else everything
 
 
 @inner
@@ -45,20 +39,25 @@ def _exclude_by_set(words, column, sets, number, last_bin, missing_right, mask):
 @inner
 def _leaves_by_bits(words, tree, trees, leaf_masks, masks, last_bin, block):
     """Words whose lowest bit is the leaf of every row of a block."""
+    keep_inside()
     everything = masks[0] | ~masks[0]
     for k in range(BLOCK):
         words[k] = everything
-    for i in range(leaf_masks.start[tree], leaf_masks.start[tree + 1]):
-        node = leaf_masks.inner[i]
-        column, missing_right = block[trees.column[node]], trees.missing_right[node]
-        if trees.set_numbers.shape[0] > 0 and trees.set_numbers[node] >= 0:
-            number = trees.set_numbers[node]
-            sets = trees.left_sets
-            _exclude_by_set(words, column, sets, number, last_bin, missing_right, masks[node])
+    first, last, inner = leaf_masks.start[tree], leaf_masks.start[tree + 1], leaf_masks.inner
+    columns, thresholds, missing_right = trees.column, trees.threshold, trees.missing_right
+    if not trees.has_sets[tree]:
+        given = columns, masks, thresholds, missing_right, last_bin
+        clear_in_bins(words, block, inner, first, last, *given)
+        return
+    for i in range(first, last):
+        node = inner[uint64(i)]
+        number = trees.set_numbers[node]
+        if number < 0:
+            given = columns, masks, thresholds, missing_right, last_bin
+            clear_in_bins(words, block, inner, i, i + 1, *given)
         else:
-            low = np.int64(trees.threshold[node]) + 1
-            width = last_bin - low + missing_right
-            _exclude(words, column, uint8(low), uint8(width), masks[node])
+            column, right = block[columns[node]], missing_right[node]
+            _exclude_by_set(words, column, trees.left_sets, number, last_bin, right, masks[node])
 
 
 @inner
@@ -81,6 +80,7 @@ def _leaf_by_walking(tree, trees, last_bin, block, i):
 @inner
 def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, count):
     """Add the leaf values of a tree for a block of rows."""
+    keep_inside()
     block, words, half_words = scratch
     if leaves.per_tree[tree] <= 32:
         masks = leaf_masks.half_masks

@@ -10,8 +10,8 @@ from hilboost.backends.compiled import allocating, inner
 from hilboost.backends.intrinsics import lowest_bit
 from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import level_goes_left
+from hilboost.backends.trees.leaf_words import BLOCK
 from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
-from hilboost.backends.trees.traverse import BLOCK
 
 
 class BinnedTree(NamedTuple):

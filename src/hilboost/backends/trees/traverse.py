@@ -11,10 +11,10 @@ from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled, inner
-from hilboost.backends.intrinsics import keep_apart, lowest_bit
+from hilboost.backends.intrinsics import keep_apart, keep_inside, lowest_bit
 from hilboost.backends.trees.category_splits import UNSEEN, level_goes_left
+from hilboost.backends.trees.leaf_words import BLOCK, clear_above, clear_not_below
 
-BLOCK = 64
 FEWEST_ROWS_FOR_BITS = 8
 SPLIT_COLUMN, CHILD, MISSING_RIGHT, SET_OR_VALUES, N_LINKS = range(5)
 """Columns of the links of :func:`walk_rows`."""
@@ -61,11 +61,14 @@ class LeafMasks(NamedTuple):
         The nodes that are not leaves; tree ``t`` has those from ``start[t]`` to ``start[t + 1]``,
         first those from which missing values go left.
     start : (n_trees + 1,) int64
+    missing_right : (n_trees,) int64
+        Where those from which missing values go right begin.
     masks, half_masks : (n_nodes,) uint64, uint32
     """
 
     inner: NDArray[np.int32]
     start: NDArray[np.int64]
+    missing_right: NDArray[np.int64]
     masks: NDArray[np.uint64]
     half_masks: NDArray[np.uint32]
 
@@ -101,7 +104,7 @@ class BlockScratch(NamedTuple):
 
     Attributes
     ----------
-    block : (d, BLOCK) float64 or float32
+    block : (d, BLOCK) float64 or float32, like thresholds
         The rows, column by column.
     words, half_words : (BLOCK,) uint64, uint32
         Leaves that are not excluded yet.
@@ -193,51 +196,16 @@ def _leaves_by_sets(nodes, tree, trees, X, first, count):
 
 
 @inner
-def _clear_by_two(words, thresholds, first, second, trees, masks, block):
-    """Clear the bits of two nodes at whose splits missing values go left."""
-    everything = masks[0] | ~masks[0]
-    one, other = block[trees.column[first]], block[trees.column[second]]
-    first_threshold, first_mask = thresholds[first], masks[first]
-    second_threshold, second_mask = thresholds[second], masks[second]
-    # Whole blocks, of a length known to the compiler: rows beyond ``count`` are ignored.
-    for k in range(BLOCK):
-        of_first = first_mask if one[k] > first_threshold else everything
-        of_second = second_mask if other[k] > second_threshold else everything
-        words[k] &= of_first & of_second
-
-
-@inner
-def _clear_by_two_with_missing(words, thresholds, first, second, trees, masks, block):
-    """The same where missing values go right."""
-    everything = masks[0] | ~masks[0]
-    one, other = block[trees.column[first]], block[trees.column[second]]
-    first_threshold, first_mask = thresholds[first], masks[first]
-    second_threshold, second_mask = thresholds[second], masks[second]
-    for k in range(BLOCK):
-        of_first = everything if one[k] <= first_threshold else first_mask
-        of_second = everything if other[k] <= second_threshold else second_mask
-        words[k] &= of_first & of_second
-
-
-@inner
-def _leaves_by_bits(words, tree, trees, inner, start, masks, block):
-    """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows.
-
-    Two splits at a time: the words are read and written half as often.  The last split of an odd
-    number is taken twice.
-    """
+def _leaves_by_bits(words, tree, trees, leaf_masks, masks, block):
+    """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
+    keep_inside()
     for k in range(BLOCK):
         words[k] = masks[0] | ~masks[0]
-    first, last = start[tree], start[tree + 1]
-    middle = first
-    while middle < last and not trees.missing_right[inner[middle]]:
-        middle += 1
-    for i in range(first, middle, 2):
-        second = inner[min(i + 1, middle - 1)]
-        _clear_by_two(words, trees.threshold, inner[i], second, trees, masks, block)
-    for i in range(middle, last, 2):
-        second = inner[min(i + 1, last - 1)]
-        _clear_by_two_with_missing(words, trees.threshold, inner[i], second, trees, masks, block)
+    first, last = leaf_masks.start[tree], leaf_masks.start[tree + 1]
+    middle, inner = leaf_masks.missing_right[tree], leaf_masks.inner
+    columns, thresholds = trees.column, trees.threshold
+    clear_above(words, block, inner, first, middle, columns, masks, thresholds)
+    clear_not_below(words, block, inner, middle, last, columns, masks, thresholds)
 
 
 @inner
@@ -280,6 +248,7 @@ def _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block):
 @inner
 def add_values(words, leaves, tree, raw, begin, count):
     """Add the leaf values that the lowest bits of words (BLOCK,) uint64 or uint32 say."""
+    keep_inside()
     first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
     if width == 1:
         output = raw[:, first]
@@ -296,17 +265,17 @@ def add_values(words, leaves, tree, raw, begin, count):
 @inner
 def _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, begin, count):
     """Add the values of the leaves that the bits say."""
+    keep_inside()
     block, words, half_words = scratch.block, scratch.words, scratch.half_words
-    inner, start = leaf_masks.inner, leaf_masks.start
     if trees.has_sets[tree]:
         _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block)
     # Half words do for the usual small trees, and are twice as fast.
     elif leaves.per_tree[tree] <= 32:
-        _leaves_by_bits(half_words, tree, trees, inner, start, leaf_masks.half_masks, block)
+        _leaves_by_bits(half_words, tree, trees, leaf_masks, leaf_masks.half_masks, block)
         add_values(half_words, leaves, tree, raw, begin, count)
         return
     else:
-        _leaves_by_bits(words, tree, trees, inner, start, leaf_masks.masks, block)
+        _leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, block)
     add_values(words, leaves, tree, raw, begin, count)
 
 
@@ -331,7 +300,7 @@ def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch,
     block = scratch.block
     for i in range(count):
         for k in range(X.shape[1]):
-            block[k, i] = X[start + i, k]
+            block[k, i] = X[uint64(start + i), k]
     for tree in range(trees.depths.shape[0]):
         if leaves.per_tree[tree] <= 64:
             _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, start, count)
@@ -360,7 +329,7 @@ def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     O(n · depth) for larger ones.  For every row the trees are added in their order.
     """
     scratch = BlockScratch(
-        np.zeros((X.shape[1], BLOCK), X.dtype),
+        np.zeros((X.shape[1], BLOCK), trees.threshold.dtype),
         np.empty(BLOCK, np.uint64),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.int32),

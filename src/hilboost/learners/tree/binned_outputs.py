@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binned_forest import add_forest_on_bins
-from hilboost.backends.trees.traverse import BLOCK, FlatTrees
+from hilboost.backends.trees.leaf_words import BLOCK
+from hilboost.backends.trees.traverse import FlatTrees
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.learners.tree.binning import BinnedTable

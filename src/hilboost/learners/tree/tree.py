@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
+from hilboost.backends.trees.leaf_words import BLOCK
 from hilboost.backends.trees.traverse import (
-    BLOCK,
     CHILD,
     FEWEST_ROWS_FOR_BITS,
     MISSING_RIGHT,
@@ -153,9 +153,12 @@ class Forest(Summation):
         n_inner = [len(t.column) - len(t.leaf_values) for t in models]
         inner = np.flatnonzero(is_inner)
         of_tree = np.repeat(np.arange(len(models)), n_inner)
+        missing_right = trees.missing_right[inner]
+        start = np.concatenate([[0], np.cumsum(n_inner)]).astype(np.int64)
         leaf_masks = LeafMasks(
-            inner[np.lexsort((trees.missing_right[inner], of_tree))].astype(np.int32),
-            np.concatenate([[0], np.cumsum(n_inner)]).astype(np.int64),
+            inner[np.lexsort((missing_right, of_tree))].astype(np.int32),
+            start,
+            start[1:] - np.bincount(of_tree[missing_right], minlength=len(models)),
             masks,
             masks.astype(np.uint32),
         )
