@@ -62,8 +62,8 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 def numbers_of(before, after):
     """The packed gradients as integers, in the table's row order."""
     packing, r = after.rules.packing, after.rules.n_outputs or 1
-    packed, together = before.packed, before.packed is None
-    if together:
+    packed = before.packed
+    if packed is None:
         packed = np.zeros((after.table.words.shape[1], 1), dtype=np.int64)
         packed[before.rows, 0] = before.ordered[0]
     curved = packing.hessian_of_count == 0
@@ -74,7 +74,7 @@ def numbers_of(before, after):
         hessian=hessian if curved else None,
         count=packed[:, 0] & packing.count_mask if packing.count_mask else packed[:, r],
         scales=(packing.gradient_step, of_hessian, packing.count_step),
-        together=together,
+        together=r == 1,
     )
 
 

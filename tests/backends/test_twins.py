@@ -266,6 +266,22 @@ def test_scan_channels(seed, count_channel, limits):
         assert compiled[1:] == naive[1:]
 
 
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("limits", LIMITS)
+def test_scan_pairs(seed, limits):
+    rng = np.random.default_rng(seed)
+    packing = draw_packing(rng, True, True)
+    bins = draw_histogram(rng, 9, 2, packing, True, True)
+    flat = np.concatenate([rng.integers(99, size=2), bins.ravel()])
+    column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
+    for least in (-np.inf, 0.0, 0.3):
+        arguments = column, totals, packing, limits, least, scan_scratch(2)
+        compiled = column_splits.scan_pairs(*arguments)
+        naive = split_twin.scan_pairs(*arguments)
+        assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
+        assert compiled[1:] == naive[1:]
+
+
 @seeded
 @pytest.mark.parametrize("curved", [False, True])
 def test_bounded_score(seed, curved):

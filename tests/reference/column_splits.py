@@ -92,6 +92,28 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
     return best
 
 
+def scan_pairs(column, totals, packing, limits, least, scratch):
+    total, total_count = (int(t) for t in totals)
+    parent = score(total, packing, limits.l2)[0]
+    best = NO_GAIN, 0, 0
+    for cut, missing_left, (left, left_c) in cuts(column, 2):
+        left_g, left_h, _ = unpack(left, packing)
+        right_g, right_h, _ = unpack(total - left, packing)
+        smallest = min(left_c, total_count - left_c) * packing.count_step
+        a, c = left_h + limits.l2, right_h + limits.l2
+        if (
+            smallest < limits.min_count
+            or smallest <= 0
+            or min(left_h, right_h) < limits.min_hessian
+            or a * c <= 0
+        ):
+            continue
+        gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
+        if gain > max(best[0], least):
+            best = gain, cut, missing_left
+    return best
+
+
 def _score_channels(sums, n_outputs, packing, l2):
     parts = [score(value, packing, l2) for value in sums[:n_outputs]]
     count = sums[n_outputs] * packing.count_step if len(sums) > n_outputs else parts[0][2]

@@ -33,6 +33,8 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
             gain, cut, missing_left = split_twin.scan(*given)
             bins = column.histogram[column.base : column.base + column.n_values]
             split = gain, int(np.flatnonzero(bins)[cut]) if gain > NO_GAIN else 0, missing_left
+        elif len(totals) == 2 and rules.n_outputs == 1 and (bounds is None or not len(bounds)):
+            split = split_twin.scan_pairs(column, totals, *numbers, NO_GAIN, None)
         else:
             split = split_twin.scan_channels(
                 column, totals, rules.n_outputs, *numbers, direction, bounds, None

@@ -89,6 +89,25 @@ def atomic_add(typing_context, array, index, value):
 
 
 @intrinsic
+def add_pair(typing_context, array, index, first, second):
+    """Add to ``array[index]`` and ``array[index + 1]``, int64, by one vector instruction."""
+    signature = types.void(array, types.uint64, types.int64, types.int64)
+
+    def codegen(context, builder, sig, args):
+        array, index, *values = args
+        int64, int32 = ir.IntType(64), ir.IntType(32)
+        pair = ir.Constant(ir.VectorType(int64, 2), ir.Undefined)
+        for k, value in enumerate(values):
+            pair = builder.insert_element(pair, value, int32(k))
+        pointer = _element_pointer(context, builder, sig.args[0], array, index)
+        place = builder.bitcast(pointer, pair.type.as_pointer())
+        builder.store(builder.add(builder.load(place, align=8), pair), place, align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
 def sleep(typing_context):
     """Leave the core to others for a moment.
 
@@ -163,6 +182,11 @@ def _add_in_turn(array, index, value):
         return before
 
 
+def _add_both(array, index, first, second):
+    array[index] += first
+    array[index + np.uint64(1)] += second
+
+
 def _sleep_in_python():
     time.sleep(1e-6 * _SLEEP_MICROSECONDS)
 
@@ -179,4 +203,4 @@ def _bits_in_python(value):
 if INTERPRETED:
     keep_apart = keep_inside = prefetch = pause = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
-    float_bits = _bits_in_python
+    float_bits, add_pair = _bits_in_python, _add_both

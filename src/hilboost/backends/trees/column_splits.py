@@ -155,20 +155,21 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
 
 
 @inner
-def fill_gains(sums, n_cuts, total, packing, limits, gains):
+def fill_gains(sums, counts, n_cuts, total, total_count, packing, limits, gains):
     """Gains of all cuts of a column from the running sums of its bins.
 
     Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
     that is not allowed gets ``NO_GAIN``.  One division a cut: both terms share a denominator.
+    ``counts`` (n_cuts,) is ``None`` where the packed sums hold the counts.
     """
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     parent, _, _ = score(total, packing, l2)
     # Counts and hessians are multiples of powers of two: their differences are exact.
     _, all_hessian, count = unpack(total, packing)
-    all_count = np.float64(count)
+    all_count = np.float64(count if counts is None else total_count)
     for b in range(n_cuts):
         left = sums[b]
-        left_count = np.float64(left & packing.count_mask)
+        left_count = np.float64((left & packing.count_mask) if counts is None else counts[b])
         right_count = all_count - left_count
         left_hessian = (
             np.float64((left >> packing.hessian_shift) & packing.hessian_mask)
@@ -204,6 +205,20 @@ def _sum_bins(bins, last, left, sums):
         left += here
         sums[n_cuts] = left
         n_cuts += np.int64(here != 0)
+    return n_cuts
+
+
+@inner
+def _sum_pairs(cells, last, sums, counts):
+    """The same for a channel of packed gradients and one of counts, from ``sums[0]`` on."""
+    left, left_count, n_cuts = sums[0], counts[0], np.int64(0)
+    for b in range(last):
+        here, rows = cells[2 * b], cells[2 * b + 1]
+        left += here
+        left_count += rows
+        sums[n_cuts] = left
+        counts[n_cuts] = left_count
+        n_cuts += np.int64((here | rows) != 0)
     return n_cuts
 
 
@@ -283,7 +298,7 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
-        fill_gains(scratch.sums, n_cuts, total, packing, limits, gains)
+        fill_gains(scratch.sums, None, n_cuts, total, np.int64(0), packing, limits, gains)
         if bounds is not None:
             n_ordered = n_cuts - np.int64(last == n_values)
             sums, l2 = scratch.sums, limits.l2
@@ -297,6 +312,35 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
     if best_cut < 0:
         return NO_GAIN, np.int64(0), np.int64(0)
     return best_gain, best_cut, best_left
+
+
+@compiled
+def scan_pairs(column, totals, packing, limits, least, scratch):
+    """Best split of a column of one output whose counts have a channel of their own.
+
+    Arguments as in :func:`scan`, with ``totals`` (2,) int64 and without bounds.  The cut is a bin.
+    """
+    best_rank, best_gain = _rank(least), NO_GAIN
+    best_bin, best_left = np.int64(0), np.int64(0)
+    gains, sums, counts, n_values = scratch.gains, scratch.sums, scratch.places, column.n_values
+    cells = column.histogram[2 * column.base : 2 * (column.base + column.n_bins)]
+    missing = 2 * (column.n_bins - 1)
+    directions = 2 if (cells[missing] | cells[missing + 1]) != 0 else 1
+    for missing_left in range(directions):
+        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
+        sums[0] = cells[missing] if missing_left else np.int64(0)
+        counts[0] = cells[missing + 1] if missing_left else np.int64(0)
+        n_cuts = _sum_pairs(cells, last, sums, counts)
+        fill_gains(sums, counts, n_cuts, totals[0], totals[1], packing, limits, gains)
+        largest = _largest_rank(gains, n_cuts, sums)
+        if largest > best_rank:
+            cut = _first_place(largest, sums)
+            best_rank, best_gain, best_left = largest, gains[cut], np.int64(missing_left)
+            n_so_far, best_bin = np.int64(0), np.int64(-1)
+            while n_so_far <= cut:
+                best_bin += 1
+                n_so_far += np.int64((cells[2 * best_bin] | cells[2 * best_bin + 1]) != 0)
+    return best_gain, best_bin, best_left
 
 
 @inner

@@ -20,7 +20,7 @@ from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
 from hilboost.backends.sync import barrier, share
 from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
 from hilboost.backends.trees.partition import ROWS_WORTH_SHARING
@@ -121,6 +121,12 @@ def accumulate_channels(
     n_channels = packed.shape[1]
     low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
     histogram[low:high] = 0
+    if n_channels == 2:
+        for w in range(first_word, last_word):
+            n_here = min(8, n_columns - 8 * w)
+            slabs = histogram[16 * w * n_bins :]
+            _accumulate_pairs(words[w], n_here, n_bins, rows, packed, begin, end, slabs)
+        return
     channels = uint64(n_channels)
     for w in range(first_word, last_word):
         column = words[w]
@@ -136,6 +142,28 @@ def accumulate_channels(
                 leaf = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
                 for c in range(n_channels):
                     histogram[leaf + uint64(c)] += packed[row, uint64(c)]
+
+
+@inner
+def _accumulate_pairs(column, n_here, n_bins, rows, packed, begin, end, slabs):
+    """Two channels of the columns of one word, whose values are read once for a row."""
+    step, mask = uint64(2 * n_bins), uint64(255)
+    for i in range(begin, end):
+        j = uint64(i)
+        if i + _AHEAD < end:
+            ahead = int64(rows[j + uint64(_AHEAD)])
+            prefetch(column, ahead)
+            prefetch(packed, 2 * ahead)
+        row = uint64(rows[j])
+        word, first, second = column[row], packed[row, 0], packed[row, 1]
+        if n_here == 8 and n_bins == STRIDE:
+            for k in range(8):
+                b = (word >> uint64(8 * k)) & mask
+                add_pair(slabs, uint64(2 * k * STRIDE) + uint64(2) * b, first, second)
+        else:
+            for k in range(n_here):
+                b = (word >> uint64(8 * k)) & mask
+                add_pair(slabs, uint64(k) * step + uint64(2) * b, first, second)
 
 
 @compiled

@@ -18,6 +18,7 @@ from hilboost.backends.trees.column_splits import (
     place_of,
     scan,
     scan_channels,
+    scan_pairs,
 )
 from hilboost.backends.trees.histogram import STRIDE
 from hilboost.backends.trees.nodes import BIN, COLUMN, MISSING_LEFT
@@ -123,6 +124,8 @@ def _search_column(number, column, totals, n_outputs, bounds, rules, least, scra
             direction = rules.monotonic[number]
     if n_outputs is None:
         return scan(column, totals[0], packing, limits, direction, bounds, least, scratch)
+    if n_outputs == 1 and (bounds is None or bounds.shape[0] == 0):
+        return scan_pairs(column, totals, packing, limits, least, scratch)
     return scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch)
 
 

@@ -25,7 +25,7 @@ from hilboost.backends.trees.column_splits import (
 )
 from hilboost.backends.trees.draws import draw_columns
 from hilboost.backends.trees.grow import divide_step, sum_step
-from hilboost.backends.trees.histogram import subtract_sibling
+from hilboost.backends.trees.histogram import STRIDE, subtract_sibling
 from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
@@ -77,6 +77,26 @@ def _gain_of_channels(left, right, totals, rules):
 
 
 @inner
+def _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch):
+    """As :func:`_find_gains`, for one output whose counts have a channel of their own."""
+    histogram, sums, places = column.histogram, scratch.sums, scratch.places
+    counts, n_cuts, missing = sums[STRIDE:], np.int64(0), 2 * (column.base + column.n_bins - 1)
+    left, left_count = np.int64(0), np.int64(0)
+    if missing_left:
+        left, left_count = histogram[missing], histogram[missing + 1]
+    for b in range(last):
+        first = 2 * (column.base + b)
+        here, rows = histogram[first], histogram[first + 1]
+        left += here
+        left_count += rows
+        sums[n_cuts], counts[n_cuts], places[n_cuts] = left, left_count, b
+        n_cuts += np.int64((here | rows) != 0 or b == 0)
+    given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
+    fill_gains(sums, counts, n_cuts, *given)
+    return n_cuts
+
+
+@inner
 def _find_gains(column, totals, missing_left, last, rules, scratch):
     """Gains of the cuts of a node before ``last`` that differ, and their first places; how many.
 
@@ -94,8 +114,11 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
             scratch.sums[n_cuts] = running
             places[n_cuts] = b
             n_cuts += np.int64(here != 0 or b == 0)
-        fill_gains(scratch.sums, n_cuts, totals[0], rules.packing, rules.limits, scratch.gains)
+        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, None, n_cuts, *given)
         return n_cuts
+    if n_channels == 2 and rules.n_outputs == 1:
+        return _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch)
     for c in range(n_channels):
         scratch.left[c] = histogram[missing + c] if missing_left else 0
     for b in range(last):
@@ -203,7 +226,13 @@ def _gain_of_cut(node, growth, scratch):
     rules = growth.rules
     if totals.shape[0] == 1:
         scratch.sums[0] = left[0]
-        fill_gains(scratch.sums, 1, totals[0], rules.packing, rules.limits, scratch.gains)
+        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, None, 1, *given)
+        return scratch.gains[0]
+    if totals.shape[0] == 2 and rules.n_outputs == 1:
+        scratch.sums[0], scratch.sums[1] = left[0], left[1]
+        given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, scratch.sums[1:], 1, *given)
         return scratch.gains[0]
     for c in range(totals.shape[0]):
         scratch.right[c] = totals[c] - left[c]
