@@ -1,12 +1,14 @@
 """``time_budget`` of the estimators for tables."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
-from hilboost.training import watch
+from hilboost.callbacks.time_budget import Pace
+from hilboost.training import pace, train, watch
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
@@ -47,6 +49,84 @@ def test_fewer_members_are_fitted_in_less_time():
         for budget in (0.01, 100.0)
     ]
     assert folds == [1, 4]
+
+
+QUANTILES = {"loss": "quantile", "quantile": [0.05, 0.5, 0.95], "time_budget": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("needed", "rate", "compares"), [(1.5, 0.08, True), (15.0, 0.2, False), (60.0, 0.3, False)]
+)
+def test_the_rate_is_as_low_as_the_time_allows(monkeypatch, needed, rate, compares):
+    class Probe:
+        seconds_per_stage = 0.005  # 20 ms for the four members
+
+        def __init__(self, *parts):
+            pass
+
+        def progress(self, seconds):
+            assert 0 < seconds < 0.3
+            return needed
+
+    monkeypatch.setattr(pace, "_Probe", Probe)
+    monkeypatch.setattr(pace, "n_trial_stages", lambda recipe: 150)
+    ran = []
+    found = train.best_candidate
+    monkeypatch.setattr(train, "best_candidate", lambda *trial: ran.append(1) or found(*trial))
+    model = BoostingRegressor(**ONE, **QUANTILES, cv_folds=4).fit(X[:200], Y[:200])
+    assert model.resolved_.learning_rate == pytest.approx(rate, rel=0.1)
+    assert bool(ran) == compares
+
+
+def test_a_probe_tells_how_many_stages_are_needed(monkeypatch):
+    probes = []
+
+    class Probe(pace._Probe):
+        def __init__(self, *parts):
+            super().__init__(*parts)
+            probes.append(self)
+
+    monkeypatch.setattr(pace, "_Probe", Probe)
+    for target in (RNG.normal(size=300), np.sin(2 * X[:300, 0]) + X[:300, 1] * X[:300, 2]):
+        BoostingRegressor(**ONE, learner="tree", time_budget=60.0).fit(X[:300], target)
+    noise, smooth = probes
+    assert 0.3 <= noise.progress(1e6) < 3
+    known = smooth._trial.n_stages
+    smooth._trial.config = replace(smooth._trial.config, n_stages=known)
+    assert smooth.progress(0.0) == pytest.approx(0.3 * 3 * known)
+
+
+def test_a_stage_that_was_interrupted_does_not_end_a_fit():
+    durations = Pace()
+    found = [durations.seconds_after(now) for now in (0.0, 1.0, 2.0, 12.0, 13.0, 33.0)]
+    assert found == [0.0, 1.0, 1.0, 1.0, 1.0, 10.0]
+
+
+def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
+    attempts, stages = [], []
+
+    class Attempt(watch.Attempt):
+        seconds_left = 100.0  # more than the budget
+
+        def __init__(self, *parts):
+            super().__init__(*parts)
+            attempts.append(self)
+
+        def is_worth(self, n_more):
+            self.asked = n_more
+            return super().is_worth(len(self._state.train) * self.factor)
+
+    monkeypatch.setattr(watch, "Attempt", Attempt)
+    monkeypatch.setattr(watch, "FIRST_LOOK", 20)
+    last = []
+    for Attempt.factor in (0, 10**6):
+        model = BoostingRegressor(**ONE, cv_folds=1, n_estimators=60, time_budget=20.0)
+        model.fit(X[:900], Y[:900], callbacks=[lambda event: stages.append(event.stage)])
+        last.append(stages[-1])
+    assert last[0] < last[1] <= 60
+    assert attempts[0].asked > 100
+    assert attempts[0]._is_promising
+    assert not attempts[1]._is_promising
 
 
 def test_a_kernel_machine_needs_time():

@@ -3,9 +3,43 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 from hilboost.core.callback import Event
+
+_RECENT = 5
+
+
+@dataclass
+class Pace:
+    """The duration of the next stage, estimated by those of the last ones.
+
+    It is the second longest of the last five: a stage that took longer than all others may have
+    been interrupted by another process.
+    """
+
+    _last: float | None = None
+    _durations: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
+
+    def seconds_after(self, now: float) -> float:
+        """Note the end of a stage, and return the estimate; 0 after the first one.
+
+        Parameters
+        ----------
+        now : float
+            ``time.monotonic()``
+        """
+        # The first stage also sets up its arrays, so later stages are faster.
+        if self._last is not None:
+            self._durations.append(now - self._last)
+        self._last = now
+        longest = sorted(self._durations)
+        return longest[-2] if len(longest) > 1 else sum(longest)
+
+    def resume(self) -> None:
+        """Continue after something else than a stage."""
+        self._last = time.monotonic()
 
 
 @dataclass
@@ -21,12 +55,10 @@ class TimeBudget:
 
     began: float
     seconds: float
-    _last: float | None = None
+    _pace: Pace = field(default_factory=Pace)
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
         now = time.monotonic()
-        # The first stage also sets up the linear system, so later stages are faster.
-        duration = 0.0 if self._last is None else now - self._last
-        self._last = now
+        duration = self._pace.seconds_after(now)
         return now - self.began + 1.2 * duration > 0.98 * self.seconds

@@ -17,7 +17,7 @@ _SMALLEST_SCALED = 40
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
-_STAGES_OF_MEMBERS = 300  # with fewer, a single model is better than several
+_STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
 
 
 def resolve(
@@ -163,6 +163,6 @@ def _n_folds(n_cells: float, n_trees: int, time_budget: float | None) -> int:
     found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1
     if time_budget is not None:
         stage = seconds_of_stage(n_cells, n_trees)
-        while found > 1 and found * stage * _STAGES_OF_MEMBERS > time_budget:
-            found //= 2
+        if found * stage * _STAGES_OF_MEMBERS > time_budget:
+            return 1
     return found

@@ -224,6 +224,24 @@ class Attempt:
         with self._timed():
             self._is_promising = self._first(self._trees(FIRST_LOOK)[0])[0].is_promising
 
+    def is_worth(self, n_more: int) -> bool:
+        """Whether the kernel machine gains more than a number of further stages would.
+
+        These are expected to decrease the loss as much as the last ones, by the same ratio of the
+        numbers of stages.  Otherwise, the attempt ends.
+
+        Parameters
+        ----------
+        n_more : int
+        """
+        losses = self._state.validation
+        n_stages = len(losses) - 1
+        expected = losses[n_stages**2 // (n_stages + n_more)] / losses[-1] - 1
+        with self._timed():
+            gain = self._first(self._trees()[0])[0].gain
+        self._is_promising = gain > expected
+        return self._is_promising
+
     @cached_property
     def _leads(self) -> bool:
         """Whether the kernel machines are far better than the first stages."""
@@ -278,7 +296,7 @@ class Attempt:
             target, outputs = self._held[0][1], trees[0]
             found, kernel = self._first(outputs)
             is_judged = len(trees) == 1
-            if found.is_promising and not is_judged:
+            if self._is_promising and found.is_promising and not is_judged:
                 target, outputs = self._whole, np.concatenate(trees)
                 kernel, is_judged = self._outputs_of_all(), True
                 found = self._judge.weigh(target, outputs, kernel)

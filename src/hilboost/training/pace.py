@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.rules import Shrinkage
 from hilboost.training.begin import InitialState
 from hilboost.training.machine_time import in_time
 from hilboost.training.race import Trial, n_trial_stages
@@ -16,9 +19,12 @@ from hilboost.training.recipe import Candidate, Recipe
 SHARE_OF_FIT = 0.92  # of the budget; the rest is for predictions of the training rows
 _SHARE_OF_TREES = 0.6  # if the rest suffices for a kernel machine
 _SHARE_OF_RACE = 0.25  # of the time of the trees
+_SHARE_OF_PROBE = 0.1  # of the time of the trees, for a run that tells how many stages they need
 _TIMED_STAGES = 4
-_ENOUGH_STAGES = 600  # at the usual learning rate
+_STEP_OF_PROBE = 10  # stages
 _LARGEST_RATE = 0.3
+_SMALLER_RATES = 1.3  # they need a larger sum of rates than the largest one, by this factor
+_UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
 
 
 def paced(
@@ -53,39 +59,76 @@ def paced(
     resolved = recipe.resolved
     if recipe.stopping is None or resolved is None:
         return recipe
-    per_stage = _seconds_per_stage(recipe, resolved, config, initial, team)
+    probe = _Probe(recipe, resolved, config, initial, team)
+    ends = began + (whole if beside is None else _SHARE_OF_TREES * whole)
+    left = ends - time.monotonic()
+    race = n_trial_stages(recipe) * probe.seconds_per_stage
     members = len(initial.state.members)
-    race = n_trial_stages(recipe) * per_stage / members
-    of_trees = whole if beside is None else _SHARE_OF_TREES * whole
-    left = began + of_trees - time.monotonic()
-    if race > _SHARE_OF_RACE * left:
-        recipe, race = replace(recipe, candidates=()), 0.0
-    return _with_rate(recipe, resolved, (left - race) / per_stage)
-
-
-def _seconds_per_stage(
-    recipe: Recipe,
-    resolved: ResolvedParameters,
-    config: BoostingConfig,
-    initial: InitialState,
-    team: ThreadTeam,
-) -> float:
-    """Measure a few stages of the first member."""
-    candidate = Candidate(recipe.learner, resolved)
-    trial = Trial.of(candidate, config, initial)
-    target = recipe.data.target
-    trial.run(1, target, team)  # the first stage sets up its arrays
-    before = time.monotonic()
-    trial.run(1 + _TIMED_STAGES, target, team)
-    seconds = max(time.monotonic() - before, 1e-6) / _TIMED_STAGES
-    return seconds * len(initial.state.members)
-
-
-def _with_rate(recipe: Recipe, resolved: ResolvedParameters, n_stages: float) -> Recipe:
-    usual = resolved.learning_rate
-    if not recipe.chooses_rate or n_stages >= _ENOUGH_STAGES:
+    per_stage = probe.seconds_per_stage * members
+    if race <= _SHARE_OF_RACE * left and per_stage * recipe.n_stages <= left - race:
         return recipe
-    rate = min(max(_LARGEST_RATE, usual), usual * _ENOUGH_STAGES / max(n_stages, 1.0))
+    progress, patience = probe.progress(_SHARE_OF_PROBE * left), recipe.stopping.patience
+    per_stage = probe.seconds_per_stage * members
+    left = ends - time.monotonic()
+    needed = _SMALLER_RATES * progress / resolved.learning_rate + patience
+    if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
+        recipe, race = replace(recipe, candidates=()), 0.0
+    if not recipe.chooses_rate:
+        return recipe
+    n_stages = max((left - race) / per_stage - patience, 1.0)
+    return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)
+
+
+class _Probe:
+    """A run of the first member with large steps, which tells how many stages there is time for.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    resolved : ResolvedParameters
+    config : BoostingConfig
+    initial : InitialState
+    team : ThreadTeam
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        resolved: ResolvedParameters,
+        config: BoostingConfig,
+        initial: InitialState,
+        team: ThreadTeam,
+    ) -> None:
+        assert recipe.stopping is not None
+        stopping = replace(recipe.stopping, patience=_STEP_OF_PROBE)
+        fast = replace(config, rules=[*recipe.rules, Shrinkage(_LARGEST_RATE)], stopping=stopping)
+        self._trial = Trial.of(Candidate(recipe.learner, resolved), fast, initial)
+        self._target, self._team = recipe.data.target, team
+        self._trial.run(1 + _TIMED_STAGES, self._target, team)
+
+    @property
+    def seconds_per_stage(self) -> float:
+        """Median duration of a stage, without the first one, which sets up its arrays."""
+        return max(float(np.median(self._trial.state.seconds[1:])), 1e-6)
+
+    def progress(self, seconds: float) -> float:
+        """Return the sum of the rates of the stages that a fit needs, after some seconds at most.
+
+        Parameters
+        ----------
+        seconds : float
+        """
+        trial, most = self._trial, int(seconds / self.seconds_per_stage)
+        while trial.is_going_on and trial.n_stages < most:
+            trial.run(min(trial.n_stages + _STEP_OF_PROBE, most), self._target, self._team)
+        needed = _UNFINISHED * trial.n_stages if trial.is_going_on else trial.best_stage
+        return _LARGEST_RATE * max(needed, 1)
+
+
+def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Recipe:
+    """Set the learning rate, which is at least the usual one."""
+    usual = resolved.learning_rate
+    rate = min(max(_LARGEST_RATE, usual), max(usual, rate))
     resolved = replace(resolved, learning_rate=rate)
     candidates = tuple(
         replace(one, resolved=replace(one.resolved, learning_rate=rate))

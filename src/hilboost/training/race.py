@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import BoostingConfig, TrainingState, Validation, boost
+from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
 from hilboost.core.base_model import Stage
 from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
@@ -69,9 +69,24 @@ class Trial:
         lowest = min(losses)
         return lowest + self.candidate.margin * (losses[0] - lowest)
 
+    @property
+    def n_stages(self) -> int:
+        """Number of stages so far."""
+        return len(self.state.members[0].stages)
+
+    @property
+    def best_stage(self) -> int:
+        """Number of stages with the lowest held-out loss."""
+        return EarlyStopping.best_stage(self.config.watched(self.state))
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether early stopping has not ended the run."""
+        return self.n_stages == self.config.n_stages
+
     def run(self, n_stages: int, target: Target, team: ThreadTeam) -> None:
         """Continue to a number of stages, unless early stopping has ended the run."""
-        if len(self.state.train) <= 1 or len(self.state.members[0].stages) == self.config.n_stages:
+        if len(self.state.train) <= 1 or self.is_going_on:
             self.config = replace(self.config, n_stages=n_stages)
             boost(self.config, self.data, target, self.state, team, self.validation)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.callbacks.time_budget import Pace
 from hilboost.core.callback import Event
 from hilboost.training.begin import InitialState
 from hilboost.training.machine_time import in_time
@@ -83,13 +84,14 @@ class TimedWatch:
         self._recipe, self._initial, self._team = recipe, initial, team
         self._first, self._ends = began + _TIME_OF_LOOK * (ends - began), ends
         self._next: float = _FEWEST_STAGES
-        self._last = time.monotonic()
+        self._pace = Pace()
+        self._pace.resume()
         self._attempt: Attempt | None = None
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
         n_stages, now = event.stage, time.monotonic()
-        duration, self._last = now - self._last, now
+        duration = self._pace.seconds_after(now)
         is_time = n_stages >= FIRST_LOOK or now >= self._first
         if self._attempt is None and n_stages >= self._next and is_time:
             self._begin(now)
@@ -100,10 +102,14 @@ class TimedWatch:
             if n_stages * self._recipe.learning_rate < _PROGRESS:
                 return False
             stops = self._attempt.needs_no_more(n_stages)
-            self._last = time.monotonic()
+            self._pace.resume()
             return stops
-        reserve = self._attempt.seconds_left + _STAGES_IN_RESERVE * duration
-        return now + reserve > self._ends
+        reserve = self._attempt.seconds_left
+        if not reserve or now + reserve + _STAGES_IN_RESERVE * duration <= self._ends:
+            return False  # the budget has a callback of its own
+        stops = self._attempt.is_worth(int((self._ends - now) / max(duration, 1e-6)))
+        self._pace.resume()
+        return stops
 
     def _begin(self, now: float) -> None:
         learner = in_time(self._recipe, self._team.n_threads, _SHARE_OF_KERNEL * (self._ends - now))
@@ -114,7 +120,7 @@ class TimedWatch:
         self._attempt = Attempt(recipe, self._initial, self._team)
         self._attempt.look()
         self._next = max(self._next, _PROGRESS / self._recipe.learning_rate)
-        self._last = time.monotonic()
+        self._pace.resume()
 
     def stops_after(self, n_stages: int) -> bool:
         """Return false: the looks of a resumed fit begin anew.
