@@ -30,6 +30,7 @@ from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grown_tree as tree_twin
 from tests.reference import histogram as histogram_twin
 from tests.reference import isotonic as isotonic_twin
+from tests.reference import joint_columns as joint_twin
 from tests.reference import leaves as leaves_twin
 from tests.reference import partition as partition_twin
 from tests.reference import traverse as traverse_twin
@@ -48,10 +49,12 @@ from hilboost.backends.trees import (
     traverse,
 )
 from hilboost.backends.trees import grown_tree as compiled_tree
+from hilboost.backends.trees import joint_columns as compiled_joint
 from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
+from hilboost.learners.tree.joint_columns import joint_columns
 from hilboost.learners.tree.leaves import binned_tree, tree_of
 
 SEEDS = range(6)
@@ -106,6 +109,32 @@ def test_accumulate(seed, d):
         module.accumulate(words, first, last, n_values, n_bins, rows, ordered, begin, end, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize("sizes", [[2] * 20, [15] * 4, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]])
+def test_accumulate_joint(seed, sizes):
+    rng = np.random.default_rng(seed)
+    n, n_bins, n_values = 1500, max(sizes) + 1, np.array(sizes)
+    bins = rng.integers(n_values, size=(n, len(sizes)))
+    bins[rng.uniform(size=n) < 0.1, seed % len(sizes)] = n_bins - 1
+    words = np.zeros((-(-len(sizes) // 8), n), dtype=np.uint64)
+    for k in range(len(sizes)):
+        words[k // 8] |= bins[:, k].astype(np.uint64) << np.uint64(8 * (k % 8))
+    joint = joint_columns(words, n_values, n_bins)
+    joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
+    rows, begin, end = draw_rows(rng, n)
+    ordered, results = rng.integers(-(2**40), 2**40, size=len(rows)), []
+    for module in (compiled_joint, joint_twin):
+        result = np.zeros(256 * len(sizes), dtype=np.int64)
+        module.accumulate_joint(joint, 1, n_values, n_bins, rows, ordered, begin, end, result)
+        results.append(result)
+    naive = np.zeros_like(results[0])
+    histogram_twin.accumulate(
+        words, 0, len(words), n_values, n_bins, rows, ordered, begin, end, naive
+    )
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], naive)
 
 
 @seeded

@@ -64,6 +64,11 @@ class ChangesRaw(SquaredError):
         return raw
 
 
+class OtherValue(SquaredError):
+    def value_and_gradients(self, target, raw):
+        return 2 * self.value(target, raw), self.gradients(target, raw)
+
+
 class WorseLeaves(AbsoluteError):
     def leaf_values(self, target, raw, leaves, n_leaves, columns):
         return 0.5 * super().leaf_values(target, raw, leaves, n_leaves, columns)
@@ -91,6 +96,7 @@ class NoProbabilities(BinomialLogLoss):
         (UnweightedStart, "test_start_minimizes", {}),
         (MeanOfRows, "test_a_row_depends_on_itself", {}),
         (Overflowing, "test_far_away", {}),
+        (OtherValue, "test_value_and_gradients", {}),
         (ChangesRaw, "test_inputs_are_not_changed", {}),
         (WorseLeaves, "test_leaf_values_are_the_best", {"hessian": "bound"}),
         (OneSided, "depends on the sign", {"hessian": "bound"}),

@@ -6,6 +6,7 @@ depends only on that row, so results do not depend on the number of threads.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -85,35 +86,85 @@ def loss_sums(
     inside: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
     """Sum up the loss and its weight exactly, (2, 5) int64."""
-    none = np.empty(0)
-    by_group = loss.couples_rows and target.groups is not None
     whole = is_whole(target.weight, target.share)
 
     def totals(rows: slice) -> NDArray[np.int64]:
         block = target if rows == slice(0, len(target.y)) else target.rows(rows)
-        value = _values(loss, block, raw[rows])
-        weight = none if block.weight is None else block.weight
-        if inside is not None:
-            value, weight = value[inside[rows]], weight[inside[rows]] if len(weight) else none
-        sums = empty_sums(2)
-        add_numbers(value, weight, whole, sums[0])
-        if not is_finite(sums[0]):
-            raise IncompatibleParts(
-                f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
-                "every raw."
-            )
-        if by_group and len(weight):
-            weight = weight[block.starts[:-1]]
-        if block.weight is not None:
-            add_numbers(weight, none, whole, sums[1])
-        else:
-            sums[1] = count_of(block.n_units if by_group else len(value))
-        return sums
+        here = None if inside is None else inside[rows]
+        return _sums_of(loss, block, _values(loss, block, raw[rows]), whole, here)
 
     first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1], team.n_threads))
     for sums in others:
         merge_sums(first, sums)
     return merged(first, target.share)
+
+
+def _sums_of(
+    loss: Loss, block: Target, value: Floats, whole: bool, inside: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """Sum up the losses (n,) of a block and their weights exactly, (2, 5) int64."""
+    none = np.empty(0)
+    by_group = loss.couples_rows and block.groups is not None
+    weight = none if block.weight is None else block.weight
+    if inside is not None:
+        value, weight = value[inside], weight[inside] if len(weight) else none
+    sums = empty_sums(2)
+    add_numbers(value, weight, whole, sums[0])
+    if not is_finite(sums[0]):
+        raise IncompatibleParts(
+            f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
+            "every raw."
+        )
+    if by_group and len(weight):
+        weight = weight[block.starts[:-1]]
+    if block.weight is not None:
+        add_numbers(weight, none, whole, sums[1])
+    else:
+        sums[1] = count_of(block.n_units if by_group else len(value))
+    return sums
+
+
+def mean_loss_and_gradients(
+    loss: Loss, target: Target, raw: Floats, team: ThreadTeam, memory: GradientMemory | None
+) -> tuple[float, Gradients]:
+    """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows.
+
+    The loss must not couple rows.
+    """
+    whole = is_whole(target.weight, target.share)
+    head, *others = blocks(*raw.shape)
+
+    def evaluated(rows: slice) -> tuple[NDArray[np.int64], Gradients]:
+        block = target.rows(rows) if others else target
+        value, now = loss.value_and_gradients(block, raw[rows])
+        value = _checked_value(loss, value, len(raw[rows]))
+        return _sums_of(loss, block, value, whole), checked(loss, now, raw[rows].shape)
+
+    sums, now = evaluated(head)
+    if others:
+        memory = GradientMemory() if memory is None else memory
+        negative = memory.like(raw, "negative gradient")
+        hessian = None if now.hessian is None else memory.like(raw, "hessian")
+        found = replace(now, negative_gradient=negative, hessian=hessian)
+        _place(now, found, head)
+
+        def fill(rows: slice) -> NDArray[np.int64]:
+            sums, now = evaluated(rows)
+            _place(now, found, rows)
+            return sums
+
+        for more in team.map(fill, others):
+            merge_sums(sums, more)
+        now = found
+    sums = merged(sums, target.share)
+    return quotient(sums[0], sums[1]), now
+
+
+def _place(block: Gradients, whole: Gradients, rows: slice) -> None:
+    """Copy the gradients of a block to those of all rows."""
+    whole.negative_gradient[rows] = block.negative_gradient
+    if block.hessian is not None and whole.hessian is not None:
+        whole.hessian[rows] = block.hessian
 
 
 def gradients(
@@ -128,15 +179,17 @@ def gradients(
     memory = GradientMemory() if memory is None else memory
     negative = memory.like(raw, "negative gradient")
     hessian = None if first.hessian is None else memory.like(raw, "hessian")
+    found = Gradients(negative, hessian, first.bound, first.isotropic)
 
     def fill(rows: slice) -> None:
-        block = checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape)
-        negative[rows] = block.negative_gradient
-        if hessian is not None:
-            hessian[rows] = block.hessian
+        _place(
+            checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape),
+            found,
+            rows,
+        )
 
     team.map(fill, ranges)
-    return Gradients(negative, hessian, first.bound, first.isotropic)
+    return found
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
@@ -168,11 +221,15 @@ def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Fl
 
 
 def _values(loss: Loss, target: Target, raw: Floats) -> Floats:
-    value = np.asarray(loss.value(target, raw), dtype=dtypes.RAW)
-    if value.shape != (len(raw),):
+    return _checked_value(loss, loss.value(target, raw), len(raw))
+
+
+def _checked_value(loss: Loss, value: Floats, n: int) -> Floats:
+    value = np.asarray(value, dtype=dtypes.RAW)
+    if value.shape != (n,):
         raise IncompatibleParts(
             f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
-            f"{len(raw)} rows; return one number per row, ({len(raw)},)."
+            f"{n} rows; return one number per row, ({n},)."
         )
     return np.ascontiguousarray(value)
 

@@ -13,7 +13,12 @@ import numpy as np
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
+from hilboost.boosting.evaluate import (
+    add_stage,
+    gradients,
+    mean_loss,
+    mean_loss_and_gradients,
+)
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
@@ -267,7 +272,8 @@ def advance(
     now = _gradients(config, loss, target, member, team)
     if member.rows is not None:
         sample = replace(sample, apart=member.outside)
-    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
+    rng: Any = turn.generator() if config.learner.draws(data, sample) else None
+    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
     for rule in config.rules:
@@ -281,6 +287,9 @@ def _gradients(
     config: BoostingConfig, loss: Loss, target: Target, member: EnsembleMember, team: ThreadTeam
 ) -> Gradients:
     """Gradients of the loss, of a loss close to it with a useful hessian, or both."""
+    ahead, member.ahead = member.ahead, None
+    if ahead is not None and loss is config.loss:
+        return ahead
     curves = [part.fits_curvature for part in config.learner.parts]
     if not any(curves):
         memory = None if config.learner.keeps_gradients else member.memory
@@ -329,7 +338,7 @@ def _note_losses(
     if shard is not None:
         shard.catch_up(team.n_threads)
         members, rows = shard.members, shard.target
-    train = [mean_loss(loss, rows, member.raw, team, member.inside) for member in members]
+    train = [_training_loss(config, state, loss, rows, member, team) for member in members]
     state.train.append(train[0] if len(train) == 1 else float(np.mean(train)))
     if validation is not None:
         whole = [(validation.target, validation.raw)]
@@ -337,6 +346,29 @@ def _note_losses(
         _note_metrics(config, state, whole, whole)
     elif state.folds is not None:
         _note_out_of_fold(config, loss, target, state, team)
+
+
+def _training_loss(
+    config: BoostingConfig,
+    state: TrainingState,
+    loss: Loss,
+    target: Target,
+    member: EnsembleMember,
+    team: ThreadTeam,
+) -> float:
+    """Compute the mean loss of a member, and keep the gradients for the next stage if they result.
+
+    Rows held out from a member have gradients, but no part in its mean loss; shards may change
+    before their next stage.
+    """
+    member.ahead = None
+    alone = member.rows is None and not state.shards and len(state.train) < config.n_stages
+    curved = any(part.fits_curvature for part in config.learner.parts)
+    if curved or not alone or loss is not config.loss or not loss.evaluates_both:
+        return mean_loss(loss, target, member.raw, team, member.inside)
+    memory = None if config.learner.keeps_gradients else member.memory
+    value, member.ahead = mean_loss_and_gradients(loss, target, member.raw, team, memory)
+    return value
 
 
 def _note_others(

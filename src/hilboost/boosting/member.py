@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hilboost.boosting.memory import GradientMemory
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
@@ -35,6 +36,8 @@ class EnsembleMember:
         Result of ``config.learner.prepare``, if each member has its own inputs.
     memory : GradientMemory
         Shared by the shards of a member, of which one learns at a time.
+    ahead : Gradients or None
+        Gradients at ``raw``, if they were computed together with the last mean loss.
     """
 
     initial_raw: Floats
@@ -43,6 +46,7 @@ class EnsembleMember:
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
     data: Any = None
     memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
+    ahead: Gradients | None = field(default=None, repr=False)
     _visible: tuple[Target, Target] | None = field(default=None, repr=False)
 
     def model(self) -> AdditiveModel:

@@ -45,7 +45,7 @@ N_CLASSES = (2, 3)
 # Trees that two threads share, and gradients whose counts do not fit into the same integers.
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
-FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS)
+FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS) + 2
 WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES)
 
 
@@ -104,6 +104,11 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
         BoostingRegressor(**COMMON, **constraints).fit(X, X[:, 0])
         progress.advance(1)
         BoostingClassifier(**COMMON, **constraints).fit(few, few[:, 0] > 0)
+        progress.advance(1)
+    # Groups of columns of few values.
+    for inputs in (X, few):
+        progress.describe("compiling: few values")
+        BoostingRegressor(**COMMON).fit(np.round(inputs), inputs[:, 0])
         progress.advance(1)
     return time.perf_counter() - start
 

@@ -201,6 +201,25 @@ class Learner(ABC):
             If the learner does not support the inputs or weights.
         """
 
+    def draws(self, data: Any, sample: RowSample) -> bool:
+        """Return whether :meth:`fit` may draw random numbers; by default, it may.
+
+        Without draws, the stage makes no generator, which takes longer than other preparations of a
+        small tree.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+        sample : RowSample
+            The rows to fit to.
+
+        Returns
+        -------
+        bool
+        """
+        return True
+
     @abstractmethod
     def fit(
         self, data: Any, gradients: Gradients, sample: RowSample, rng: np.random.Generator
@@ -216,7 +235,7 @@ class Learner(ABC):
         sample : RowSample
             The rows to fit to.
         rng : numpy.random.Generator
-            The only source of randomness.
+            The only source of randomness; ``None`` if :meth:`draws` returns False.
 
         Returns
         -------

@@ -48,6 +48,7 @@ class TargetUnits:
 
 
 _OF_THE_FORMULA = (
+    "evaluates_both",
     "joins_kernel_machine",
     "quadratic",
     "bounded_hessian",
@@ -70,6 +71,9 @@ class Loss(ABC):
     The class attributes below declare properties of the loss.  Learners, rules, model files and
     exports depend on these declarations, not on the class of a loss.
     """
+
+    evaluates_both: ClassVar[bool] = False
+    """Whether :meth:`value_and_gradients` takes less time than two calls."""
 
     joins_kernel_machine: ClassVar[bool] = False
     """Whether ``learner="auto"`` may add a kernel machine that is fitted by least squares."""
@@ -327,6 +331,23 @@ class Loss(ABC):
         Gradients
             Arrays (n, r); the hessian is ``None`` if it is one everywhere.
         """
+
+    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+        """Compute :meth:`value` and :meth:`gradients`; by default, by calling both.
+
+        Override it if both have computations in common, and declare ``evaluates_both``.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, r) float64
+
+        Returns
+        -------
+        value : (n,) float64
+        gradients : Gradients
+        """
+        return self.value(target, raw), self.gradients(target, raw)
 
     def adapted(self, target: Target, raw: Floats) -> Loss:
         """Return the loss for the next stage; by default, the loss itself.

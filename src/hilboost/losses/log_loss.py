@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from hilboost.backends.softmax import softmax_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -81,6 +83,7 @@ class MultinomialLogLoss(Loss):
     joins_kernel_machine = True
     divides_rows = True
     bounded_hessian = True
+    evaluates_both = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
@@ -92,27 +95,31 @@ class MultinomialLogLoss(Loss):
 
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""
-        codes = target.y[:, 0].astype(np.intp)
+        codes = _codes(target)
         mass = masses_of_groups(codes, target.weight, self.n_classes, target.share)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return start - start.mean()
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        shifted = raw - raw.max(axis=1, keepdims=True)
-        own = shifted[np.arange(len(raw)), target.y[:, 0].astype(np.intp)]
-        np.exp(shifted, out=shifted)
-        return np.log(shifted.sum(axis=1)) - own
+        own, _, totals = _exponentials(target, raw)
+        return np.log(totals) - own
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
-        p = self.inverse_link(raw)
-        # In few arrays, which remain in the cache.
-        hessian = 1 - p
-        hessian *= p
-        hessian *= self.n_classes / (self.n_classes - 1)
-        negative = np.negative(p, out=p)
-        negative[np.arange(len(raw)), target.y[:, 0].astype(np.intp)] += 1
+        _, exponentials, totals = _exponentials(target, raw)
+        return self._gradients(target, exponentials, totals)
+
+    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+        """Both from the same exponentials."""
+        own, exponentials, totals = _exponentials(target, raw)
+        return np.log(totals) - own, self._gradients(target, exponentials, totals)
+
+    def _gradients(self, target: Target, exponentials: Floats, totals: Floats) -> Gradients:
+        """Gradients from the exponentials (n, C), which are overwritten, and their sums (n,)."""
+        negative, hessian = np.asfortranarray(exponentials), np.empty(exponentials.shape, order="F")
+        factor = self.n_classes / (self.n_classes - 1)
+        softmax_gradients(negative.T, totals, _codes(target), factor, hessian.T)
         # Böhning's bound, (I - 11'/C) / 2.
         return Gradients(negative, hessian, bound=0.5)
 
@@ -127,3 +134,19 @@ class MultinomialLogLoss(Loss):
         np.exp(p, out=p)
         p /= p.sum(axis=1, keepdims=True)
         return p
+
+
+def _codes(target: Target) -> NDArray[np.intp]:
+    """Classes of the rows, (n,)."""
+    return target.y[:, 0].astype(np.intp)
+
+
+def _exponentials(target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
+    """Scores of the rows' own classes, (n,), exponentials of all, (n, C), and their sums, (n,).
+
+    All are relative to the highest score of a row.
+    """
+    shifted = raw - raw.max(axis=1, keepdims=True)
+    own = shifted[np.arange(len(raw)), _codes(target)]
+    np.exp(shifted, out=shifted)
+    return own, shifted, shifted.sum(axis=1)

@@ -217,6 +217,23 @@ class LossContract(BoostingContract):
         if whole.hessian is not None:
             ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
 
+    def test_value_and_gradients_are_those_of_both_methods(self) -> None:
+        """Evaluating both at once changes no bit."""
+        for order in ("C", "F"):
+            loss, target, raw = self.draw()
+            raw = np.array(raw, order=order)
+            value, both = loss.value_and_gradients(target, raw)
+            one = loss.gradients(target, raw)
+            curved, other = both.hessian, one.hessian
+            same = (
+                np.array_equal(value, loss.value(target, raw))
+                and np.array_equal(both.negative_gradient, one.negative_gradient)
+                and (curved is other or np.array_equal(np.asarray(curved), np.asarray(other)))
+                and both.bound == one.bound
+            )
+            sentence = "must return the results of value and gradients, bit for bit."
+            ensure(same, f"value_and_gradients {sentence}")
+
     def test_a_symmetric_loss_sees_the_size_of_residuals(self) -> None:
         """What declares ``symmetric`` has the same values at mirrored targets, rising from zero."""
         loss, target, raw = self.draw()

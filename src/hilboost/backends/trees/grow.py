@@ -32,12 +32,9 @@ from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.draws import draw_columns
-from hilboost.backends.trees.histogram import (
-    Histograms,
-    fill_histogram,
-    global_sums,
-    subtract_sibling,
-)
+from hilboost.backends.trees.histogram import Histograms, global_sums, subtract_sibling
+from hilboost.backends.trees.joint_columns import JointColumns
+from hilboost.backends.trees.node_histogram import fill_histogram
 from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
@@ -119,6 +116,8 @@ class Growth(NamedTuple):
     histograms : Histograms
     scratch : SearchScratch
         ``drawn`` filled with the allowed columns.
+    joint : JointColumns or None
+        ``None`` where columns have many values, and with several channels.
     """
 
     table: BinTable
@@ -132,6 +131,7 @@ class Growth(NamedTuple):
     buffers: RowBuffers
     histograms: Histograms
     scratch: SearchScratch
+    joint: JointColumns | None
 
 
 @inner
@@ -265,6 +265,7 @@ def sum_step(threads, growth):
             growth.buffers,
             histograms,
             nodes.fields[node, SLOT],
+            growth.joint,
         )
 
 

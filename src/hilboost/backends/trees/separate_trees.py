@@ -203,6 +203,7 @@ def _with_packing(packing, growth):
         growth.buffers,
         growth.histograms,
         growth.scratch,
+        growth.joint,
     )
 
 

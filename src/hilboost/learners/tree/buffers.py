@@ -13,6 +13,7 @@ from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.backends.trees.histogram import STRIDE, Histograms
+from hilboost.backends.trees.joint_columns import JointColumns
 from hilboost.backends.trees.nodes import empty_nodes
 from hilboost.backends.trees.partition import RowBuffers
 from hilboost.backends.trees.split_search import NodeSums, SearchScratch
@@ -61,6 +62,7 @@ class TreeBuffers:
         self._best_splits = np.empty((n_threads, 2, 8), dtype=np.int64)
         self._scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
         self._scan_gains = np.empty((n_threads, 512))
+        self._joint_sums: NDArray[np.int64] | None = None
         self._packed: dict[int, NDArray[np.int64]] = {}
         self._ordered: dict[int, NDArray[np.int64]] = {}
         self._histograms: dict[int, NDArray[np.int64]] = {}
@@ -131,6 +133,15 @@ class TreeBuffers:
             )
         whole = self._histograms[n_channels]
         return Histograms(whole[: -self.n_threads], whole[-self.n_threads :])
+
+    def joint(self, columns: JointColumns | None) -> JointColumns | None:
+        """Groups of columns, with memory for their sums."""
+        if columns is None:
+            return None
+        if self._joint_sums is None:
+            shape = self.n_threads, len(columns.n_codes) * STRIDE
+            self._joint_sums = np.empty(shape, dtype=dtypes.PACKED)
+        return columns._replace(sums=self._joint_sums)
 
     def start(
         self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]

@@ -65,6 +65,7 @@ def growth_of(
         buffers=space.row_buffers(n_channels),
         histograms=space.histograms(n_channels),
         scratch=scratch,
+        joint=None if n_channels > 1 else space.joint(table.joint),
     )
 
 

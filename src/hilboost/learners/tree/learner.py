@@ -34,7 +34,7 @@ from hilboost.learners.tree.leaves import (
     newton_steps,
     tree_of,
 )
-from hilboost.learners.tree.packing import Packed, columns_of, pack
+from hilboost.learners.tree.packing import Packed, columns_of, pack, rounds_at_random
 from hilboost.learners.tree.separate import (
     SeparateTask,
     TreeDraws,
@@ -44,6 +44,9 @@ from hilboost.learners.tree.separate import (
 )
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable
+
+_ROWS_WORTH_JOINING = 2**13
+"""Fits to fewer rows need no code for groups of columns, and save little time by them."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         """Bin the table."""
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
-        return TreeData(bin_table(X, weight, self.max_bins, seed, team, levels), team, {})
+        table = bin_table(X, weight, self.max_bins, seed, team, levels)
+        return TreeData(self._joint(table), team, {})
 
     def among_workers(self) -> AmongWorkers | None:
         """Return the learner itself; random projections round differently for other rows.
@@ -243,18 +247,24 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
         return TreeData(table, team, {}, share)
 
+    def _joint(self, table: BinnedTable) -> BinnedTable:
+        """Return the table with groups of columns, which histograms of one output use."""
+        if self.shared or table.n_rows < _ROWS_WORTH_JOINING:
+            return table
+        return table.with_joint_columns()
+
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
         return self
 
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
-        return [replace(data, table=data.table.part(rows)) for rows in ranges]
+        return [replace(data, table=self._joint(data.table.part(rows))) for rows in ranges]
 
     def joined(self, parts: Sequence[TreeData]) -> TreeData:
         """Put the bins of the parts together."""
         first, *others = (part.table for part in parts)
-        return replace(parts[0], table=first.followed_by(others))
+        return replace(parts[0], table=self._joint(first.followed_by(others)))
 
     def add_outputs(
         self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
@@ -266,8 +276,18 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         """Stop the threads."""
         data.team.__exit__()
 
+    def draws(self, data: TreeData, sample: RowSample) -> bool:
+        """Return whether columns are drawn, gradients projected, or many rows rounded at random."""
+        all_columns = self.max_features == 1 and self.max_features_per_tree == 1
+        by_chance = rounds_at_random(data.n_rows, weighted=sample.weight is not None)
+        return by_chance or not all_columns or self.sketch is not None
+
     def fit(
-        self, data: TreeData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+        self,
+        data: TreeData,
+        gradients: Gradients,
+        sample: RowSample,
+        rng: np.random.Generator | None,
     ) -> list[FittedTerm]:
         """Fit one shared tree, or one tree for each output.
 
@@ -275,7 +295,9 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         """
         r = gradients.negative_gradient.shape[1]
         groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
-        seeds = rng.integers(2**62, size=len(groups)).tolist()
+        seeds = [0] * len(groups)
+        if rng is not None:
+            seeds = rng.integers(2**62, size=len(groups)).tolist()
         apart = not self.shared and not self.symmetric and data.share is None
         if apart and one_thread_each(r, data.team.n_threads):
             return self._fit_separately(data, gradients, sample, seeds)

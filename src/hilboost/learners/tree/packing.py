@@ -71,6 +71,11 @@ class _Fields(NamedTuple):
     at_random: bool
 
 
+def rounds_at_random(n_rows: int, weighted: bool) -> bool:
+    """Whether gradients of so many rows of the whole table may be rounded at random."""
+    return weighted or n_rows > _MOST_ROWS_EXACT
+
+
 def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
     """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
     negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])

@@ -1,0 +1,107 @@
+"""Histograms of columns of few values, several of which share a table of sums.
+
+Columns whose numbers of bins have a product of at most 256 form a group.  The bins of a row in all
+of them are one code, so that one addition serves the whole group.  The histogram of each column
+then results from sums over the codes::
+
+    columns          a (3 bins), b (2 bins)
+    code             a + 3 b, from 0 to 5
+    bin 0 of a       codes 0 and 3
+    bin 0 of b       codes 0, 1 and 2
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.trees.histogram import STRIDE, accumulate
+
+FEWEST_ROWS = 512
+"""In nodes of fewer rows, the sums over the codes take longer than they save."""
+
+
+class JointColumns(NamedTuple):
+    """Groups of columns.
+
+    Attributes
+    ----------
+    words : (n_words, n) uint64
+        The codes of the rows, eight groups to a word, lowest byte first.
+    n_codes : (n_groups,) int64
+    starts : (n_groups + 1,) int64
+        Where the columns of a group begin in the following arrays.
+    columns, strides, sizes : (d,) int64
+        The bin of a column is ``code // stride % size``.  A bin beyond the values of the column is
+        that of missing values.
+    sums : (n_threads, n_groups * STRIDE) int64
+        Working memory.
+    """
+
+    words: NDArray[np.uint64]
+    n_codes: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    sums: NDArray[np.int64]
+
+
+@inner
+def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
+    """Add up the sums of codes to those of the bins of one column."""
+    for b in range(size):
+        histogram[uint64(slab + b)] = 0
+    for begin in range(first, first + n_codes, stride * size):
+        if stride == 1:
+            for b in range(size):
+                histogram[uint64(slab + b)] += sums[uint64(begin + b)]
+            continue
+        for b in range(size):
+            total, here = np.int64(0), begin + b * stride
+            for i in range(stride):
+                total += sums[uint64(here + i)]
+            histogram[uint64(slab + b)] += total
+
+
+@compiled
+def accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end, histogram):
+    """:func:`~hilboost.backends.trees.histogram.accumulate` of all columns, by their groups.
+
+    Parameters
+    ----------
+    joint : JointColumns
+    thread : int
+        Whose working memory is used.
+    n_values : (d,) int64
+    n_bins : int
+    rows : (m,) uint32
+    ordered : (m,) int64
+    begin, end : int
+    histogram : (d * STRIDE,) int64, overwritten
+    """
+    keep_apart()
+    n_words, stride, sums = joint.words.shape[0], np.int64(STRIDE), joint.sums[thread]
+    n_codes = joint.n_codes
+    accumulate(joint.words, np.int64(0), n_words, n_codes, stride, rows, ordered, begin, end, sums)
+    for group in range(joint.n_codes.shape[0]):
+        for k in range(joint.starts[group], joint.starts[group + 1]):
+            column, size = joint.columns[k], joint.sizes[k]
+            slab, present = column * STRIDE, n_values[column]
+            _sum_codes(
+                sums,
+                group * STRIDE,
+                joint.n_codes[group],
+                joint.strides[k],
+                size,
+                histogram,
+                slab,
+            )
+            missing = np.int64(0)
+            if size > present:
+                missing = histogram[slab + present]
+                histogram[slab + present] = 0
+            histogram[slab + n_bins - 1] = missing

@@ -1,0 +1,40 @@
+"""Mean losses and gradients over blocks of rows."""
+
+import numpy as np
+import pytest
+
+from hilboost import BoostingClassifier
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting.evaluate import gradients, mean_loss, mean_loss_and_gradients
+from hilboost.core.target import Target
+from hilboost.losses import MultinomialLogLoss, SquaredError
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("loss", [MultinomialLogLoss(5), SquaredError()])
+@pytest.mark.parametrize("n", [200, 20_000])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_one_pass_gives_the_bits_of_two(loss, n, weighted, order):
+    classes = isinstance(loss, MultinomialLogLoss)
+    y = RNG.integers(5, size=(n, 1)).astype(float) if classes else RNG.normal(size=(n, 5))
+    target = Target(y, RNG.uniform(size=n) if weighted else None)
+    raw, team = np.array(RNG.normal(size=(n, 5)), order=order), ThreadTeam(1)
+    mean, found = mean_loss_and_gradients(loss, target, raw, team, None)
+    expected = gradients(loss, target, raw, team)
+    assert mean == mean_loss(loss, target, raw, team)
+    assert np.array_equal(found.negative_gradient, expected.negative_gradient)
+    assert np.array_equal(found.hessian, expected.hessian)
+    assert found.bound == expected.bound
+
+
+@pytest.mark.parametrize("parameters", [{}, {"cv_folds": 2}, {"n_shards": 2}, {"subsample": 0.5}])
+def test_gradients_computed_ahead_give_the_same_model(parameters, monkeypatch):
+    X, y = RNG.normal(size=(300, 4)), RNG.integers(3, size=300)
+    model = BoostingClassifier(n_estimators=6, early_stopping=False, random_state=0, **parameters)
+    model = model.fit(X, y).set_params(n_estimators=9, warm_start=True).fit(X, y)
+    monkeypatch.setattr(MultinomialLogLoss, "evaluates_both", False)
+    other = model.__class__(**model.get_params() | {"warm_start": False}).fit(X, y)
+    assert np.array_equal(model.predict_proba(X), other.predict_proba(X))
+    assert np.array_equal(model.history_.train, other.history_.train)

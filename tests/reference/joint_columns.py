@@ -1,0 +1,14 @@
+"""Naive twin of :mod:`hilboost.backends.trees.joint_columns`: one row and column at a time."""
+
+
+def accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end, histogram):
+    for group, (first, last) in enumerate(zip(joint.starts[:-1], joint.starts[1:], strict=True)):
+        for k in range(first, last):
+            column = joint.columns[k]
+            for b in (*range(n_values[column]), n_bins - 1):
+                histogram[256 * column + b] = 0
+            for i in range(begin, end):
+                code = (int(joint.words[group // 8, rows[i]]) >> (8 * (group % 8))) & 255
+                b = code // joint.strides[k] % joint.sizes[k]
+                b = n_bins - 1 if b == n_values[column] else b
+                histogram[256 * column + b] += ordered[i]
