@@ -1,11 +1,14 @@
 """Compiled loops over groups of ranked rows against their naive twins and against scikit-learn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 from tests.reference import ranking as naive
 
 from hilboost.backends import ranking as compiled
+from hilboost.backends.logistic_pairs import pairwise_gradients
 
 SEEDS = range(8)
 
@@ -22,9 +25,9 @@ def draw(seed, largest=6, n_scores=4):
     return rng, starts, gains, scores
 
 
-def both(function, *arguments, n_results, n):
+def both(function, *arguments, n_results, n, modules=(compiled, naive)):
     found = []
-    for module in (compiled, naive):
+    for module in modules:
         results = [np.full(n, np.nan) for _ in range(n_results)]
         getattr(module, function.__name__)(*arguments, *results)
         found.append(results)
@@ -35,15 +38,22 @@ def discounts(starts):
     return 1 / np.log2(2 + np.arange(np.diff(starts).max()))
 
 
-def scratch_of(n):
-    return np.empty(n, dtype=np.int64), *(np.empty(n) for _ in range(7))
+def order_of(starts, rng):
+    """The rows of each group in any order."""
+    groups = itertools.pairwise(starts.tolist())
+    return np.concatenate([rng.permutation(np.arange(*ends)) for ends in groups])
+
+
+def scratch_of(starts, rng):
+    n, ideals = starts[-1], np.full(len(starts) - 1, np.nan)
+    return order_of(starts, rng), ideals, *(np.empty(n) for _ in range(7))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_group_ndcg(seed, k):
-    _, starts, gains, scores = draw(seed)
-    arguments = gains, scores, starts, k, discounts(starts), scratch_of(len(gains))[:2]
+    rng, starts, gains, scores = draw(seed)
+    arguments = gains, scores, starts, k, discounts(starts), scratch_of(starts, rng)[:3]
     (ours,), (twin,) = both(compiled.group_ndcg, *arguments, n_results=1, n=len(starts) - 1)
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
 
@@ -52,44 +62,36 @@ def test_group_ndcg(seed, k):
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_lambda_gradients(seed, k, normalized):
-    _, starts, gains, scores = draw(seed)
+    rng, starts, gains, scores = draw(seed)
     n = len(gains)
-    arguments = gains, scores, starts, k, discounts(starts), normalized, scratch_of(n)
+    arguments = gains, scores, starts, k, discounts(starts), normalized, scratch_of(starts, rng)
     ours, twin = both(compiled.lambda_gradients, *arguments, n_results=2, n=n)
     np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
 
 
-def test_long_groups():
-    """They are sorted in another way."""
+@pytest.mark.parametrize("order", ["kept", "reversed", "any"])
+def test_long_groups(order):
+    """They are sorted in another way, unless they are nearly sorted."""
     rng = np.random.default_rng(0)
     starts, n = np.array([0, 150, 210]), 210
     gains, scores = rng.integers(4, size=n).astype(float), rng.normal(size=n)
-    arguments, scratch = (gains, scores, starts, 9, discounts(starts)), scratch_of(n)
+    arguments, scratch = (gains, scores, starts, 9, discounts(starts)), scratch_of(starts, rng)
+    if order == "reversed":
+        scratch[0][:] = np.lexsort((scores, np.arange(n) >= 150))
     ours, twin = both(compiled.lambda_gradients, *arguments, True, scratch, n_results=2, n=n)
     np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
-    ours, twin = both(compiled.group_ndcg, *arguments, scratch[:2], n_results=1, n=2)
+    if order == "any":
+        scratch = scratch_of(starts, rng)
+    ours, twin = both(compiled.group_ndcg, *arguments, scratch[:3], n_results=1, n=2)
     np.testing.assert_allclose(ours, twin, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("most", [1, 2, 99])
-def test_pairwise_gradients(seed, most):
-    rng, starts, gains, scores = draw(seed, 9)
-    if most < 9:  # partners of tied rows depend on their order
-        scores = rng.normal(size=len(scores))
-    scratch = np.empty(len(gains), dtype=np.int64), np.empty(len(gains))
-    arguments = gains, scores, starts, most, True, scratch
-    ours, twin = both(compiled.pairwise_gradients, *arguments, n_results=3, n=len(gains))
-    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_listwise_gradients(seed):
+@pytest.mark.parametrize("drawn", [False, True])
+def test_listwise_gradients(seed, drawn):
     rng, starts, gains, scores = draw(seed)
-    order = np.empty(len(gains), dtype=np.int64)
-    keys = rng.integers(2**63, size=len(starts) - 1).astype(np.uint64)
-    keys[::2] = 0
-    arguments = gains, scores, starts, keys, order
+    key, numbers = np.uint64(rng.integers(2**63)), rng.permutation(len(starts) - 1)
+    arguments = gains, scores, starts, key, numbers, drawn, order_of(starts, rng)
     ours, twin = both(compiled.listwise_gradients, *arguments, n_results=3, n=len(gains))
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
 
@@ -101,7 +103,7 @@ def test_ndcg_of_sklearn(seed, k):
     rng = np.random.default_rng(seed)
     gains, scores = rng.uniform(size=40), rng.integers(9, size=40).astype(float)
     starts, result = np.array([0, 40]), np.empty(1)
-    scratch = np.empty(40, dtype=np.int64), np.empty(40)
+    scratch = scratch_of(starts, rng)[:3]
     compiled.group_ndcg(gains, scores, starts, k, discounts(starts), scratch, result)
     assert result[0] == pytest.approx(ndcg_score(gains[None], scores[None], k=k))
 
@@ -116,8 +118,11 @@ def test_order_of_the_rows_changes_no_bit(seed):
     results = []
     for order in (np.arange(n), moved):
         g, s, found = gains[order], scores[order], np.empty((5, n))
-        scratch = scratch_of(n)
+        scratch = scratch_of(starts, rng)
         compiled.lambda_gradients(g, s, starts, 7, table, True, scratch, found[0], found[1])
-        compiled.pairwise_gradients(g, s, starts, 99, True, scratch[:2], *found[2:])
+        for with_values in (False, True):
+            pairwise_gradients(
+                g, s, starts, 99, with_values, scratch[:1] + scratch[3:7], *found[2:]
+            )
         results.append(found)
     np.testing.assert_array_equal(results[0][:, moved], results[1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
-from tests.backends.test_ranking import SEEDS, draw
+from tests.backends.test_ranking import SEEDS, draw, order_of
 from tests.reference import relevance as naive
 
 from hilboost.backends import relevance as compiled
@@ -20,8 +20,8 @@ from hilboost.backends import relevance as compiled
     ids=["average precision", "reciprocal rank"],
 )
 def test_means_over_groups(seed, k, functions):
-    _, starts, gains, scores = draw(seed)
-    order, relevant = np.empty(len(gains), dtype=np.int64), (gains > 1).astype(float)
+    rng, starts, gains, scores = draw(seed)
+    order, relevant = order_of(starts, rng), (gains > 1).astype(float)
     ours, twin = np.empty(len(starts) - 1), np.empty(len(starts) - 1)
     for function, result in zip(functions, (ours, twin), strict=True):
         function(relevant, scores, starts, k, order, result)
@@ -32,6 +32,6 @@ def test_means_over_groups(seed, k, functions):
 def test_average_precision_of_sklearn(seed):
     rng = np.random.default_rng(seed)
     relevant, scores = rng.integers(2, size=40).astype(float), rng.normal(size=40)
-    result, order = np.empty(1), np.empty(40, dtype=np.int64)
+    result, order = np.empty(1), np.arange(40)
     compiled.group_average_precision(relevant, scores, np.array([0, 40]), 99, order, result)
     assert result[0] == pytest.approx(average_precision_score(relevant, scores))

@@ -33,15 +33,16 @@ def _finish(rows, gains, scores, factor, slopes, bends, negative, hessian):
 
 
 def neighbor_gradients(
-    gains, scores, starts, k, discounts, keys, n_orders, scratch, negative, hessian
+    gains, scores, starts, k, discounts, key, numbers, n_orders, scratch, negative, hessian
 ):
     negative[:], hessian[:] = 0.0, 0.0
-    for (first, last), key in zip(itertools.pairwise(starts.tolist()), keys, strict=True):
+    for (first, last), number in zip(itertools.pairwise(starts.tolist()), numbers, strict=True):
+        own = np.uint64(bits_of(key, number))
         rows, n = _places(gains, scores, first, last), last - first
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[:n][:k]
         slopes, bends = np.zeros(len(gains)), np.zeros(len(gains))
         for drawn in range(n_orders):
-            u = np.array([_uniform(key, drawn * n + place) for place in range(n)])
+            u = np.array([_uniform(own, drawn * n + place) for place in range(n)])
             order = rows[np.argsort(-(scores[rows] + np.log(u / (1 - u))), kind="stable")]
             for position, (a, b) in enumerate(itertools.pairwise(order[: k + 1])):
                 if gains[a] != gains[b]:
@@ -52,7 +53,9 @@ def neighbor_gradients(
         _finish(rows, gains, scores, factor, slopes, bends, negative, hessian)
 
 
-def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, negative, hessian):
+def exchange_gradients(
+    relevant, scores, starts, k, only_first, key, numbers, scratch, negative, hessian
+):
     def value(hits):
         if only_first:
             found = np.flatnonzero(hits)[0]
@@ -61,9 +64,10 @@ def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, n
         return (precision * hits)[:k].sum() / min(hits.sum(), k)
 
     negative[:], hessian[:] = 0.0, 0.0
-    for (first, last), key in zip(itertools.pairwise(starts.tolist()), keys, strict=True):
+    for (first, last), number in zip(itertools.pairwise(starts.tolist()), numbers, strict=True):
+        own = np.uint64(bits_of(key, number))
         rows = _places(relevant, scores, first, last)
-        u = np.array([_uniform(key, place) for place in range(last - first)])
+        u = np.array([_uniform(own, place) for place in range(last - first)])
         order = rows[np.lexsort((-u, -scores[rows]))]
         apart = len(set(scores[rows])) > 1
         slopes, bends, total = np.zeros(len(scores)), np.zeros(len(scores)), 0.0

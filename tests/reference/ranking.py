@@ -15,12 +15,12 @@ def _orders(gains, scores):
         yield np.array([row for tie in choice for row in tie])
 
 
-def _groups(starts):
+def groups(starts):
     return itertools.pairwise(starts.tolist())
 
 
 def mean_over_orders(starts, scores, result, value):
-    for group, (first, last) in enumerate(_groups(starts)):
+    for group, (first, last) in enumerate(groups(starts)):
         found = [value(first + order) for order in _orders(None, scores[first:last])]
         result[group] = np.mean(found)
 
@@ -35,7 +35,7 @@ def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
 
 def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, negative, hessian):
     negative[:], hessian[:] = 0.0, 0.0
-    for first, last in _groups(starts):
+    for first, last in groups(starts):
         rows = np.arange(first, last)
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[: len(rows)][:k]
         if ideal <= 0:
@@ -64,40 +64,19 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
             hessian[rows] *= math.log2(1 + total) / total
 
 
-def pairwise_gradients(
-    gains, scores, starts, most, with_values, scratch, values, negative, hessian
+def listwise_gradients(
+    gains, scores, starts, key, numbers, drawn, order, values, negative, hessian
 ):
-    values[:], negative[:], hessian[:] = 0.0, 0.0, 0.0
-    for first, last in _groups(starts):
-        size = last - first
-        rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
-        pairs = list(itertools.combinations(range(size), 2))
-        share = 1 / size
-        if size > 2 * most + 1:
-            distances = [1 + k * (size // 2 - 1) // most for k in range(most)]
-            pairs = [(i, (i + d) % size) for i in range(size) for d in distances]
-            share = (size - 1) / (2 * most * size)
-        for pair in pairs:
-            i, j = sorted(rows[list(pair)], key=lambda row: -gains[row])
-            if gains[i] == gains[j]:
-                continue
-            wrong = 1 / (1 + math.exp(scores[i] - scores[j]))
-            values[[i, j]] += 0.5 * share * math.log1p(math.exp(scores[j] - scores[i]))
-            negative[i] += share * wrong
-            negative[j] -= share * wrong
-            hessian[[i, j]] += share * wrong * (1 - wrong)
-
-
-def listwise_gradients(gains, scores, starts, keys, order, values, negative, hessian):
-    for (first, last), key in zip(_groups(starts), keys, strict=True):
+    for (first, last), number in zip(groups(starts), numbers, strict=True):
         if len(set(gains[first:last])) == 1:
             for result in (values, negative, hessian):
                 result[first:last] = 0.0
             continue
         rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
         pairs = list(zip(scores[rows], gains[rows], strict=True))
-        u = np.array([(int(bits_of(key, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])
-        share = gains[rows] + 1 - (u if key else 0.5)
+        own = np.uint64(bits_of(key, number))
+        u = np.array([(int(bits_of(own, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])
+        share = gains[rows] + 1 - (u if drawn else 0.5)
         share /= share.sum()
         p = np.exp(scores[rows] - scores[rows].max())
         p /= p.sum()

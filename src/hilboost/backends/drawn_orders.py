@@ -14,7 +14,7 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.random_bits import bits_of
-from hilboost.backends.ranking import all_equal, ideal_dcg, sort_group
+from hilboost.backends.ranking import all_equal, ideal_of_group, resort_group, sort_group
 
 _FEW = 48  # so many places are found by insertion
 
@@ -39,7 +39,7 @@ def _add_pair(better, worse, weight, powers, slopes, bends):
 @inner
 def _begin_group(gains, scores, order, first, last, powers, slopes, bends):
     """Sort a group, and write the exponentials of its scores by place; the largest is 1."""
-    sort_group(scores, gains, order, first, last)
+    resort_group(scores, gains, order, first, last)
     best = scores[order[first]]
     for place in range(last - first):
         powers[place] = np.exp(max(scores[order[first + place]] - best, -600.0))
@@ -85,7 +85,7 @@ def _first_places(values, n, most, places):
 
 @compiled
 def neighbor_gradients(
-    gains, scores, starts, k, discounts, keys, n_orders, scratch, negative, hessian
+    gains, scores, starts, k, discounts, key, numbers, n_orders, scratch, negative, hessian
 ):
     """Logistic loss of the neighbors in random orders, weighted by the change if exchanged.
 
@@ -94,24 +94,26 @@ def neighbor_gradients(
     by the number of orders, and multiplied by the square root of the number of rows.
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
-    k : int, the positions that count; keys : (q,) uint64, of the random numbers of every group
-    scratch : (order (n,) int64, largest (n,) float64, places (longest,) int64, and four (longest,)
-        float64), working memory
+    k : int, the positions that count
+    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
+    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, places (longest,) int64,
+        and four (longest,) float64); the first two as in :func:`.ranking.group_ndcg`
     negative, hessian : (n,) float64, written
     """
-    order, largest, places, powers, noisy, slopes, bends = scratch
+    order, ideals, largest, places, powers, noisy, slopes, bends = scratch
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
-        if ideal <= 0.0 or all_equal(gains, first, last):
+        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+        if ideal <= 0.0:
             continue
+        of_group = bits_of(key, numbers[group])
         _begin_group(gains, scores, order, first, last, powers, slopes, bends)
         for drawn in range(n_orders):
             for place in range(n):
-                uniform = _uniform(keys[group], drawn * n + place)
+                uniform = _uniform(of_group, drawn * n + place)
                 noisy[place] = powers[place] * uniform / (1.0 - uniform)
             _first_places(noisy, n, min(n, k + 1), places)
             for position in range(min(n - 1, k)):
@@ -154,7 +156,9 @@ def _reciprocal_change(p, q, above, one, two, k):
 
 
 @compiled
-def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, negative, hessian):
+def exchange_gradients(
+    relevant, scores, starts, k, only_first, key, numbers, scratch, negative, hessian
+):
     """LambdaMART's gradients: pairs by the change of a metric of relevant rows if exchanged.
 
     Only pairs that touch the first ``k`` positions count; rows with equal scores have their
@@ -162,9 +166,9 @@ def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, n
 
     relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
     only_first : bool, the reciprocal position of the first relevant row, else average precision
-    keys : (q,) uint64, of the random numbers of every group
-    scratch : (order (n,) int64, places (longest,) int64, and six (longest,) float64),
-        working memory
+    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
+    scratch : (order (n,) int64, as in :func:`.ranking.group_ndcg`, places (longest,) int64, and six
+        (longest,) float64)
     negative, hessian : (n,) float64, written
     """
     order, places, powers, noisy, slopes, bends, hits, inverses = scratch
@@ -176,8 +180,9 @@ def exchange_gradients(relevant, scores, starts, k, only_first, keys, scratch, n
         if all_equal(relevant, first, last):
             continue
         _begin_group(relevant, scores, order, first, last, powers, slopes, bends)
+        of_group = bits_of(key, numbers[group])
         for place in range(n):
-            noisy[place] = _uniform(keys[group], place)
+            noisy[place] = _uniform(of_group, place)
         sort_group(powers, noisy, places, 0, n)
         found, inverse, one, two = 0.0, 0.0, n, n
         for position in range(n):

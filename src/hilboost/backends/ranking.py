@@ -14,10 +14,11 @@ replaced by its mean over all orders.  The positions of a tie::
 import numpy as np
 from numba import uint64
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.random_bits import bits_of
 
-_SHORT = 48  # groups of at most so many rows are sorted by insertion
+_MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many
 
 
 @inner
@@ -46,27 +47,52 @@ def _sift(scores, gains, order, first, root, end):
 
 
 @inner
-def sort_group(scores, gains, order, first, last):
-    """Write the rows ``first`` to ``last - 1`` into these places of ``order``, the highest first.
-
-    scores, gains : (n,) float64; order : (n,) int64, written
-    """
+def _sort_by_heap(scores, gains, order, first, last):
+    """Sort the rows of these places, in any order."""
+    keep_apart()
     n = last - first
-    if n <= _SHORT:
-        for row in range(first, last):
-            at = row
-            while at > first and _comes_first(scores, gains, row, order[at - 1]):
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = row
-        return
-    for row in range(first, last):
-        order[row] = row
     for root in range(n // 2 - 1, -1, -1):
         _sift(scores, gains, order, first, root, n)
     for end in range(n - 1, 0, -1):
         order[first], order[first + end] = order[first + end], order[first]
         _sift(scores, gains, order, first, 0, end)
+
+
+@inner
+def resort_group(scores, gains, order, first, last):
+    """Sort the rows at the places ``first`` to ``last - 1`` of ``order``, the highest first.
+
+    scores, gains : (n,) float64
+    order : (n,) int64, written; holds these rows in any order, best in nearly the right one
+    """
+    one = np.uintp(1)
+    moves = np.uintp(_MOVES_PER_ROW * (last - first))  # how many are left
+    for place in range(np.uintp(first + 1), np.uintp(last)):
+        row = np.uintp(order[place])
+        score, gain, at = scores[row], gains[row], place
+        while at > first:
+            other = np.uintp(order[at - one])
+            above = scores[other]
+            if above > score or (above == score and gains[other] >= gain):
+                break
+            order[at] = other
+            at -= one
+        order[at] = row
+        if moves < place - at:
+            _sort_by_heap(scores, gains, order, first, last)
+            return
+        moves -= place - at
+
+
+@inner
+def sort_group(scores, gains, order, first, last):
+    """Write the rows ``first`` to ``last - 1`` into these places of ``order``, the highest first.
+
+    scores, gains : (n,) float64; order : (n,) int64, written
+    """
+    for row in range(first, last):
+        order[row] = row
+    resort_group(scores, gains, order, first, last)
 
 
 @inner
@@ -110,31 +136,46 @@ def all_equal(gains, first, last):
     return equal
 
 
+@inner
+def ideal_of_group(ideals, group, gains, first, last, k, discounts, largest):
+    """The largest DCG of a group, noted at the first call; 0 if all orders are equally good."""
+    if np.isnan(ideals[group]):
+        ideals[group] = 0.0
+        if not all_equal(gains, first, last):
+            ideals[group] = ideal_dcg(gains, first, last, k, discounts, largest)
+    return ideals[group]
+
+
 @compiled
 def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
-    """NDCG@k of every group, the mean over all orders of tied rows; 1 if no order gains anything.
+    """NDCG@k of every group, the mean over all orders of tied rows; 1 if all are equally good.
 
     gains, scores : (n,) float64, gains at least 0; starts : (q + 1,) int64
     discounts : (longest group,) float64; result : (q,) float64
-    scratch : (order (n,) int64, largest (n,) float64), working memory
+    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64); ``order`` holds the
+        rows of each group in any order, best that of the last call; ``ideals`` are NaN at first,
+        and kept between calls with the same gains and ``k``
     """
-    order, largest = scratch
+    order, ideals, largest = scratch
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
-        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
+        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
         if ideal <= 0.0:
             result[group] = 1.0
             continue
-        sort_group(scores, gains, order, first, last)
+        resort_group(scores, gains, order, first, last)
         total, begin = 0.0, first
         while begin < min(last, first + k):
             end = end_of_tie(scores, order, begin, last)
-            gained, discount = 0.0, 0.0
-            for at in range(begin, end):
-                gained += gains[order[at]]
-            for at in range(begin, min(end, first + k)):
-                discount += discounts[at - first]
-            total += gained / (end - begin) * discount
+            if end == begin + 1:
+                total += gains[order[begin]] * discounts[begin - first]
+            else:
+                gained, discount = 0.0, 0.0
+                for at in range(begin, end):
+                    gained += gains[order[at]]
+                for at in range(begin, min(end, first + k)):
+                    discount += discounts[at - first]
+                total += gained / (end - begin) * discount
             begin = end
         result[group] = total / ideal
 
@@ -146,6 +187,9 @@ def _discounts_of_tie(begin, end, k, discounts):
     Also the mean, over two different positions, of the difference of their discounts, which is zero
     unless one of them is one of the first k.
     """
+    if end == begin + 1:
+        inside = 1.0 if begin < k else 0.0
+        return discounts[begin], inside * discounts[begin], inside, 0.0
     size = end - begin
     total, early, apart, later = 0.0, 0.0, 0.0, 0.0
     for position in range(end - 1, begin - 1, -1):
@@ -155,8 +199,7 @@ def _discounts_of_tie(begin, end, k, discounts):
         later += discounts[position]
         total += discounts[position]
     pairs = 0.5 * size * (size - 1)
-    inside = max(0, min(end, k) - begin)
-    return total / size, early / size, inside / size, apart / pairs if size > 1 else 0.0
+    return total / size, early / size, max(0, min(end, k) - begin) / size, apart / pairs
 
 
 @inner
@@ -182,7 +225,7 @@ def _add_tie(gains, begin, end, factor, slopes, bends):
     return everything
 
 
-@inner
+@reordered
 def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
     """Add the pairs of equal rows at a place with those from the place ``end`` on.
 
@@ -193,11 +236,11 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
     Returns the sums of the gradients and hessians of one of the rows, and of all gradients.
     """
     gains, scores, powers, discounts, slopes, bends = ranked
-    gain, score, power = gains[place], scores[place], powers[place]
+    gain, score, power = gains[place], scores[place] + 0.01, powers[place]
     slope, curvature, total = 0.0, 0.0, 0.0
-    for at in range(end, n):
+    for at in range(np.uintp(end), np.uintp(n)):
         difference = gain - gains[at]
-        distance = 0.01 + (score - scores[at]) if by_distance else 1.0
+        distance = score - scores[at] if by_distance else 1.0
         both = power + powers[at]
         inverse = 1.0 / (distance * both)
         delta = abs(difference) * (early - inside * discounts[at]) * scale * both * inverse
@@ -216,7 +259,7 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
 def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
     """Sort a group, and write its gains, scores, their exponentials and discounts by place."""
     ranked_gains, ranked_scores, powers, of_tie, slopes, bends = ranked
-    sort_group(scores, gains, order, first, last)
+    resort_group(scores, gains, order, first, last)
     best, begin = scores[order[first]], first
     while begin < last:
         end = end_of_tie(scores, order, begin, last)
@@ -238,18 +281,19 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
     normalized : bool, whether pairs with near scores count more, and groups count about equally
-    scratch : (order (n,) int64, largest (n,) float64, and six (longest,) float64), working memory
+    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, and six (longest,)
+        float64); the first two as in :func:`group_ndcg`
     negative, hessian : (n,) float64, written
     """
-    order, largest, ranked = scratch[0], scratch[1], scratch[2:]
+    order, ideals, largest, ranked = scratch[0], scratch[1], scratch[2], scratch[3:]
     ranked_gains, ranked_scores, slopes, bends = ranked[0], ranked[1], ranked[4], ranked[5]
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_dcg(gains, first, last, k, discounts, largest)
-        if ideal <= 0.0 or all_equal(gains, first, last):
+        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+        if ideal <= 0.0:
             continue
         _rank_group(gains, scores, order, first, last, k, discounts, ranked)
         by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
@@ -284,14 +328,18 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
 
 
 @compiled
-def listwise_gradients(gains, scores, starts, keys, order, values, negative, hessian):
+def listwise_gradients(
+    gains, scores, starts, key, numbers, drawn, order, values, negative, hessian
+):
     """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
 
     The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
     with equal scores and gains have the same ``u``.  Groups of equal gains have no loss.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64; order : (n,) int64, working memory
-    keys : (q,) uint64, of the random numbers of every group; 0 stands for ``u = 1 / 2``
+    gains, scores : (n,) float64; starts : (q + 1,) int64
+    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
+    drawn : bool, whether there are random numbers, else ``u = 1 / 2``
+    order : (n,) int64, as in :func:`group_ndcg`
     values, negative, hessian : (n,) float64, written: the term of each row, and its derivatives
     """
     for group in range(starts.shape[0] - 1):
@@ -300,13 +348,14 @@ def listwise_gradients(gains, scores, starts, keys, order, values, negative, hes
             for row in range(first, last):
                 values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
             continue
-        sort_group(scores, gains, order, first, last)
+        resort_group(scores, gains, order, first, last)
+        of_group = bits_of(key, numbers[group])
         best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
         for at in range(first, last):
             row, before = order[at], order[max(first, at - 1)]
             differs = scores[row] != scores[before] or gains[row] != gains[before]
-            if keys[group] != 0 and (at == first or differs):
-                uniform = (bits_of(keys[group], at - first) >> uint64(11)) * 2.0**-53
+            if drawn and (at == first or differs):
+                uniform = (bits_of(of_group, at - first) >> uint64(11)) * 2.0**-53
             hessian[row] = gains[row] + 1.0 - uniform
             negative[row] = np.exp(max(scores[row] - best, -600.0))
             share += hessian[row]
@@ -318,55 +367,3 @@ def listwise_gradients(gains, scores, starts, keys, order, values, negative, hes
             values[row] = own * (normalizer - scores[row])
             negative[row] = own - p
             hessian[row] = p * (1.0 - p)
-
-
-@inner
-def _stride(size, most, k):
-    """The k-th of ``most`` distances between rows of a long group, spread over all distances."""
-    return 1 + (k * (size - 1)) // most
-
-
-@compiled
-def pairwise_gradients(
-    gains, scores, starts, most, with_values, scratch, values, negative, hessian
-):
-    """Logistic loss of all pairs with different gains, divided by the rows of the group.
-
-    In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
-    distances in the order of the scores, which are spread over all distances.
-
-    gains, scores : (n,) float64; starts : (q + 1,) int64
-    with_values : bool, whether ``values`` are written
-    scratch : (order (n,) int64, powers (n,) float64), working memory
-    values, negative, hessian : (n,) float64, written: half of the loss of its pairs for each row
-    """
-    order, powers = scratch
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
-        size = last - first
-        sort_group(scores, gains, order, first, last)
-        for row in range(first, last):
-            values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
-            powers[row] = np.exp(max(scores[row] - scores[order[first]], -600.0))
-        whole = size <= 2 * most + 1
-        n_distances = size - 1 if whole else most
-        share = 1.0 / size if whole else (size - 1.0) / (2.0 * most * size)
-        for place in range(size):
-            row = order[first + place]
-            for k in range(n_distances - place if whole else n_distances):
-                distance = k + 1 if whole else _stride(size // 2, most, k)
-                other = order[first + (place + distance) % size]
-                if gains[row] == gains[other]:
-                    continue
-                better, worse = (row, other) if gains[row] > gains[other] else (other, row)
-                low = powers[worse] / (powers[better] + powers[worse])
-                bend = share * low * (1.0 - low)
-                negative[better] += share * low
-                negative[worse] -= share * low
-                hessian[row] += bend
-                hessian[other] += bend
-                if with_values:
-                    ahead = scores[better] - scores[worse]
-                    value = np.log1p(np.exp(-abs(ahead))) + max(-ahead, 0.0)
-                    values[row] += 0.5 * share * value
-                    values[other] += 0.5 * share * value

@@ -1,7 +1,7 @@
 """Metrics of relevant rows in rankings, means over all orders of ties; see :mod:`.ranking`."""
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.ranking import end_of_tie, sort_group
+from hilboost.backends.ranking import end_of_tie, resort_group
 
 
 @compiled
@@ -9,11 +9,12 @@ def group_average_precision(relevant, scores, starts, k, order, result):
     """Average precision among the first ``k`` rows of every group, the mean over orders of ties.
 
     relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
-    order : (n,) int64, working memory; result : (q,) float64, 1 if no row is relevant
+    order : (n,) int64, as in :func:`.ranking.group_ndcg`
+    result : (q,) float64, 1 if no row is relevant
     """
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
-        sort_group(scores, relevant, order, first, last)
+        resort_group(scores, relevant, order, first, last)
         total, found, begin = 0.0, 0.0, first
         while begin < last:
             end = end_of_tie(scores, order, begin, last)
@@ -38,7 +39,7 @@ def group_reciprocal_rank(relevant, scores, starts, k, order, result):
     """
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
-        sort_group(scores, relevant, order, first, last)
+        resort_group(scores, relevant, order, first, last)
         result[group], begin = 1.0, first
         while begin < last:
             end = end_of_tie(scores, order, begin, last)

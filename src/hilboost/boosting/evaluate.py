@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,8 @@ from hilboost.core.target import Target
 from hilboost.reductions.sums import is_whole, merged
 
 _BLOCK_CELLS = 32_768
-_ROWS_OF_GROUPS = 1024
-_RANGES_PER_THREAD = 4
+_NONE = np.empty((0, 0))
+_ROWS_OF_GROUPS, _RANGES_PER_THREAD = 8192, 4
 
 
 def blocks(n: int, r: int) -> list[slice]:
@@ -53,7 +54,8 @@ def row_ranges(loss: Loss, target: Target, r: int, n_threads: int) -> list[slice
     if target.groups is None or n_threads == 1:
         return [slice(0, n)]
     # The first group that begins in each block begins a range.
-    starts, size = target.starts, max(_ROWS_OF_GROUPS, n // (_RANGES_PER_THREAD * n_threads))
+    n_ranges = min(_RANGES_PER_THREAD * n_threads, max(1, n // _ROWS_OF_GROUPS))
+    starts, size = target.starts, -(-n // n_ranges)
     _, firsts = np.unique(starts[:-1] // size, return_index=True)
     ends = [*starts[firsts].tolist(), n]
     ranges = [slice(begin, end) for begin, end in pairwise(ends)]
@@ -73,7 +75,7 @@ def mean_loss(
     quotient of exact sums, which depends on no order of the rows.
     """
     if inside is not None and loss.couples_rows:
-        target, raw, inside = target.rows(inside), raw[inside], None
+        target, raw, inside = target.part(inside), raw[inside], None
     sums = loss_sums(loss, target, raw, team, inside)
     return quotient(sums[0], sums[1])
 
@@ -89,7 +91,7 @@ def loss_sums(
     whole = is_whole(target.weight, target.share)
 
     def totals(rows: slice) -> NDArray[np.int64]:
-        block = target if rows == slice(0, len(target.y)) else target.rows(rows)
+        block = target.block(rows)
         here = None if inside is None else inside[rows]
         return _sums_of(loss, block, _values(loss, block, raw[rows]), whole, here)
 
@@ -135,7 +137,7 @@ def mean_loss_and_gradients(
     head, *others = blocks(*raw.shape)
 
     def evaluated(rows: slice) -> tuple[NDArray[np.int64], Gradients]:
-        block = target.rows(rows) if others else target
+        block = target.block(rows)
         value, now = loss.value_and_gradients(block, raw[rows])
         value = _checked_value(loss, value, len(raw[rows]))
         return _sums_of(loss, block, value, whole), checked(loss, now, raw[rows].shape)
@@ -174,22 +176,23 @@ def gradients(
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads)
     if len(ranges) == 1:
         return checked(loss, loss.gradients(target, raw), raw.shape)
-    head = ranges[0]
-    first = checked(loss, loss.gradients(target.rows(head), raw[head]), raw[head].shape)
     memory = GradientMemory() if memory is None else memory
     negative = memory.like(raw, "negative gradient")
-    hessian = None if first.hessian is None else memory.like(raw, "hessian")
-    found = Gradients(negative, hessian, first.bound, first.isotropic)
+    hessians: list[Floats] = []
+    lock = Lock()
 
-    def fill(rows: slice) -> None:
-        _place(
-            checked(loss, loss.gradients(target.rows(rows), raw[rows]), raw[rows].shape),
-            found,
-            rows,
-        )
+    def fill(rows: slice) -> Gradients:
+        block = checked(loss, loss.gradients(target.block(rows), raw[rows]), raw[rows].shape)
+        negative[rows] = block.negative_gradient
+        if block.hessian is not None:
+            with lock:
+                if not hessians:
+                    hessians.append(memory.like(raw, "hessian"))
+            hessians[0][rows] = block.hessian
+        return replace(block, negative_gradient=_NONE, hessian=None)
 
-    team.map(fill, ranges)
-    return found
+    first = team.map(fill, ranges)[0]
+    return Gradients(negative, hessians[0] if hessians else None, first.bound, first.isotropic)
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:

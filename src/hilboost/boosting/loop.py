@@ -394,19 +394,23 @@ def _note_out_of_fold(
     config: BoostingConfig, loss: Loss, target: Target, state: TrainingState, team: ThreadTeam
 ) -> None:
     """Append the loss and the metrics of the held-out rows of every fold."""
-    n_members, folds = len(state.members), state.folds
+    folds = state.folds
     assert folds is not None
-    out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
-    for k in range(1, n_members):
-        held = folds == k
-        out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
-    held_by_some = folds < n_members
+    couples = {loss.couples_rows, *(metric.couples_rows for metric in config.metrics)}
     whole: list[Scored] = []
     by_fold: list[Scored] = []
-    if loss.couples_rows or any(metric.couples_rows for metric in config.metrics):
-        by_fold = [(target.rows(folds == k), out_of_fold[folds == k]) for k in range(n_members)]
-    if any(not metric.couples_rows for metric in config.metrics):
-        whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]
+    if couples == {True}:
+        for k, held in enumerate(state.held_out):
+            by_fold.append((target.part(held), state.raw_of(k, team.n_threads)[held]))
+    else:
+        out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
+        for k, held in enumerate(state.held_out[1:], start=1):
+            out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
+        if True in couples:
+            by_fold = [(target.part(held), out_of_fold[held]) for held in state.held_out]
+        held_by_some = folds < len(state.members)
+        if any(not metric.couples_rows for metric in config.metrics):
+            whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]
     if loss.couples_rows:
         state.validation.append(mean_loss_of_parts(loss, by_fold, team))
     else:

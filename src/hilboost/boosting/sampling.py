@@ -86,18 +86,21 @@ class RowSampling:
         self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
     ) -> RowSample:
         """Draw whole groups, with the rows of each."""
+        if self.fraction == 1 and not self.bootstrap:
+            return RowSample(rows, target.weight)
         n_groups, pool = target.n_units, None
-        number = target.of_units(np.arange(n_groups))
         if rows is not None:
-            pool = np.unique(number[rows]).astype(dtypes.ROW)
+            is_here = np.zeros(len(target.y), dtype=bool)
+            is_here[rows] = True
+            pool = np.flatnonzero(is_here[target.starts[:-1]]).astype(dtypes.ROW)
         units = Target(np.empty((n_groups, 0)), np.ones(n_groups) if self.bootstrap else None)
         drawn = self.draw(units, pool, turn, team)
         if drawn.rows is None:
             return RowSample(rows, target.weight)
-        counts = np.zeros(n_groups)
-        counts[drawn.rows] = 1.0 if drawn.weight is None else drawn.weight[drawn.rows]
-        of_row = target.of_units(counts)
-        chosen = np.flatnonzero(of_row).astype(dtypes.ROW)
-        if not self.bootstrap:
+        is_drawn = np.zeros(n_groups, dtype=bool)
+        is_drawn[drawn.rows] = True
+        chosen = np.flatnonzero(target.of_units(is_drawn)).astype(dtypes.ROW)
+        if drawn.weight is None:
             return RowSample(chosen, target.weight)
-        return RowSample(chosen, of_row if target.weight is None else of_row * target.weight)
+        counts = target.of_units(drawn.weight)
+        return RowSample(chosen, counts if target.weight is None else counts * target.weight)

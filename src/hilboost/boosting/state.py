@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,12 @@ class TrainingState:
     def turn(self) -> Shard | None:
         """The shard from which the next stage learns, or ``None`` if there are no shards."""
         return self.shards[len(self.members[0].stages) % len(self.shards)] if self.shards else None
+
+    @cached_property
+    def held_out(self) -> list[NDArray[np.intp]]:
+        """Rows that are held out from each member, ascending."""
+        assert self.folds is not None
+        return [np.flatnonzero(self.folds == k) for k in range(len(self.members))]
 
     def raw_of(self, member: int, n_threads: int) -> Floats:
         """Predictions of a member for all rows, (n, r)."""

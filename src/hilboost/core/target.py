@@ -51,6 +51,57 @@ class Target:
         first = np.flatnonzero(np.diff(self.groups, prepend=-1))
         return np.append(first, n)
 
+    @cached_property
+    def memory(self) -> dict[Any, list[Any]]:
+        """What losses keep between their calls with this target; one call takes it out of a list.
+
+        Threads that evaluate the same target at the same time then use different ones.
+        """
+        return {}
+
+    def block(self, rows: slice) -> Target:
+        """Return the target of some rows, the same object at each call.
+
+        Parameters
+        ----------
+        rows : slice
+            Whole groups, without a step.
+
+        Returns
+        -------
+        Target
+        """
+        if rows.start == 0 and rows.stop == len(self.y):
+            return self
+        key = rows.start, rows.stop
+        if key not in self._blocks:
+            self._blocks[key] = self.rows(rows)
+        return self._blocks[key]
+
+    def part(self, index: NDArray[Any]) -> Target:
+        """Return the target of some rows, the same object at each call with the same array object.
+
+        Parameters
+        ----------
+        index : index array or mask
+            As in :meth:`rows`; must not be written to.
+
+        Returns
+        -------
+        Target
+        """
+        if id(index) not in self._parts:
+            self._parts[id(index)] = index, self.rows(index)
+        return self._parts[id(index)][1]
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int], Target]:
+        return {}
+
+    @cached_property
+    def _parts(self) -> dict[int, tuple[NDArray[Any], Target]]:
+        return {}
+
     @property
     def n_units(self) -> int:
         """Number of groups, or of rows without groups: what folds and samples consist of."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.backends.random_bits import bits_of
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.target import Target
 from hilboost.losses._ranking import GainLoss
 
 
@@ -42,20 +39,3 @@ class DrawnOrderLoss(GainLoss):
         found = copy(self)
         found._key = key
         return found
-
-    def _keys(self, target: Target) -> NDArray[np.uint64]:
-        """Keys of the random numbers of the groups, (q,)."""
-        starts = target.starts
-        numbers = np.zeros(1) if target.groups is None else target.groups[starts[:-1]]
-        return np.array([bits_of(self._key, int(number)) for number in numbers], dtype=np.uint64)
-
-
-def scratch_of(target: Target, n_by_row: int, n_by_place: int) -> tuple[NDArray[Any], ...]:
-    """Working memory of the loops: order and arrays by row, places and arrays by place."""
-    n, longest = len(target.y), int(np.diff(target.starts).max(initial=0))
-    return (
-        np.empty(n, dtype=np.int64),
-        *(np.empty(n) for _ in range(n_by_row)),
-        np.empty(longest, dtype=np.int64),
-        *(np.empty(longest) for _ in range(n_by_place)),
-    )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.ranking import group_ndcg
 from hilboost.core.dtypes import Floats
@@ -13,6 +17,7 @@ from hilboost.core.group_loss import GroupLoss
 from hilboost.core.target import Target
 
 GAINS = ("exponential", "linear")
+RELEVANT = "relevant"
 _LARGEST_EXPONENT = 500.0
 
 
@@ -27,8 +32,10 @@ def _discounts_of(n_positions: int) -> Floats:
 
 
 def gains_of(target: Target, kind: str) -> Floats:
-    """Gains of the rows: ``2 ** y - 1``, or ``y``, (n,)."""
+    """Gains of the rows: ``2 ** y - 1``, ``y``, or 1 for positive ``y`` and else 0, (n,)."""
     y = np.ascontiguousarray(target.y[:, 0])
+    if kind == RELEVANT:
+        return (y > 0).astype(np.float64)
     return y if kind == "linear" else np.exp2(y) - 1
 
 
@@ -51,12 +58,61 @@ def check_gains(y: Floats, kind: str) -> None:
         )
 
 
+@dataclass(frozen=True)
+class RankingMemory:
+    """What the loops over groups keep between their calls.
+
+    Attributes
+    ----------
+    gains : (n,) float64
+    order : (n,) int64
+        Rows of each group in the order of the last call, by which the next one sorts faster.
+    ideals : (q,) float64
+        Largest DCG of each group, NaN where unknown.
+    by_row : (n,) float64
+        Working memory.
+    by_place : tuple of six (longest group,) float64
+        Working memory.
+    """
+
+    gains: Floats
+    order: NDArray[np.int64]
+    ideals: Floats
+    by_row: Floats
+    by_place: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, target: Target, gain: str) -> RankingMemory:
+        """Create the memory for a target and a kind of gains."""
+        n, longest = len(target.y), int(np.diff(target.starts).max(initial=0))
+        return cls(
+            gains_of(target, gain),
+            np.arange(n),
+            np.full(len(target.starts) - 1, np.nan),
+            np.empty(n),
+            tuple(np.empty(longest) for _ in range(6)),
+        )
+
+
+@contextmanager
+def ranking_memory(target: Target, gain: str, k: int = 0) -> Iterator[RankingMemory]:
+    """Take the memory of the last call with the target, gains and ``k``, or create it."""
+    free = target.memory.setdefault((gain, k), [])
+    try:
+        found = free.pop()
+    except IndexError:
+        found = RankingMemory.of(target, gain)
+    yield found
+    free.append(found)
+
+
 def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
     """``1 - NDCG@k`` of each group, divided equally among its rows, (n,)."""
-    n, result = len(raw), np.empty(len(target.starts) - 1)
-    scratch = np.empty(n, dtype=np.int64), np.empty(n)
-    gains, scores = gains_of(target, gain), scores_of(raw)
-    group_ndcg(gains, scores, target.starts, k, discounts(target), scratch, result)
+    result = np.empty(len(target.starts) - 1)
+    with ranking_memory(target, gain, k) as memory:
+        scratch = memory.order, memory.ideals, memory.by_row
+        ends, scores = discounts(target), scores_of(raw)
+        group_ndcg(memory.gains, scores, target.starts, k, ends, scratch, result)
     return spread(target, 1 - result)
 
 
@@ -103,6 +159,11 @@ class GainLoss(RankingLoss):
         """Check that labels are not negative."""
         super().check(target)
         check_gains(target.y, self.gain)
+
+
+def numbers_of_groups(target: Target) -> NDArray[np.int64]:
+    """Number of each group in the whole table, (q,)."""
+    return np.zeros(1, np.int64) if target.groups is None else target.groups[target.starts[:-1]]
 
 
 def scores_of(raw: Floats) -> Floats:

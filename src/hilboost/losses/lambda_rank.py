@@ -14,7 +14,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._positions import position_effects
-from hilboost.losses._ranking import GainLoss, discounts, gains_of, ndcg_losses, scores_of
+from hilboost.losses._ranking import GainLoss, discounts, ndcg_losses, ranking_memory, scores_of
 
 
 class LambdaRank(GainLoss):
@@ -88,11 +88,10 @@ class LambdaRank(GainLoss):
             raw = raw + self.effects[places][:, None]
         n = len(raw)
         negative, hessian = np.empty(n), np.empty(n)
-        gains, scores = gains_of(target, self.gain), scores_of(raw)
-        ends = discounts(target)
-        ranked = (np.empty(len(ends)) for _ in range(6))
-        scratch = (np.empty(n, dtype=np.int64), np.empty(n), *ranked)
-        lambda_gradients(
-            *(gains, scores, target.starts, self.k, ends, True, scratch, negative, hessian)
-        )
+        with ranking_memory(target, self.gain, self.k) as memory:
+            scratch = memory.order, memory.ideals, memory.by_row, *memory.by_place
+            lambda_gradients(
+                *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
+                *(True, scratch, negative, hessian),
+            )
         return Gradients(negative[:, None], hessian[:, None])

@@ -13,8 +13,15 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._drawn_orders import DrawnOrderLoss, scratch_of
-from hilboost.losses._ranking import RankingLoss, scores_of, spread
+from hilboost.losses._drawn_orders import DrawnOrderLoss
+from hilboost.losses._ranking import (
+    RELEVANT,
+    RankingLoss,
+    numbers_of_groups,
+    ranking_memory,
+    scores_of,
+    spread,
+)
 
 
 class _LambdaOfRelevance(DrawnOrderLoss):
@@ -62,17 +69,22 @@ class _LambdaOfRelevance(DrawnOrderLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """One minus the metric of the group, divided equally among its rows, (n,)."""
-        found, order = np.empty(len(target.starts) - 1), np.empty(len(raw), dtype=np.int64)
-        type(self)._metric(_relevant(target), scores_of(raw), target.starts, self.k, order, found)
+        found = np.empty(len(target.starts) - 1)
+        with ranking_memory(target, RELEVANT) as memory:
+            arguments = memory.gains, scores_of(raw), target.starts, self.k, memory.order
+            type(self)._metric(*arguments, found)
         return spread(target, 1 - found)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
         negative, hessian = np.empty(len(raw)), np.empty(len(raw))
-        exchange_gradients(
-            *(_relevant(target), scores_of(raw), target.starts, self.k, self._only_first),
-            *(self._keys(target), scratch_of(target, 0, 6), negative, hessian),
-        )
+        with ranking_memory(target, RELEVANT) as memory:
+            places = np.empty(len(memory.by_place[0]), dtype=np.int64)
+            exchange_gradients(
+                *(memory.gains, scores_of(raw), target.starts, self.k, self._only_first),
+                *(self._key, numbers_of_groups(target)),
+                *((memory.order, places, *memory.by_place), negative, hessian),
+            )
         return Gradients(negative[:, None], hessian[:, None])
 
 
@@ -129,8 +141,3 @@ class LambdaMRR(_LambdaOfRelevance):
     ranker_name = "lambdamrr"
     _metric = staticmethod(group_reciprocal_rank)
     _only_first = True
-
-
-def _relevant(target: Target) -> Floats:
-    """1 for rows with a positive label, else 0, (n,)."""
-    return (target.y[:, 0] > 0).astype(np.float64)

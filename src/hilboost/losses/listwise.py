@@ -8,12 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import listwise_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._ranking import GainLoss, gains_of, scores_of
+from hilboost.losses._ranking import GainLoss, numbers_of_groups, ranking_memory, scores_of
 
 
 class CrossEntropyNDCG(GainLoss):
@@ -61,23 +60,21 @@ class CrossEntropyNDCG(GainLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Term of each row, (n,)."""
-        return self._computed(target, raw, np.zeros(len(target.starts) - 1, dtype=np.uint64))[0]
+        return self._computed(target, raw, None)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Difference between share and probability, and ``p (1 - p)``."""
-        starts = target.starts
-        keys = np.zeros(len(starts) - 1, dtype=np.uint64)
-        if self._key is not None:
-            numbers = np.zeros(1) if target.groups is None else target.groups[starts[:-1]]
-            keys[:] = [bits_of(self._key, int(number)) | np.uint64(1) for number in numbers]
-        _, negative, hessian = self._computed(target, raw, keys)
+        _, negative, hessian = self._computed(target, raw, self._key)
         return Gradients(negative[:, None], hessian[:, None])
 
     def _computed(
-        self, target: Target, raw: Floats, keys: np.ndarray
+        self, target: Target, raw: Floats, key: np.uint64 | None
     ) -> tuple[Floats, Floats, Floats]:
-        n = len(raw)
+        n, drawn = len(raw), key is not None
         found = np.empty(n), np.empty(n), np.empty(n)
-        order, gains = np.empty(n, dtype=np.int64), gains_of(target, self.gain)
-        listwise_gradients(gains, scores_of(raw), target.starts, keys, order, *found)
+        with ranking_memory(target, self.gain) as memory:
+            listwise_gradients(
+                *(memory.gains, scores_of(raw), target.starts, np.uint64(key or 0)),
+                *(numbers_of_groups(target), drawn, memory.order, *found),
+            )
         return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.backends.ranking import pairwise_gradients
+from hilboost.backends.logistic_pairs import pairwise_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._ranking import RankingLoss, scores_of
+from hilboost.losses._ranking import RankingLoss, ranking_memory, scores_of
 
 _MOST = 1000
 
@@ -31,7 +31,7 @@ class PairwiseLogistic(RankingLoss):
     ranker_name = "pairwise_logistic"
 
     def value(self, target: Target, raw: Floats) -> Floats:
-        """Half of the loss of its pairs for each row, (n,)."""
+        """Loss of the group, divided equally among its rows, (n,)."""
         return self._computed(target, raw, True)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
@@ -44,8 +44,10 @@ class PairwiseLogistic(RankingLoss):
     ) -> tuple[Floats, Floats, Floats]:
         n = len(raw)
         found = np.empty(n), np.empty(n), np.empty(n)
-        gains, scratch = np.ascontiguousarray(target.y[:, 0]), (np.empty(n, np.int64), np.empty(n))
-        pairwise_gradients(
-            gains, scores_of(raw), target.starts, _MOST, with_values, scratch, *found
-        )
+        with ranking_memory(target, "linear") as memory:
+            scratch = memory.order, *memory.by_place[:4]
+            pairwise_gradients(
+                *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch),
+                *found,
+            )
         return found

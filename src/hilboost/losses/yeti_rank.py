@@ -11,8 +11,14 @@ from hilboost.backends.drawn_orders import neighbor_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._drawn_orders import DrawnOrderLoss, scratch_of
-from hilboost.losses._ranking import discounts, gains_of, ndcg_losses, scores_of
+from hilboost.losses._drawn_orders import DrawnOrderLoss
+from hilboost.losses._ranking import (
+    discounts,
+    ndcg_losses,
+    numbers_of_groups,
+    ranking_memory,
+    scores_of,
+)
 
 
 class YetiRank(DrawnOrderLoss):
@@ -67,9 +73,12 @@ class YetiRank(DrawnOrderLoss):
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
         negative, hessian = np.empty(len(raw)), np.empty(len(raw))
-        neighbor_gradients(
-            *(gains_of(target, self.gain), scores_of(raw), target.starts, self.k),
-            *(discounts(target), self._keys(target), self._N_ORDERS),
-            *(scratch_of(target, 1, 4), negative, hessian),
-        )
+        with ranking_memory(target, self.gain, self.k) as memory:
+            places = np.empty(len(memory.by_place[0]), dtype=np.int64)
+            scratch = memory.order, memory.ideals, memory.by_row, places, *memory.by_place[:4]
+            neighbor_gradients(
+                *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
+                *(self._key, numbers_of_groups(target), self._N_ORDERS),
+                *(scratch, negative, hessian),
+            )
         return Gradients(negative[:, None], hessian[:, None])

@@ -19,8 +19,8 @@ _GAINS = ("exponential", "linear")
 
 
 def _order(rows: Floats) -> NDArray[np.int64]:
-    """Working memory for the order of the rows, (n,)."""
-    return np.empty(len(rows), dtype=np.int64)
+    """An order of the rows, (n,)."""
+    return np.arange(len(rows))
 
 
 class _OfGroups(Metric):
@@ -95,8 +95,9 @@ class NDCG(_OfGroups):
             )
         gains = y if self.gain == "linear" else np.exp2(y) - 1
         discounts = 1 / np.log2(2 + np.arange(np.diff(target.starts).max(initial=0)))
+        ideals = np.full(len(target.starts) - 1, np.nan)
         return self._parts(
-            target, predicted, group_ndcg, gains, discounts, (_order(y), np.empty(len(y)))
+            target, predicted, group_ndcg, gains, discounts, (_order(y), ideals, np.empty(len(y)))
         )
 
 

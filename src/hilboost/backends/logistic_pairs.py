@@ -1,0 +1,133 @@
+"""The logistic loss of the pairs of a group.
+
+A group is sorted as in :mod:`.ranking`.  Rows that are equal in score and gain share their pairs
+with others, so that nothing depends on the order in which the rows are given.
+"""
+
+import numpy as np
+
+from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.ranking import resort_group
+
+
+@inner
+def _stride(size, most, k):
+    """The k-th of ``most`` distances between rows of a long group, spread over all distances."""
+    return 1 + (k * (size - 1)) // most
+
+
+@reordered
+def _add_logistic_pairs(place, first, last, times, ranked):
+    """Add the pairs of equal rows at a place with those at other places.
+
+    times : float, how many rows are equal to the one at ``place``
+    Returns the sums of the gradients and hessians of one of the rows.
+    """
+    gains, powers, slopes, bends = ranked
+    gain, power = gains[place], powers[place]
+    slope, curvature = 0.0, 0.0
+    for at in range(np.uintp(first), np.uintp(last)):
+        inverse = 1.0 / (power + powers[at])
+        before, after = power * inverse, powers[at] * inverse  # the probabilities of both orders
+        pull = after if gain > gains[at] else (-before if gain < gains[at] else 0.0)
+        bend = before * after if gain != gains[at] else 0.0
+        slope += pull
+        curvature += bend
+        slopes[at] -= times * pull
+        bends[at] += times * bend
+    return slope, curvature
+
+
+@inner
+def _log_loss_of_pairs(gains, scores, order, first, last, most, ranked):
+    """Sum of the logistic losses of the pairs at some distances, or of all pairs if ``most`` is 0.
+
+    The logarithm of a product of probabilities is faster than a sum of logarithms.
+    """
+    keep_apart()
+    powers, size = ranked[1], last - first
+    product, loss = 1.0, 0.0
+    for place in range(size):
+        for k in range(most if most > 0 else size - 1 - place):
+            other = place + (_stride(size // 2, most, k) if most > 0 else k + 1)
+            other -= size if other >= size else 0
+            a, b = order[first + place], order[first + other]
+            if gains[a] == gains[b]:
+                continue
+            ahead = scores[a] - scores[b] if gains[a] > gains[b] else scores[b] - scores[a]
+            if min(powers[place], powers[other]) < 1e-200:
+                loss += np.log1p(np.exp(-abs(ahead))) + max(-ahead, 0.0)
+                continue
+            right = powers[place] if gains[a] > gains[b] else powers[other]
+            product *= right / (powers[place] + powers[other])
+            if product < 1e-30:
+                loss -= np.log(product)
+                product = 1.0
+    return loss - np.log(product)
+
+
+@inner
+def _add_distant_pairs(n, most, ranked):
+    """Add the pairs at some distances in the order of the scores."""
+    keep_apart()
+    slopes, bends = ranked[2], ranked[3]
+    for place in range(n):
+        for k in range(most):
+            other = place + _stride(n // 2, most, k)
+            other -= n if other >= n else 0
+            slope, bend = _add_logistic_pairs(place, other, other + 1, 1.0, ranked)
+            slopes[place] += slope
+            bends[place] += bend
+
+
+@compiled
+def pairwise_gradients(
+    gains, scores, starts, most, with_values, scratch, values, negative, hessian
+):
+    """Logistic loss of all pairs with different gains, divided by the rows of the group.
+
+    In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
+    distances in the order of the scores, which are spread over all distances.
+
+    gains, scores : (n,) float64; starts : (q + 1,) int64
+    with_values : bool, whether ``values`` are written, else ``negative`` and ``hessian``
+    scratch : (order (n,) int64, as in :mod:`.ranking`, and four (longest,) float64)
+    values, negative, hessian : (n,) float64, written; the value of a row is an equal share of the
+        loss of its group
+    """
+    order, ranked = scratch[0], scratch[1:]
+    ranked_gains, powers, slopes, bends = ranked
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        n = last - first
+        resort_group(scores, gains, order, first, last)
+        for place in range(n):
+            row = order[first + place]
+            ranked_gains[place], slopes[place], bends[place] = gains[row], 0.0, 0.0
+            powers[place] = np.exp(max(scores[row] - scores[order[first]], -600.0))
+        whole = n <= 2 * most + 1
+        share = 1.0 / n if whole else (n - 1.0) / (2.0 * most * n)
+        if with_values:
+            distances = 0 if whole else most
+            loss = _log_loss_of_pairs(gains, scores, order, first, last, distances, ranked)
+            for row in range(first, last):
+                values[row] = share * loss / n
+            continue
+        if not whole:
+            _add_distant_pairs(n, most, ranked)
+        begin = 0
+        while whole and begin < n:
+            end = begin + 1
+            while end < n and powers[end] == powers[begin]:
+                if ranked_gains[end] != ranked_gains[begin]:
+                    break
+                end += 1
+            slope, bend = _add_logistic_pairs(begin, end, n, float(end - begin), ranked)
+            for at in range(begin, end):
+                slopes[at] += slope
+                bends[at] += bend
+            begin = end
+        for place in range(n):
+            negative[order[first + place]] = share * slopes[place]
+            hessian[order[first + place]] = share * bends[place]

@@ -1,0 +1,31 @@
+"""Naive twin of the logistic loss of pairs."""
+
+import itertools
+import math
+
+import numpy as np
+from tests.reference.ranking import groups
+
+
+def pairwise_gradients(
+    gains, scores, starts, most, with_values, scratch, values, negative, hessian
+):
+    values[:], negative[:], hessian[:] = 0.0, 0.0, 0.0
+    for first, last in groups(starts):
+        size = last - first
+        rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
+        pairs = list(itertools.combinations(range(size), 2))
+        share = 1 / size
+        if size > 2 * most + 1:
+            distances = [1 + k * (size // 2 - 1) // most for k in range(most)]
+            pairs = [(i, (i + d) % size) for i in range(size) for d in distances]
+            share = (size - 1) / (2 * most * size)
+        for pair in pairs:
+            i, j = sorted(rows[list(pair)], key=lambda row: -gains[row])
+            if gains[i] == gains[j]:
+                continue
+            wrong = 1 / (1 + math.exp(scores[i] - scores[j]))
+            values[first:last] += share * math.log1p(math.exp(scores[j] - scores[i])) / size
+            negative[i] += share * wrong
+            negative[j] -= share * wrong
+            hessian[[i, j]] += share * wrong * (1 - wrong)
