@@ -127,7 +127,11 @@ def __getattr__(name: str) -> Any:
         found = import_module("hilboost.export.registry").export_function(name)
         if found is not None:
             return found
-    raise AttributeError(f"module 'hilboost' has no attribute {name!r}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, __all__, n=3, cutoff=0.7)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise AttributeError(f"module 'hilboost' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
 
@@ -52,7 +52,7 @@ def test_target_that_is_not_finite(value):
 
 
 def test_target_of_text():
-    with pytest.raises(InvalidData, match="y contains text.*Use BoostingClassifier for classes"):
+    with pytest.raises(InvalidData, match="'high' in row 3.*use BoostingClassifier for classes"):
         regressor().fit(X, changed(Y, 3, "high"))
 
 
@@ -81,7 +81,10 @@ def test_target_of_another_length(estimator, y):
 
 
 def test_continuous_target_for_a_classifier():
-    with pytest.raises(ValueError, match="Unknown label type"):
+    message = (
+        r"Unknown label type: continuous; y contains .*\d, but must contain classes. Use a reg"
+    )
+    with pytest.raises(InvalidData, match=message):
         classifier().fit(X, Y)
 
 
@@ -292,11 +295,18 @@ def test_loss_of_a_wrong_type(loss):
         regressor(loss).fit(X, Y)
 
 
-@pytest.mark.parametrize("learner", [3, object(), Ridge])
+@pytest.mark.parametrize("learner", [3, object()])
 def test_learner_of_a_wrong_type(learner):
     names = "'auto', 'tree', 'kernel', 'linear'"
     with pytest.raises(InvalidType, match=f"learner must be {names}, a Learner, a scikit-learn"):
         regressor(learner=learner).fit(X, Y)
+
+
+def test_learner_that_is_a_class_or_a_classifier():
+    with pytest.raises(InvalidType, match=r"learner=Ridge is a class; write Ridge\(\)\."):
+        regressor(learner=Ridge).fit(X, Y)
+    with pytest.raises(InvalidType, match=r"learner=LogisticRegression\(\) is a classifier, but"):
+        regressor(learner=LogisticRegression()).fit(X, Y)
 
 
 def test_zero_threads():

@@ -1,13 +1,18 @@
 """Survival models of discrete hazards: competing causes, crossing hazards, files, repetition."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.cases import PLAIN, assert_same_model
 
 import hilboost
 from hilboost import BoostingSurvival
 from hilboost.core.errors import InvalidData
+from hilboost.core.target import Target
+from hilboost.model.survival import SurvivalCodec
 from hilboost.report import facts, render
+from hilboost.report.observed import Seen
+from hilboost.validation.survival import SurvivalLabels
 
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
 SHORT |= {"min_samples_leaf": 5, "loss": "discrete_hazard", "n_intervals": 6}
@@ -52,7 +57,7 @@ def test_reports_and_scores_count_events_of_any_cause():
     assert model.score(X, Y) == model.score(X, EITHER)
     found = facts(model, X[:60], Y[:60])
     assert found["survival"]["n_causes"] == 2
-    assert "2 causes of events; scores and curves count events of any cause." in render(found)
+    assert "scores and curves count events of any cause, unless a cause is named." in render(found)
 
 
 def test_hazards_may_cross():
@@ -120,3 +125,41 @@ def test_bad_use():
         BoostingSurvival().fit(X, Y)
     with pytest.raises(InvalidData, match="no event"):
         BoostingSurvival(**SHORT).fit(X, np.array([(False, 1.0)] * 400, dtype=EITHER.dtype))
+
+
+def test_categories_are_encoded_by_events_that_were_not_expected():
+    rng = np.random.default_rng(0)
+    levels = np.array(["low", "high", "rare"])[rng.choice(3, p=[0.5, 0.4, 0.1], size=600)]
+    first = rng.exponential(np.where(levels == "high", 0.5, 2.0))
+    second, end = rng.exponential(1.5, 600), rng.exponential(2.0, 600)
+    times = np.column_stack([end, first, second])
+    y = np.empty(600, dtype=Y.dtype)
+    y["cause"], y["time"] = times.argmin(axis=1), np.ceil(20 * times.min(axis=1)) / 20  # with ties
+    table = pd.DataFrame({"level": levels, "noise": rng.normal(size=600)})
+    model = BoostingSurvival(**SHORT | {"n_estimators": 120}).fit(table, y)
+    new = pd.DataFrame({"level": ["low", "high", "never seen"], "noise": 0.0})
+    low, high, unseen = model.predict_cumulative_incidence_function(new, [1.0])[:, 0, 0]
+    assert low < unseen < high
+    for level, found in (("low", low), ("high", high)):
+        rows = Seen(y["time"], y["cause"], np.zeros(600)).rows(levels == level)
+        assert found == pytest.approx(rows.incidence(np.array([1.0]), 1)[0], abs=0.06)
+
+
+def test_values_that_encode_categories_are_those_of_scikit_survival():
+    nonparametric = pytest.importorskip("sksurv.nonparametric")
+    codec, encoded = SurvivalCodec.learn(SurvivalLabels(Y), len(Y), 6)
+    rows = np.arange(0, 400, 2, dtype=np.uint32)
+    found = codec.averaged(Target(encoded), rows)
+    for k in (1, 2):
+        event = Y["cause"] == k
+        x, hazard = nonparametric.nelson_aalen_estimator(event[rows], Y["time"][rows])
+        expected = np.append(0.0, hazard)[np.searchsorted(x, Y["time"], side="right")]
+        np.testing.assert_allclose(found[:, k - 1], event - expected, rtol=1e-10, atol=1e-12)
+    twice, order = np.repeat(np.arange(400), 2), np.random.default_rng(0).permutation(400)
+    weight = np.random.default_rng(1).uniform(size=400)
+    values = codec.averaged(Target(encoded, weight))
+    np.testing.assert_array_equal(
+        codec.averaged(Target(encoded[order], weight[order])), values[order]
+    )
+    weighted = codec.averaged(Target(encoded, np.full(400, 2.0)))
+    np.testing.assert_array_equal(codec.averaged(Target(encoded[twice]))[::2], weighted)

@@ -9,18 +9,30 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.metrics import d2_pinball_score
+from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from tests.cases import PLAIN
 
+import hilboost
 from hilboost import (
+    AveragedKernelRidge,
     BoostingClassifier,
     BoostingRanker,
     BoostingRegressor,
+    BoostingSurvival,
     KernelBoostingRegressor,
     OutputKernelForestRegressor,
+    SparseKernelClassifier,
+    SparseKernelRidge,
 )
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, first_few, shown
+from hilboost.core.errors import (
+    DataWarning,
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+    first_few,
+    shown,
+)
 from hilboost.estimators.peer_names import (
     CLASSIFICATION_LOSSES,
     PARAMETERS,
@@ -237,7 +249,7 @@ def test_long_values_are_not_printed_whole(call):
 def test_shown_values():
     assert shown(np.zeros((3, 2))) == "ndarray of shape (3, 2)"
     assert shown([1, 2]) == "[1, 2]"
-    assert shown(np.float64(2)) == "np.float64(2.0)"
+    assert [shown(np.float64(2)), shown(np.str_("a"))] == ["2.0", "'a'"]
     assert len(shown("a" * 1000)) == 80
     assert first_few("ab") == "'a', 'b'"
     assert first_few(range(100)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
@@ -352,3 +364,142 @@ def test_resolved_parameters():
     assert model.resolved_.max_leaf_nodes == 31
     model = BoostingRegressor(learner="kernel", n_estimators=2).fit(X, Y)
     assert model.resolved_.learning_rate == 1
+
+
+# Mistakes of newcomers
+
+SURVIVAL = BoostingSurvival(n_estimators=2)
+TIMES = np.array(list(zip(LABELS > 0, np.abs(Y), strict=True)), dtype="?,f8")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "advice"),
+    [
+        (BoostingRegressor(), "use BoostingClassifier for classes"),
+        (KernelBoostingRegressor(), "use KernelBoostingClassifier for classes"),
+        (SparseKernelRidge(), "use SparseKernelClassifier for classes"),
+        (AveragedKernelRidge(), "use SparseKernelClassifier for classes"),
+    ],
+)
+def test_text_as_the_target_of_a_regressor(estimator, advice):
+    with pytest.raises(
+        InvalidData, match=rf"\('no' in row 0\), but must contain numbers; {advice}"
+    ):
+        estimator.fit(X, np.where(np.arange(60) > 5, "yes", "no"))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "arguments", "message"),
+    [
+        (BoostingRanker(), (X, ["a"] * 60), "must contain numbers; pass relevance labels, such as"),
+        (OutputKernelForestRegressor(), (X, np.array(["a"] * 60)), "; row 0 is 'a'"),
+        (BoostingRegressor(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
+        (BoostingClassifier(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
+        (BoostingRegressor(), (X, Y, "balanced"), "^sample_weight is the text 'balanced'; pass"),
+        (BoostingRegressor(), (iter(X), Y), r"X is a .*iterator; pass its rows, list\(X\)"),
+        (
+            SURVIVAL,
+            (X, TIMES.tolist()),
+            r"^y is a list of events and times; pass a str.* np.array\(",
+        ),
+        (
+            SURVIVAL,
+            (X, (LABELS > 0, Y)),
+            r"^y is a tuple of two arrays; pass a struct.* np.array\(",
+        ),
+        (
+            SparseKernelRidge(kernel="rbff"),
+            (X, Y),
+            r"is not known. Did you mean 'gaussian'\? Valid",
+        ),
+        (OutputKernelForestRegressor("rbf"), (X, X), r"is not known. Did you mean 'gaussian'\? V"),
+        (BoostingClassifier(class_weight="balancd"), (X, LABELS), "a dict .*; got 'balancd'"),
+        (
+            BoostingClassifier(class_weight={"a": 1}),
+            (X, LABELS),
+            "contains 'a', but the classes of",
+        ),
+        (
+            BoostingClassifier(eval_metric="rmse"),
+            (X, LABELS),
+            "is a metric of numbers; for classes",
+        ),
+    ],
+)
+def test_arguments_that_are_mistaken(estimator, arguments, message):
+    groups = {"groups": np.arange(60) // 6} if isinstance(estimator, BoostingRanker) else {}
+    with pytest.raises((InvalidData, InvalidType, InvalidParameter), match=message):
+        estimator.fit(*arguments, **groups)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "message"),
+    [
+        (
+            BoostingRegressor,
+            "class_weight",
+            "only classifiers have weights of classes; pass sample_",
+        ),
+        (
+            SparseKernelRidge,
+            "class_weight",
+            "only classifiers have weights of classes; pass sample_",
+        ),
+        (
+            SparseKernelClassifier,
+            "gamma",
+            "pass a kernel object as kernel, such as hilboost.kernels",
+        ),
+    ],
+)
+def test_parameters_of_other_estimators(estimator, name, message):
+    with pytest.raises(InvalidType, match=f"has no parameter '{name}'; {message}"):
+        estimator(**{name: 1})
+
+
+def test_an_argument_like_no_other():
+    with pytest.raises(InvalidType, match="fit has no argument 'event'; its arguments are X, y, s"):
+        SURVIVAL.fit(X, event=LABELS, time=Y)
+
+
+def test_bounds_that_look_like_events():
+    with pytest.warns(DataWarning, match="all lower bounds are 0 or 1; if these are events, pass"):
+        BoostingSurvival("aft", n_estimators=2).fit(X, np.column_stack([LABELS, np.abs(Y) + 1]))
+
+
+def test_one_time_of_a_survival_function():
+    model = BoostingSurvival(n_estimators=2).fit(X, TIMES)
+    with pytest.raises(InvalidData, match="times must be a list of numbers; got 5.0"):
+        model.predict_survival_function(X, 5.0)
+
+
+def test_a_text_for_callbacks():
+    with pytest.raises(InvalidType, match="callbacks must be a list of callables; got 'progress'"):
+        regressor().fit(X, Y, callbacks="progress")
+
+
+def test_names_that_the_package_does_not_have():
+    with pytest.raises(AttributeError, match=r"attribute 'BoostingRegresor'; did you mean 'Boosti"):
+        hilboost.BoostingRegresor  # noqa: B018
+    with pytest.raises(AttributeError, match="attribute 'xyz'$"):
+        hilboost.xyz  # noqa: B018
+
+
+def test_a_model_instead_of_its_path():
+    with pytest.raises(InvalidType, match="path must be the path of a model file; got BoostingReg"):
+        hilboost.load(regressor())
+
+
+def test_scores_of_targets_some_of_which_are_missing():
+    both = np.column_stack([Y, np.where(np.arange(60) % 3, X[:, 1], np.nan)])
+    model = regressor().fit(X, both)
+    known, predicted = ~np.isnan(both), model.predict(X)
+    weight = RNG.integers(1, 3, size=60)
+    for w in (None, weight):
+        each = [
+            r2_score(y[k], p[k], sample_weight=None if w is None else w[k])
+            for y, p, k in zip(both.T, predicted.T, known.T, strict=True)
+        ]
+        assert model.score(X, both, w) == pytest.approx(np.mean(each))
+    with pytest.raises(InvalidData, match="NaN in row 0 of target 1"):
+        SparseKernelRidge(n_basis=5).fit(X, both[:, [0, 0]]).score(X, both)

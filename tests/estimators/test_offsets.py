@@ -7,9 +7,15 @@ import pytest
 from scipy.special import expit
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    BoostingSurvival,
+    SparseKernelClassifier,
+)
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, InvalidParameter
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -243,9 +249,19 @@ def test_offsets_of_python_numbers():
         (np.array([0.0, "high", None], object), "must hold numbers; row 1 has 'high': convert"),
         ([0.0, None, 1.0], "must be finite; row 1 has nan"),
         ([[0.0], [1.0, 2.0], [3.0]], "same number of values in each row"),
-        ("log_exposure", "must be an array of numbers; got 'log_exposure'"),
+        ("log_exposure", "offset is the text 'log_exposure'; pass the values of the rows"),
     ],
 )
 def test_offsets_that_are_no_numbers(offset, match):
     with pytest.raises(InvalidData, match=match):
         BoostingRegressor(**TREES).fit(X[:3], NUMBERS[:3], offset=offset)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_raw", "decision_function", "predict_proba"])
+def test_models_without_offsets_refuse_them(method):
+    model = SparseKernelClassifier(n_basis=5).fit(X, CLASSES)
+    message = "^SparseKernelClassifier does not support offset, because its fit does not; omit it"
+    with pytest.raises(InvalidParameter, match=message):
+        getattr(model, method)(X, offset=OFFSET)
+    with pytest.raises(InvalidParameter, match=message):
+        model.score(X, CLASSES, offset=OFFSET)

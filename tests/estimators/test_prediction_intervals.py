@@ -352,7 +352,7 @@ def test_groups_that_are_refused():
         ([*["a"] * 119, None], "row 119 of groups is missing"),
         (np.array([b"a"] * 120), "groups must hold text or numbers"),
         (np.zeros(120, dtype="M8[D]"), "groups contains dates"),
-        ("class", "one label for each of the 120 rows"),
+        ("class", "groups is the text 'class'; pass the values of the rows"),
     ):
         with pytest.raises(InvalidData, match=message):
             model.calibrate(X[HELD], Y[HELD], groups=groups)

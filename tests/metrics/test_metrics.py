@@ -184,10 +184,14 @@ def test_checkpoints_keep_the_metrics(tmp_path):
     ("given", "error", "message"),
     [
         ("rmsee", InvalidParameter, "Did you mean 'rmse'"),
-        ("auc", InvalidParameter, "not known"),
+        (
+            "auc",
+            InvalidParameter,
+            "is a metric of classes; for numbers, use one of mae, mape",
+        ),
         (["mae", "neg_mean_absolute_error"], InvalidParameter, "contains 'mae' twice"),
         ([sk.r2_score], InvalidType, "FunctionMetric"),
-        (metrics_by_name()["auc"], InvalidParameter, "targets of another kind"),
+        (metrics_by_name()["auc"], InvalidParameter, "'auc' is a metric of classes; for"),
     ],
 )
 def test_refusals(given, error, message):

@@ -48,7 +48,7 @@ def test_two_vertices_and_no_links():
         ([(True, False)], "link 0 contains vertex True"),
         ([["a"] * 5] * 5, "the adjacency matrix must contain numbers; row 0 has 'a'"),
         (np.full((5, 5), 1j), "the adjacency matrix must contain numbers; row 0 has 1j"),
-        (scipy.sparse.csr_array((3, 2)), r"got shape \(3, 2\)"),
+        (scipy.sparse.csr_array((3, 2)), r"of shape \(3, 2\)"),
     ],
 )
 def test_bad_links_are_refused(links, message):

@@ -11,8 +11,8 @@ from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.report import compare, scores
+from hilboost.report.observed import Seen, brier
 from hilboost.report.ranking import ranking_facts
-from hilboost.report.survival import _brier, _Seen
 from hilboost.training.data import in_order_of_groups
 
 FAST = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
@@ -97,23 +97,23 @@ def test_estimates_are_those_of_scikit_survival():
     metrics = pytest.importorskip("sksurv.metrics")
     entry = np.where(np.arange(N) % 3 == 0, Y["time"] / 2, 0.0)
     times, expected = nonparametric.kaplan_meier_estimator(Y["event"], Y["time"], time_enter=entry)
-    found = _Seen(Y["time"], Y["event"], entry).survival(times)
+    found = Seen(Y["time"], Y["event"], entry).survival(times)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    seen = _Seen(Y["time"], Y["event"], np.zeros(N))
+    seen = Seen(Y["time"], Y["event"], np.zeros(N))
     times, expected = nonparametric.kaplan_meier_estimator(Y["event"], Y["time"], reverse=True)
     np.testing.assert_allclose(seen.not_censored(times), expected, rtol=1e-12)
     asked = []
 
     def predicted(times):
         asked.append(times)
-        return np.exp(-np.exp(0.5 * X[:, :1]) * times)
+        return 1 - np.exp(-np.exp(0.5 * X[:, :1]) * times)
 
-    own, _ = _brier(seen, predicted)
-    expected = metrics.integrated_brier_score(Y, Y, predicted(asked[0]), asked[0])
+    own, _ = brier(seen, predicted, None)
+    expected = metrics.integrated_brier_score(Y, Y, 1 - predicted(asked[0]), asked[0])
     assert own.mean() == pytest.approx(expected, rel=1e-10)
 
 
-def test_strata_intervals_and_causes():
+def test_strata_and_intervals():
     strata, entry = np.where(X[:, 1] > 0, "a", "b"), Y["time"] / 3
     model = BoostingSurvival(**FAST).fit(X, Y, strata=strata, entry=entry)
     facts = checked(model.report(X, Y, strata=strata, entry=entry))
@@ -121,11 +121,80 @@ def test_strata_intervals_and_causes():
     bounds = np.column_stack([Y["time"], Y["time"] + 0.5])
     model = BoostingSurvival("aft", **FAST).fit(X, bounds)
     facts = checked(model.report(X, bounds))
-    assert facts["survival"] == {"n_events": N, "n_causes": 1, "curves": None, "scores": []}
-    causes = np.empty(N, dtype=[("cause", int), ("time", float)])
-    causes["cause"], causes["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
+    expected = {"n_events": N, "n_causes": 1, "curves": None, "scores": [], "causes": []}
+    assert facts["survival"] == expected
+
+
+CAUSES = np.empty(N, dtype=[("cause", int), ("time", float)])
+CAUSES["cause"], CAUSES["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
+
+
+def test_causes():
+    model = BoostingSurvival("discrete_hazard", **FAST).fit(X, CAUSES)
+    report = model.report(X, CAUSES)
+    facts = checked(report)["survival"]
+    assert facts["curves"] is not None
+    assert "Events of cause 2" in report.html
+    for one in facts["causes"]:
+        event = CAUSES["cause"] == one["cause"]
+        assert one["n_events"] == event.sum()
+        assert sum(group["events"] for group in one["curves"]["groups"]) == event.sum()
+        for horizon in one["curves"]["horizons"]:
+            found = model.predict_cumulative_incidence_function(X, [horizon["time"]])
+            assert horizon["predicted"] == pytest.approx(found[:, one["cause"] - 1].mean())
+        c, ibs = one["scores"]
+        times = np.array(one["curves"]["times"])
+        found = model.predict_cumulative_incidence_function(X, times)[:, one["cause"] - 1]
+        assert c["value"] == pytest.approx(concordance_of(one["cause"], found.mean(axis=1)))
+        assert ibs["value"] < ibs["guess"]
+        low, high = (one["curves"]["groups"][k]["observed"][-1] for k in (0, -1))
+        assert low < high
+
+
+def concordance_of(cause, risk):
+    """Share of the pairs whose first row has the event while the other one does not (Wolbers)."""
+    time = np.where((CAUSES["cause"] > 0) & (CAUSES["cause"] != cause), np.inf, CAUSES["time"])
+    event = CAUSES["cause"] == cause
+    later = (time[None] > time[:, None]) | ((time[None] == time[:, None]) & ~event[None])
+    pairs = event[:, None] & later
+    right = (risk[:, None] > risk[None]) + 0.5 * (risk[:, None] == risk[None])
+    return right[pairs].mean()
+
+
+def test_incidences_of_causes_are_those_of_scikit_survival():
+    nonparametric = pytest.importorskip("sksurv.nonparametric")
+    seen = Seen(CAUSES["time"], CAUSES["cause"], np.zeros(N))
+    times, expected = nonparametric.cumulative_incidence_competing_risks(
+        CAUSES["cause"], CAUSES["time"]
+    )
+    for row, cause in zip(expected, [None, 1, 2], strict=True):
+        np.testing.assert_allclose(seen.incidence(times, cause), row, rtol=1e-10, atol=1e-14)
+    asked = []
+
+    def predicted(times):
+        asked.append(times)
+        return np.full((N, len(times)), 0.2)
+
+    own, _ = brier(seen, predicted, 2)
+    errors = np.zeros((N, len(asked[0])))
+    for i in range(N):
+        for j, t in enumerate(asked[0]):
+            time, cause = CAUSES["time"][i], CAUSES["cause"][i]
+            if time > t or cause > 0:
+                of = seen.not_censored(np.array([min(time, t)]))[0]
+                errors[i, j] = ((time <= t and cause == 2) - 0.2) ** 2 / of
+    span = asked[0][-1] - asked[0][0]
+    np.testing.assert_allclose(own, np.trapezoid(errors, asked[0], axis=1) / span, rtol=1e-10)
+
+
+def test_few_events_of_a_cause():
+    causes = CAUSES.copy()
+    causes["cause"][causes["cause"] == 2] = 0
+    causes["cause"][0] = 2
     model = BoostingSurvival("discrete_hazard", **FAST).fit(X, causes)
-    assert checked(model.report(X, causes))["survival"]["curves"] is not None
+    first, second = checked(model.report(X, causes))["survival"]["causes"]
+    assert first["curves"] is not None
+    assert second == {"cause": 2, "n_events": 1, "curves": None, "scores": []}
 
 
 def test_bad_use(ranker):

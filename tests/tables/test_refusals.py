@@ -151,6 +151,16 @@ def test_columns_that_lack_or_are_new():
     ]:
         with pytest.raises(InvalidData, match=f"(?s)should match those.*{said}"):
             read(wrong, estimator=estimator, schema=schema)
+    for wrong, said in [
+        (
+            X.select("c"),
+            r"^X lacks columns 'a', 'b' of the fit; pass the columns in model\.feature",
+        ),
+        (X.with_columns(z=1.0), r"^X has column 'z', which the fit did not have; pass X\[list\("),
+        (X.rename({"a": "z"}), "^X lacks column 'a' of the fit and has column 'z', which the fit"),
+    ]:
+        with pytest.raises(InvalidData, match=said):
+            read(wrong, estimator=estimator, schema=schema)
     wide = pl.DataFrame({f"column {k:02}": [1.0] for k in range(30)})
     with pytest.raises(InvalidData, match=r"- column 19\n- \.\.\.\n"):
         read(wide, estimator=estimator, schema=schema)

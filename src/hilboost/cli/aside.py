@@ -68,7 +68,7 @@ def check_offset_option(model: Any, name: str | None) -> None:
     name : str or None
         The column, if the option is given.
     """
-    if name is not None and not model.is_tabular:
+    if name is not None and not model.takes_offsets:
         raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
 
 

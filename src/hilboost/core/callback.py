@@ -101,7 +101,7 @@ def check_callbacks(callbacks: Any) -> None:
     """
     if callable(callbacks):
         raise InvalidType("callbacks must be a list; put the callback into one.")
-    if not isinstance(callbacks, Iterable):
+    if isinstance(callbacks, str) or not isinstance(callbacks, Iterable):
         raise InvalidType(f"callbacks must be a list of callables; got {shown(callbacks)}.")
     for callback in callbacks:
         if not callable(callback):

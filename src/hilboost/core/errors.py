@@ -104,6 +104,8 @@ def shown(value: Any) -> str:
     str
     """
     shape = getattr(value, "shape", None)
+    if shape == () and getattr(value, "dtype", None) is not None and value.dtype.kind in "biufUS":
+        value = value.item()
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
     return " ".join(_BRIEF.repr(value).split())
@@ -151,3 +153,20 @@ def unknown_name(
     return InvalidParameter(
         f"{kind}={name!r} is not known.{hint} Valid values: {', '.join(names)}."
     )
+
+
+def refuse_class(name: str, value: Any) -> None:
+    """Reject a class where an object is expected.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+
+    Raises
+    ------
+    InvalidType
+    """
+    if isinstance(value, type):
+        raise InvalidType(f"{name}={value.__name__} is a class; write {value.__name__}().")

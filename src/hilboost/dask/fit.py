@@ -145,7 +145,7 @@ def _partitions(
     for field, name in (("weight", "sample_weight_val"), ("offset", "offset_val")):
         if held_out[field] is not None and held_out["X"] is None:
             raise InvalidData(f"{name} requires X_val and y_val; pass these too.")
-    if rows["offset"] is not None and not estimator.is_tabular:
+    if rows["offset"] is not None and not estimator.takes_offsets:
         raise InvalidParameter(
             f"offset is not supported by {type(estimator).__name__}; pass targets without this "
             "part."

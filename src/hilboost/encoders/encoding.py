@@ -11,15 +11,14 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import quotient, rounded
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
+from hilboost.encoders.averages import Averaged
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
-from hilboost.reductions.sums import anywhere, mass_of, masses_of_groups, total_of
 from hilboost.tables import column_of, encoded_table
 
 _MANY_LEVELS = 32  # columns with more have target encoding
@@ -106,8 +105,8 @@ class Encoder:
         Columns whose levels are split by trees.
     sources : tuple of LevelKeys
         Columns and pairs of columns with target encoding.
-    n_classes : int or None
-        Number of classes; ``None`` for regression.
+    averaged : callable
+        Maps a target and training rows to the values (n, q) whose means encode a level.
     n_targets : int
         Number of encoded columns per source.
     """
@@ -115,7 +114,7 @@ class Encoder:
     encoding: Encoding
     categorical: tuple[tuple[int, int], ...]
     sources: tuple[LevelKeys, ...]
-    n_classes: int | None
+    averaged: Averaged
     n_targets: int
 
     @classmethod
@@ -124,7 +123,7 @@ class Encoder:
         codes: Floats,
         columns: Sequence[tuple[int, int]],
         target: Target,
-        n_classes: int | None,
+        averaged: Averaged,
         statistics: str | bool,
         groups: Sequence[Sequence[int]] = (),
     ) -> Self:
@@ -149,14 +148,14 @@ class Encoder:
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
         shares = tuple((k, _shares(column_of(codes, k), sizes[k], weight, share)) for k in many)
-        n_targets = _statistic_targets(target, n_classes).shape[1]
+        n_targets = averaged(target, None).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
         n_pairs = max(0, _MOST_STATISTICS // n_targets - len(many))
         chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:n_pairs]])
         sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c), share) for c in chosen)
         encoding = Encoding(codes.shape[1], kept, shares)
-        return cls(encoding, categorical, sources, n_classes, n_targets)
+        return cls(encoding, categorical, sources, averaged, n_targets)
 
     @property
     def width(self) -> int:
@@ -194,7 +193,7 @@ class Encoder:
         numbers = [source.numbers(codes) for source in self.sources]
         statistics, seen = [], []
         for member, learned in enumerate(rows):
-            y = _statistic_targets(target, self.n_classes, learned)
+            y = self.averaged(target, learned)
             key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
                 self.sources, numbers, target.with_y(y), learned, _PRIOR_STRENGTH, key
@@ -213,33 +212,3 @@ def _shares(codes: Floats, n_levels: int, weight: Floats | None, share: RowShare
     """Weighted fraction of the rows in each level."""
     mass = level_weights(codes, n_levels, weight, share)
     return mass / max(mass.sum(), np.finfo(float).tiny)
-
-
-def _statistic_targets(
-    target: Target, n_classes: int | None, rows: NDArray[np.uint32] | None = None
-) -> Floats:
-    """Values that target encoding averages, (n, q): the targets, or class indicators.
-
-    Two classes have one indicator.  With more classes, each of the five most frequent has one.  A
-    missing target is replaced by the mean of the known targets, restricted to ``rows`` if given.
-    """
-    if n_classes is None:
-        known = ~np.isnan(target.y)
-        if not anywhere(not known.all(), target.share):
-            return target.y
-        learned = target if rows is None else target.rows(rows)
-        mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])
-        return np.where(known, target.y, mean)
-    if n_classes == 2:
-        return target.y[:, :1]
-    codes = target.y[:, 0].astype(np.int64)
-    counts = masses_of_groups(codes, target.weight, n_classes, target.share)
-    chosen = np.sort(np.argsort(-counts, kind="stable")[:5])
-    return (target.y[:, :1] == chosen).astype(np.float64)
-
-
-def _mean_of_known(y: Floats, target: Target) -> float:
-    known, share = ~np.isnan(y), target.share
-    seen = None if target.weight is None else target.weight[known]
-    mass = mass_of(seen, int(known.sum()), share)
-    return quotient(total_of(y[known], seen, share), mass) if float(rounded(mass)) > 0 else 0.0

@@ -42,6 +42,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
+from hilboost.validation.offsets import offset_of
 
 
 def division_of(model: Any) -> str | None:
@@ -77,6 +78,12 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
 
     embeds_labels: ClassVar[bool] = False
     """Whether the encoding of labels is learned from all of them together, and not by rows."""
+
+    classifier: ClassVar[str] = "BoostingClassifier"
+    """Name of the estimator of the same family for classes."""
+
+    takes_offsets: ClassVar[bool] = False
+    """Whether a known part of the predictions can be passed to ``fit`` and to predictions."""
 
     ranks_groups: ClassVar[bool] = False
     """Whether predictions rank the rows of groups."""
@@ -355,23 +362,47 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
         return check_inputs(self, X, self._expected(schema))[0]
 
     @public_prediction
-    def predict_raw(self, X: Any) -> Floats:
+    def predict_raw(self, X: Any, offset: Any = None) -> Floats:
         """Predict in link space, before the inverse link of the loss.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to the prediction, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
         (n, r) float64
         """
+        self._refuse_offset(offset)
+        raw = self._raw(X)
+        known = offset_of(offset, *raw.shape)
+        return raw if known is None else raw + known
+
+    def _raw(self, X: Any) -> Floats:
+        """Predictions (n, r) of the model alone."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         return self.fitted_.predict_raw(X, threads_for(self.n_jobs, n_entries))
 
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
-        """Yield predictions in link space after each stage; the same array is reused."""
+    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+        """Yield predictions in link space after each stage; an array may be reused."""
+        self._refuse_offset(offset)
+        known = None
+        for stage, raw in enumerate(self._stages(X)):
+            known = offset_of(offset, *raw.shape) if stage == 0 else known
+            yield raw if known is None else raw + known
+
+    def _stages(self, X: Any) -> Iterator[Floats]:
+        """Yield predictions of the model alone after each stage; the same array is reused."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
+
+    def _refuse_offset(self, offset: Any) -> None:
+        if offset is not None and not self.takes_offsets:
+            raise InvalidParameter(
+                f"{type(self).__name__} does not support offset, because its fit does not; omit "
+                "it, or use BoostingRegressor or BoostingClassifier."
+            )

@@ -16,7 +16,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods
-from hilboost.model.codecs import as_sequence
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
@@ -32,8 +31,8 @@ from hilboost.outputs.candidate_sets import labels_within
 from hilboost.outputs.distances import to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.groups import check_groups
-from hilboost.validation.offsets import check_offset, check_outputs
-from hilboost.validation.targets import check_length
+from hilboost.validation.offsets import offset_of
+from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
 
 
@@ -51,12 +50,15 @@ class ConformalPredictions:
     def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
         """Scores (n, k) of labels, see :mod:`hilboost.model.scores`, for predictions (n, r)."""
 
-    def _raw(self, X: Any, offset: Any = None) -> Floats:
-        """Predict in link space, beside an offset where the estimator supports them."""
-        raw: Floats = self.predict_raw(X) if offset is None else self.predict_raw(X, offset)
-        return raw
-
-    def calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+    def calibrate(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        offset: Any = None,
+    ) -> Self:
         """Calibrate prediction intervals or sets on held-out rows.
 
         Parameters
@@ -72,6 +74,9 @@ class ConformalPredictions:
             Labels of groups that are calibrated separately (Mondrian), so that the coverage holds
             in every group.  Predictions then need the groups of their rows.  ``"class"``, for
             classifiers, calibrates every class by the rows of this class.
+        offset : array-like (n,) or (n, r), optional
+            Known part of the predictions in link space, for estimators whose ``fit`` has this
+            parameter.  Pass that of new rows to the prediction.
 
         Returns
         -------
@@ -80,7 +85,7 @@ class ConformalPredictions:
         Raises
         ------
         InvalidData
-            The labels, weights or groups do not match ``X``.
+            The labels, weights, groups or offsets do not match ``X``.
         IncompatibleParts
             A custom loss does not predict one number per target, or one per class.
 
@@ -100,12 +105,7 @@ class ConformalPredictions:
 
         A new ``fit`` discards the calibration.
         """
-        return self._calibrated(X, y, sample_weight, groups)
-
-    def _calibrated(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, offset: Any = None
-    ) -> Self:
-        scores = self._scores(self._raw(X, offset), X, y)
+        scores = self._scores(self.predict_raw(X, offset), X, y)
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
@@ -139,15 +139,12 @@ class ConformalPredictions:
     def _raws(self, X: Any, calibration: Calibration, offset: Any = None) -> list[Floats]:
         """Raw predictions of the model, or of the members of an ensemble calibrated by folds."""
         if calibration.folds is None:
-            return [self._raw(X, offset)]
+            return [self.predict_raw(X, offset)]
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         found = self.fitted_.raw_of_members(X, threads_for(self.n_jobs, n_entries))
-        known = check_offset(offset, len(X))
-        if known is None:
-            return found
-        check_outputs(known, found[0].shape[1])
-        return [raw + known for raw in found]
+        known = offset_of(offset, *found[0].shape)
+        return found if known is None else [raw + known for raw in found]
 
     def _group_numbers(self, calibration: Calibration, groups: Any, n: int) -> NDArray[np.int64]:
         """Numbers of the groups of new rows, (n,); none if the calibration has no groups."""
@@ -178,7 +175,9 @@ class PredictionIntervals(ConformalPredictions):
         lower, upper = interval_ends(self.loss_, raw, target.shape[1])
         return interval_scores(target, lower, upper, self._target_scale(X))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, *, groups: Any = None) -> Floats:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+    ) -> Floats:
         """Predict intervals that contain a new observation with at least the given probability.
 
         After :meth:`calibrate`, intervals are split-conformal: the probability is at least
@@ -195,6 +194,8 @@ class PredictionIntervals(ConformalPredictions):
             calibrated.
         groups : array-like (n,), optional
             Groups of the rows, if the model was calibrated by group.
+        offset : array-like (n,) or (n, r), optional
+            Added to the predictions in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
@@ -208,9 +209,6 @@ class PredictionIntervals(ConformalPredictions):
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
-        return self._intervals(X, coverage, groups)
-
-    def _intervals(self, X: Any, coverage: float, groups: Any, offset: Any = None) -> Floats:
         calibration = self._calibration("predict_interval")
         coverage = check_coverage(coverage)
         codec, loss = self.fitted_.numbers, self.loss_
@@ -266,7 +264,7 @@ class PredictionSets(ConformalPredictions):
         return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, groups: Any = None
+        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
     ) -> NDArray[np.bool_]:
         """Predict sets that contain the class of a new row with at least the given probability.
 
@@ -282,6 +280,8 @@ class PredictionSets(ConformalPredictions):
         coverage : float in (0, 1), default 0.9
         groups : array-like (n,), optional
             Groups of the rows, if the model was calibrated by group.
+        offset : array-like (n,) or (n, r), optional
+            Added to the predictions in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
@@ -296,9 +296,6 @@ class PredictionSets(ConformalPredictions):
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
-        return self._sets(X, coverage, groups)
-
-    def _sets(self, X: Any, coverage: float, groups: Any, offset: Any = None) -> NDArray[np.bool_]:
         calibration = self._calibration("predict_set")
         coverage = check_coverage(coverage)
         raws = self._raws(X, calibration, offset)

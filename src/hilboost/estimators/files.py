@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType, shown
 from hilboost.core.version import __version__
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.classifier import BoostingClassifier
@@ -116,9 +117,13 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
     InvalidModelFile
         The file is damaged or of another type, or requires classes that are not in ``trusted`` or
         cannot be imported.  The message names these classes.
+    InvalidType
+        ``path`` is not a path.
     OSError
         The file cannot be read.
     """
+    if not isinstance(path, str | PathLike):
+        raise InvalidType(f"path must be the path of a model file; got {shown(path)}.")
     trusted = checked_names(trusted)
     additive, header, arrays = container.read(path, trusted)
     if header.get("kind") == "checkpoint":

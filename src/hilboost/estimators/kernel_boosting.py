@@ -52,6 +52,7 @@ _OF_THE_LOOP = (
 class KernelMachineEstimator(BoostingEstimator):
     """Base class of all kernel machines."""
 
+    classifier = "SparseKernelClassifier"
     _merges_equal_rows = True
 
     @abstractmethod
@@ -87,6 +88,7 @@ class KernelMachineEstimator(BoostingEstimator):
 class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 
+    classifier = "KernelBoostingClassifier"
     divides = "kernel values"
     _resumes = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

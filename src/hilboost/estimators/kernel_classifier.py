@@ -12,7 +12,7 @@ from hilboost.estimators.kernel_boosting import KernelBoosting
 from hilboost.estimators.predictions import ClassPredictions
 
 
-class KernelBoostingClassifier(ClassifierMixin, ClassPredictions, KernelBoosting):
+class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting):
     """Boosted kernel machines for binary and multiclass classification.
 
     Parameters

@@ -13,10 +13,10 @@ from sklearn.utils import _safe_indexing, check_random_state
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel import OutputKernelEstimator
-from hilboost.model.codecs import as_sequence
 from hilboost.outputs import as_output
 from hilboost.outputs.distances import to_points
 from hilboost.tables import n_rows
+from hilboost.validation.targets import as_sequence
 
 _DRAWS = 10  # labels of other rows, for each row
 _FAR = np.linspace(0.4, 0.95, 12)  # quantiles of the distances of labels of other rows

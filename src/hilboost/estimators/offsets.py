@@ -1,21 +1,20 @@
-"""Fits and predictions beside known parts of the prediction."""
+"""Fits beside known parts of the prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
 from hilboost.estimators.held_out import Rows
-from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
-from hilboost.validation.offsets import check_offset, check_outputs
+from hilboost.estimators.signatures import public_fit, public_methods
 
 
 @public_methods
 class Offsets:
-    """Mixin for fits and predictions with offsets, which are added to the model in link space."""
+    """Mixin for fits with offsets, which are added to the model in link space."""
 
+    takes_offsets = True
     _fit: Any
 
     @public_fit
@@ -75,37 +74,3 @@ class Offsets:
         rows = Rows(X, y, sample_weight, None, offset)
         fitted: Self = self._fit(rows, held_out, callbacks)
         return fitted
-
-    @public_prediction
-    def predict_raw(self, X: Any, offset: Any = None) -> Floats:
-        """Predict in link space, before the inverse link of the loss.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        offset : array-like (n,) or (n, r), optional
-            Added to the prediction.
-
-        Returns
-        -------
-        (n, r) float64
-        """
-        estimator: Any = super()
-        raw: Floats = estimator.predict_raw(X)
-        known = _known(offset, raw)
-        return raw if known is None else raw + known
-
-    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
-        """Yield predictions in link space after each stage; an array may be reused."""
-        estimator: Any = super()
-        known = None
-        for stage, raw in enumerate(estimator._staged_raw(X)):
-            known = _known(offset, raw) if stage == 0 else known
-            yield raw if known is None else raw + known
-
-
-def _known(offset: Any, raw: Floats) -> Floats | None:
-    """Offsets (n, r) of predictions, if there are any."""
-    known = check_offset(offset, len(raw))
-    check_outputs(known, raw.shape[1])
-    return known

@@ -21,10 +21,10 @@ from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
 from hilboost.estimators.output_quality import OutputQuality
 from hilboost.estimators.signatures import public_methods, public_prediction
-from hilboost.model.codecs import OutputCodec, TargetCodec, as_sequence
+from hilboost.model.codecs import OutputCodec, TargetCodec
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
-from hilboost.validation.targets import check_length
+from hilboost.validation.targets import as_sequence, check_length
 
 
 @public_methods

@@ -7,11 +7,10 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
+from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
@@ -37,7 +36,7 @@ from hilboost.training.recipes.output_kernels import (
     output_recipe,
     vector_trees,
 )
-from hilboost.validation.choices import is_name, is_regressor
+from hilboost.validation.choices import check_regressor, is_name
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
@@ -370,13 +369,8 @@ default="from_dtype"
             if learner != "kernel":
                 return vector_trees(self.get_params(), learner == "extra_trees")
             learner = KernelBoostingRegressor()
-        elif not isinstance(learner, Learner) and (
-            not is_regressor(learner) or is_classifier(learner)
-        ):
-            raise InvalidType(
-                "learner must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a "
-                f"scikit-learn regressor, or a list of these; got {shown(learner)}."
-            )
+        elif not isinstance(learner, Learner):
+            check_regressor(learner, ("auto", *_LEARNERS))
         if len(listed(self.learner)) > 1:
             stages = stages_beside(learner)
         made = kernel_stages(self, learner, n, categorical, stages)

@@ -11,9 +11,8 @@ from hilboost.core.errors import unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Embedding
 from hilboost.estimators.signatures import public_methods
-from hilboost.model.codecs import as_sequence
 from hilboost.outputs.distances import to_labels, to_points
-from hilboost.validation.targets import check_length
+from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
 
 _OF_ALL_SPACES = ("embedding", "preimage")

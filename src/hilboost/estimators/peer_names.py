@@ -55,6 +55,7 @@ CLASSIFICATION_LOSSES = {
 _PREFIXES = ("reg:", "binary:", "multi:", "count:")
 
 _HELD_OUT = ("X_val", "y_val")
+_OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigma"})
 _AMBIGUOUS = frozenset({"alpha"})  # names of several parameters, of which one is meant
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "alpha": ("quantile", "regularization"),
@@ -242,6 +243,7 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
     Returns
     -------
     str
+        Empty if no parameter has a similar name or purpose.
     """
     same = PARAMETERS.get(name, (name,))
     own = [one for one in same if one in parameters]
@@ -250,10 +252,14 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
     passed = [one for one in same if one in of_fit]
     if passed:
         return f"pass {_joined(passed, name)} to fit"
+    if name in _OF_KERNELS and "kernel" in parameters:
+        return "pass a kernel object as kernel, such as hilboost.kernels.Gaussian(length_scale=2.0)"
+    if "class_weight" in same:
+        return "only classifiers have weights of classes; pass sample_weight to fit"
     near = get_close_matches(name, [*parameters, *of_fit], n=3, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"the parameters are {', '.join(sorted(parameters))}"
+    return ""
 
 
 def _joined(names: Iterable[str], elsewhere: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, r2_score
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
@@ -26,6 +27,7 @@ class NumberPredictions(PredictionIntervals):
     """Mixin for numeric targets, with one or several targets per row."""
 
     _kind = "numbers"
+    classifier: str
     fitted_: FittedModel
     predict_raw: Any
     _staged_raw: Any
@@ -34,34 +36,41 @@ class NumberPredictions(PredictionIntervals):
     get_params: Any
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        return NumberCodec.learn(y, n, self._takes_missing_targets())
+        advice = f"use {self.classifier} for classes"
+        return NumberCodec.learn(y, n, self._takes_missing_targets(), advice)
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return number_loss(self.loss, self.get_params(deep=False))
 
     @public_prediction
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, offset: Any = None) -> Floats:
         """Predict the target.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
         (n,) float64, or (n, c) with several targets or quantile levels
         """
-        raw = self.predict_raw(X)
+        raw = self.predict_raw(X, offset)
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Compute R², or D² of the pinball loss for quantiles.
 
         Parameters
         ----------
         X : array-like (n, d)
         y : array-like (n,) or (n, c)
+            With several targets, NaN marks missing ones, where ``fit`` accepts them; the score is
+            the mean over the targets, each of the rows in which it is known.
         sample_weight : array-like (n,), optional
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
@@ -74,32 +83,47 @@ class NumberPredictions(PredictionIntervals):
         ValueError
             The targets or weights do not match ``X``.
         """
-        loss = self.fitted_.loss if hasattr(self, "fitted_") else None
-        if loss is None or loss.link is None or not loss.link.levels:
-            mixin: Any = super()
-            return float(mixin.score(X, y, sample_weight))
-        raw = self.predict_raw(X)
-        encoded = self.fitted_.encode_target(y, len(raw))
-        target = Target(encoded, check_weights(sample_weight, raw))
-        return explained(loss, target, loss.inverse_link(raw))
+        raw = self.predict_raw(X, offset)
+        loss = self.fitted_.loss
+        predicted = loss.inverse_link(raw)
+        if loss.link is None or not loss.link.levels:
+            shaped = self.fitted_.numbers.shaped(predicted)
+            if shaped.ndim == 2:
+                return _r2_of_known(self.fitted_.encode_target(y, len(raw)), shaped, sample_weight)
+            return float(r2_score(y, shaped, sample_weight=sample_weight))
+        target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
+        return explained(loss, target, predicted)
 
-    def staged_predict(self, X: Any) -> Iterator[Floats]:
+    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict the target after each stage.
+
+        Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Yields
         ------
         (n,) float64, or (n, c)
         """
-        yield from self._staged_numbers(self._staged_raw(X))
-
-    def _staged_numbers(self, staged: Iterator[Floats]) -> Iterator[Floats]:
-        for raw in staged:
+        for raw in self._staged_raw(X, offset):
             predicted = self.fitted_.loss.inverse_link(raw)
             yield self.fitted_.numbers.shaped(predicted).copy()
+
+
+def _r2_of_known(y: Floats, predicted: Floats, sample_weight: Any) -> float:
+    """Mean R² of the targets (n, c), each of the rows in which it is known."""
+    weight = check_weights(sample_weight, y)
+    found = []
+    for true, guess in zip(y.T, predicted.T, strict=True):
+        known = ~np.isnan(true)
+        if known.any():
+            own = None if weight is None else weight[known]
+            found.append(r2_score(true[known], guess[known], sample_weight=own))
+    return float(np.mean(found))
 
 
 def has_probabilities(model: Any) -> bool:
@@ -149,29 +173,33 @@ class ClassPredictions(PredictionSets):
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
         """Predict class probabilities.  Not available with the losses of support vector machines.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
         (n, n_classes) float64
             Columns in the order of ``classes_``.
         """
-        raw = self.predict_raw(X)
+        raw = self.predict_raw(X, offset)
         return self.loss_.inverse_link(raw)
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
         """Predict the logarithms of class probabilities.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
@@ -179,74 +207,103 @@ class ClassPredictions(PredictionSets):
             Columns in the order of ``classes_``; ``-inf`` where a probability is zero.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, offset))
 
     @public_prediction
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
         (n,) array of labels
         """
-        return self._best(self.predict_raw(X))
+        return self._best(self.predict_raw(X, offset))
 
-    def decision_function(self, X: Any) -> Floats:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Compute the fraction of rows that are classified correctly.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,)
+        sample_weight : array-like (n,), optional
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        float
+        """
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+
+    def decision_function(self, X: Any, offset: Any = None) -> Floats:
         """Compute scores in link space.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Returns
         -------
         (n,) float64 for two classes (positive: class 1), else (n, n_classes)
         """
-        return own_scores(self.predict_raw(X))
+        return own_scores(self.predict_raw(X, offset))
 
-    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+    def staged_decision_function(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Compute scores in link space after each stage.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Yields
         ------
         (n,) float64 for two classes, else (n, n_classes)
         """
-        yield from map(own_scores, self._staged_raw(X))
+        yield from map(own_scores, self._staged_raw(X, offset))
 
     @available_if(has_probabilities)
-    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+    def staged_predict_proba(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict class probabilities after each stage.  Not available where there are none.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Yields
         ------
         (n, n_classes) float64
         """
-        yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X))
+        yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X, offset))
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[NDArray[Any]]:
         """Predict classes after each stage.
+
+        Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
 
         Parameters
         ----------
         X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
 
         Yields
         ------
         (n,) array of labels
         """
-        yield from map(self._best, self._staged_raw(X))
+        yield from map(self._best, self._staged_raw(X, offset))
 
     def _best(self, raw: Floats) -> NDArray[Any]:
         return self.fitted_.classes[self.loss_.inverse_link(raw).argmax(axis=1)]

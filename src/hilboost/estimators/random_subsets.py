@@ -269,7 +269,7 @@ class NonAdditiveEnsemble(SubsetEnsemble):
             f"{type(self).__name__} is not an additive model; its members are in members_."
         )
 
-    def predict_raw(self, X: Any) -> Floats:
+    def _raw(self, X: Any) -> Floats:
         """Combine the predictions of the members; for a classifier, sum their votes."""
         X = self._checked(X)
         require_complete(X)
@@ -277,6 +277,6 @@ class NonAdditiveEnsemble(SubsetEnsemble):
         with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
             return self._combined(X, team)
 
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: Any) -> Iterator[Floats]:
         """Yield the predictions of the single stage."""
-        yield self.predict_raw(X)
+        yield self._raw(X)

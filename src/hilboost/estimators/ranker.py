@@ -224,7 +224,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         return in_order_of_groups(X, target, number_groups(rows.groups, target.weight, len(X)))
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        return NumberCodec.learn(y, n, False)
+        return NumberCodec.learn(y, n, False, "pass relevance labels, such as 0 to 4")
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return ranking_loss(self.loss, self.get_params(deep=False))

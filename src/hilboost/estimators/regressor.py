@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
-from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
 from hilboost.estimators.predictions import NumberPredictions
-from hilboost.estimators.signatures import public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
-from hilboost.model.scores import explained
-from hilboost.validation.weights import check_weights
 
 
 class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
@@ -260,149 +254,3 @@ default="from_dtype"
             verbose=verbose,
         )
         self.quantile = quantile
-
-    @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> Floats:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        offset : array-like (n,) or (n, r), optional
-            Added to the prediction in link space.
-
-        Returns
-        -------
-        (n,) float64, or (n, c) with several targets or quantile levels
-        """
-        raw = self.predict_raw(X, offset)
-        return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Compute R², or D² of the pinball loss for quantiles.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        y : array-like (n,) or (n, c)
-        sample_weight : array-like (n,), optional
-        offset : array-like (n,) or (n, r), optional
-            Added to the prediction in link space.
-
-        Returns
-        -------
-        float
-            At most 1.  With ``loss="quantile"``, ``1 - L / L0`` of the mean pinball loss ``L``,
-            summed over the levels, and that of the quantiles of ``y``, ``L0``.
-
-        Raises
-        ------
-        ValueError
-            The targets or weights do not match ``X``.
-        """
-        if offset is None:
-            return super().score(X, y, sample_weight)
-        loss, raw = self.fitted_.loss, self.predict_raw(X, offset)
-        predicted = loss.inverse_link(raw)
-        if loss.link is None or not loss.link.levels:
-            shaped = self.fitted_.numbers.shaped(predicted)
-            return float(r2_score(y, shaped, sample_weight=sample_weight))
-        encoded = self.fitted_.encode_target(y, len(raw))
-        return explained(loss, Target(encoded, check_weights(sample_weight, raw)), predicted)
-
-    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
-        """Predict the target after each stage.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        offset : array-like (n,) or (n, r), optional
-            Added to the predictions in link space.
-
-        Yields
-        ------
-        (n,) float64, or (n, c)
-        """
-        yield from self._staged_numbers(self._staged_raw(X, offset))
-
-    def calibrate(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        offset: Any = None,
-    ) -> Self:
-        """Calibrate prediction intervals on held-out rows.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-            Rows that were not used to fit the model.
-        y : array-like (n,) or (n, c)
-            With several targets, NaN marks missing ones, where ``fit`` accepts them.
-        sample_weight : array-like (n,), optional
-            A row with weight 2 counts twice.  Rows with zero weight are ignored.
-        groups : array-like (n,), optional
-            Labels of groups that are calibrated separately (Mondrian), so that the coverage holds
-            in every group.  Predictions then need the groups of their rows.
-        offset : array-like (n,) or (n, r), optional
-            Added to the predictions in link space.  Pass that of new rows to the prediction.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidData
-            The labels, weights, groups or offsets do not match ``X``.
-        IncompatibleParts
-            A custom loss does not predict one number per target, or one per class.
-
-        Notes
-        -----
-        The model keeps the absolute error of each row.  With several quantile levels, it is the
-        distance to the interval between two of them, negative inside (conformalized quantile
-        regression).
-
-        A new ``fit`` discards the calibration.
-        """
-        return self._calibrated(X, y, sample_weight, groups, offset)
-
-    def predict_interval(
-        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
-    ) -> Floats:
-        """Predict intervals that contain a new observation with at least the given probability.
-
-        After :meth:`calibrate`, intervals are split-conformal: the probability is at least
-        ``coverage`` if the calibration rows and the new rows are exchangeable.  Without it,
-        cross-validated ensembles (``cv_folds``) use the rows that each member did not learn from:
-        the probability is at least about ``1 - 2 (1 - coverage)``, and about ``coverage`` in
-        practice (CV+).
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        coverage : float in (0, 1), default 0.9
-            With several quantile levels, the two whose difference is nearest to ``coverage`` are
-            calibrated.
-        groups : array-like (n,), optional
-            Groups of the rows, if the model was calibrated by group.
-        offset : array-like (n,) or (n, r), optional
-            Added to the predictions in link space.
-
-        Returns
-        -------
-        (n, 2) float64, or (n, c, 2) with several targets
-            Lower and upper bounds.
-
-        Raises
-        ------
-        InvalidData
-            The model is not calibrated, or with too few rows for this coverage.
-        InvalidParameter
-            ``coverage`` is not between 0 and 1.
-        """
-        return self._intervals(X, coverage, groups, offset)

@@ -85,7 +85,13 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
         f"{cls.__name__}.{method} has no argument" if method else f"{cls.__name__} has no parameter"
     )
     of_fit = tuple(signature(cls.fit).parameters)[1:]
-    text = f"{what} {name!r}; {advice(name, cls._get_param_names(), of_fit, cls.__name__)}"
+    own = cls._get_param_names()
+    all_of_them = (
+        f"its arguments are {', '.join(of_fit)}"
+        if method
+        else f"the parameters are {', '.join(own)}"
+    )
+    text = f"{what} {name!r}; {advice(name, own, of_fit, cls.__name__) or all_of_them}"
     return text if text.endswith("?") else f"{text}."
 
 
@@ -93,6 +99,8 @@ def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
     """Write the message about an unknown argument of a method that predicts."""
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
     known = list(signature(getattr(model, method)).parameters)
+    if "offset" in known and not model.takes_offsets:
+        known.remove("offset")
     for template in PREDICTIONS.get(argument, ()):
         instead = template.format(method=method)
         needs_offset = "offset" in instead

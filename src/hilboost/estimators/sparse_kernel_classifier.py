@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions, has_probabilities
-from hilboost.estimators.signatures import available_if
+from hilboost.estimators.predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec
 
 
-class SparseKernelClassifier(ClassifierMixin, ClassPredictions, SparseKernelMachine):
+class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMachine):
     """Sparse kernel machine for binary and multiclass classification.
 
     A subset of the rows serves as basis vectors.  The model minimizes
@@ -185,30 +181,3 @@ default="from_dtype"
         if self.loss == "squared_hinge":
             return SquaredHinge(codec.of_classes().n_classes, shares_curvature=True)
         return super()._make_loss(codec)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predict classes with each nested model of ``path_``, smallest first.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Yields
-        ------
-        (n,) array of labels
-        """
-        return super().staged_predict(X)
-
-    @available_if(has_probabilities)
-    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """Predict class probabilities with each nested model of ``path_``.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Yields
-        ------
-        (n, n_classes) float64
-        """
-        return super().staged_predict_proba(X)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from hilboost.core.dtypes import Floats
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
@@ -137,16 +135,3 @@ default="from_dtype"
         self.time_budget = time_budget
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """Predict the target with each nested model of ``path_``, smallest first.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-
-        Yields
-        ------
-        (n,) float64, or (n, c)
-        """
-        return super().staged_predict(X)

@@ -213,7 +213,7 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
         return self.fitted_.model.initial_raw + total / precision[:, None]
 
 
-class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, NonAdditiveEnsemble):
+class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEnsemble):
     """AdaBoost of kernel classifiers, each fitted to a small weighted sample of the rows.
 
     Each member is a kernel ridge regression of the class indicators, fitted to rows that are drawn
@@ -315,7 +315,7 @@ class AdaBoostKernelClassifier(ClassifierMixin, ClassPredictions, NonAdditiveEns
         raw = self._member_start + model.predict_raw(X)
         return self._member_loss.inverse_link(raw).argmax(axis=1)
 
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: Any) -> Iterator[Floats]:
         """Yield sums of votes as log-loss scores; a vote is 1 for the winner, else -1/(C - 1)."""
         yield from self._sums(self._checked(X))
 

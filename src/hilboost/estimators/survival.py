@@ -273,8 +273,10 @@ warm_start, random_state, n_jobs, verbose : optional
         return isinstance(self.loss, str) and self.loss == DiscreteHazard.survival_name
 
     def _own_parameters(self) -> dict[str, Any]:
-        """Trees of discrete hazards are shared by the intervals."""
-        return {"multi_output": "shared"} if self._is_discrete() else {}
+        """Trees of discrete hazards are shared by the intervals, so that categories are encoded."""
+        if not self._is_discrete():
+            return {}
+        return {"multi_output": "shared", "target_encoding": "auto"}
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         own = self._codec(codec)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
 from hilboost.core.discovery import classes_in
-from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
 
 # Names in other libraries that resemble no name here.
-_ELSEWHERE = MappingProxyType({"rbf": "gaussian", "squared_exponential": "gaussian"})
+_ELSEWHERE = MappingProxyType(
+    {"rbf": "gaussian", "squared_exponential": "gaussian", "exponential": "laplace"}
+)
 
 
 @cache
@@ -93,7 +96,7 @@ def as_kernel(spec: Any) -> Kernel:
         return spec
     if isinstance(spec, str):
         if spec not in KERNEL_NAMES:
-            raise unknown_name("kernel", spec, KERNEL_NAMES, _ELSEWHERE.get(spec.lower()))
+            raise unknown_name("kernel", spec, KERNEL_NAMES, same_kernel(spec))
         return KERNEL_NAMES[spec]()
     refuse_class("kernel", spec)
     if isinstance(spec, list | tuple):
@@ -112,6 +115,21 @@ def as_kernel(spec: Any) -> Kernel:
         "kernel must be a kernel, a name, a scikit-learn kernel or a function of two blocks of "
         f"rows; got {type(spec).__name__}."
     )
+
+
+def same_kernel(name: str) -> str | None:
+    """Return the name of the kernel that other libraries call by this name, or a similar one.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str or None
+    """
+    near = get_close_matches(name.lower(), _ELSEWHERE, n=1, cutoff=0.8)
+    return _ELSEWHERE[near[0]] if near else None
 
 
 def as_kernels(specs: Sequence[Any]) -> tuple[Kernel, ...]:
@@ -147,20 +165,3 @@ def as_kernels(specs: Sequence[Any]) -> tuple[Kernel, ...]:
         except (InvalidParameter, InvalidType) as error:
             raise type(error)(f"entry {k} of kernel: {error}") from None
     return tuple(found)
-
-
-def refuse_class(name: str, value: Any) -> None:
-    """Reject a class where an object is expected.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : object
-
-    Raises
-    ------
-    InvalidType
-    """
-    if isinstance(value, type):
-        raise InvalidType(f"{name}={value.__name__} is a class; write {value.__name__}().")

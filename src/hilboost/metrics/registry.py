@@ -62,11 +62,14 @@ def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
 
 def _metric(given: Any, kind: str) -> Metric:
     if isinstance(given, str):
-        supported = {n: m for n, m in metrics_by_name().items() if m.kind == kind}
+        supported = _of_kind(kind)
         base, _, suffix = given.partition("@")
         if given not in supported and suffix.isdecimal() and f"{base}@k" in supported:
             return supported[f"{base}@k"](int(suffix))  # type: ignore[call-arg]
         if given not in supported:
+            other = metrics_by_name().get(given)
+            if other is not None:
+                raise _of_another_kind(given, other.kind, kind)
             raise unknown_name("eval_metric", given, supported)
         return supported[given]()
     if isinstance(given, type) and issubclass(given, Metric):
@@ -77,8 +80,21 @@ def _metric(given: Any, kind: str) -> Metric:
             "function as hilboost.metrics.FunctionMetric(function, higher_is_better=...)."
         )
     if given.kind not in ("all", kind):
-        raise InvalidParameter(
-            f"eval_metric={given.name!r} supports targets of another kind ({given.kind}, not "
-            f"{kind}); use another metric."
-        )
+        raise _of_another_kind(given.name, given.kind, kind)
     return given
+
+
+def _of_kind(kind: str) -> dict[str, type[Metric]]:
+    return {name: metric for name, metric in metrics_by_name().items() if metric.kind == kind}
+
+
+_TARGETS = {"groups": "rankings", "survival": "survival times"}
+
+
+def _of_another_kind(name: str, own: str, kind: str) -> InvalidParameter:
+    """Create the error for a metric of other targets."""
+    own, kind_ = (_TARGETS.get(one, one) for one in (own, kind))
+    names = ", ".join(sorted(_of_kind(kind)))
+    return InvalidParameter(
+        f"eval_metric={name!r} is a metric of {own}; for {kind_}, use one of {names}."
+    )

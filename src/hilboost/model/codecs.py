@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import (
     FitWarning,
     InvalidData,
-    InvalidParameter,
-    InvalidType,
     first_few,
-    shown,
 )
 from hilboost.core.exchange import Exchange
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
+from hilboost.encoders import class_indicators, known_numbers
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.reductions.sums import masses_of_groups, total
-from hilboost.tables import as_array, without_mask
-from hilboost.validation.targets import check_labels, check_length, check_regression_target
+from hilboost.validation.targets import (
+    as_sequence,
+    check_classes,
+    check_length,
+    check_regression_target,
+)
+from hilboost.validation.weights import check_class_weight
 
 _ROUNDING = 1e-9  # of squared lengths, between a kernel and its factor
 
@@ -143,6 +143,21 @@ class TargetCodec(ABC):
         """
         return None
 
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+        """Return the values of each row whose means encode the levels of a category.
+
+        Parameters
+        ----------
+        target : Target
+        rows : (m,) uint32 or None
+            Training rows; ``None`` means all.
+
+        Returns
+        -------
+        (n, q) float64
+        """
+        return known_numbers(target, rows)
+
     def has_one_class(self, target: Target) -> bool:
         """Whether all training targets are of one class; issues a warning if they are.
 
@@ -173,9 +188,11 @@ class NumberCodec(TargetCodec):
     flat: bool
 
     @classmethod
-    def learn(cls, y: Any, n: int, allow_missing: bool) -> tuple[NumberCodec, Floats]:
-        """Return the codec and the encoded training target."""
-        encoded, flat = check_regression_target(y, n, allow_missing)
+    def learn(
+        cls, y: Any, n: int, allow_missing: bool, advice: str = ""
+    ) -> tuple[NumberCodec, Floats]:
+        """Return the codec and the encoded training target; ``advice`` is for a target of text."""
+        encoded, flat = check_regression_target(y, n, allow_missing, advice)
         return cls(encoded.shape[1], flat), encoded
 
     def of_numbers(self) -> NumberCodec:
@@ -229,7 +246,7 @@ class ClassCodec(TargetCodec):
     @classmethod
     def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
         """Return the codec and the encoded training target."""
-        codec = cls(np.unique(_labels(y, n)))
+        codec = cls(np.unique(check_classes(y, n)))
         return codec, codec.encode(y, n)
 
     @property
@@ -254,7 +271,7 @@ class ClassCodec(TargetCodec):
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Encode each label by the number of its class."""
-        y = _labels(y, n)
+        y = check_classes(y, n)
         codes = np.searchsorted(self.classes, y)
         codes = np.minimum(codes, len(self.classes) - 1)
         unknown = self.classes[codes] != y
@@ -264,6 +281,10 @@ class ClassCodec(TargetCodec):
                 f"of the training rows: {first_few(self.classes.tolist())}."
             )
         return codes.astype(np.float64)[:, None]
+
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+        """Return indicators of the classes."""
+        return class_indicators(target, self.n_classes)
 
     def strata(self, target: Target) -> NDArray[Any]:
         """Use the classes as strata."""
@@ -290,11 +311,7 @@ class ClassCodec(TargetCodec):
         """Multiply the weights of the target by those of the classes."""
         if class_weight is None:
             return target
-        if not isinstance(class_weight, Mapping | str):
-            raise InvalidParameter(
-                f"class_weight must be 'balanced' or a dict from class to weight; "
-                f"got {shown(class_weight)}."
-            )
+        check_class_weight(class_weight, self.classes.tolist())
         codes = target.y[:, 0].astype(np.intp)
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":
@@ -307,22 +324,6 @@ class ClassCodec(TargetCodec):
         else:
             factor = compute_sample_weight(class_weight, self.classes[codes])
         return replace(target, weight=weight * factor)
-
-
-def _labels(y: Any, n: int) -> NDArray[Any]:
-    y = as_array(y)
-    shape = np.asarray(y).shape
-    if len(shape) == 2 and shape[1] > 1:
-        raise InvalidData(
-            f"y should be a 1d array, got an array of shape {shape} instead. For several "
-            "labels per row, use OutputKernelBoostingRegressor('label_set'), or scikit-learn's "
-            "MultiOutputClassifier."
-        )
-    y = column_or_1d(y, warn=True)
-    check_labels(y)
-    check_classification_targets(y)
-    check_length(y, n)
-    return y
 
 
 @dataclass(frozen=True)
@@ -395,13 +396,3 @@ def _with_outside(codes: Floats, norms: Floats) -> Floats:
     inside = np.einsum("ij,ij->i", codes, codes)
     square = np.where(norms - inside > _ROUNDING * inside, norms - inside, 0.0)
     return np.column_stack([codes, np.sqrt(square)])
-
-
-def as_sequence(y: Any) -> Any:
-    """Convert labels to a sequence with a length: lists, arrays, tables, and array-likes."""
-    y = without_mask(y)
-    if hasattr(y, "__len__"):
-        return y
-    if hasattr(y, "__array__"):
-        return np.asarray(y)
-    raise InvalidType(f"y must be a list or an array of labels; got {type(y).__name__}.")

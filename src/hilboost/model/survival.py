@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._survival import CAUSE, UPPER
+from hilboost.losses._survival import CAUSE, LOWER, UPPER, is_event, weights_of
 from hilboost.model.codecs import TargetCodec
 from hilboost.validation.survival import (
     SurvivalLabels,
@@ -79,6 +79,26 @@ class SurvivalCodec(TargetCodec):
         entry = np.zeros(n) if y.entry is None else check_entry(y.entry, lower, n)
         return np.column_stack([lower, upper, entry, self.strata_numbers(y.strata, n), *causes])
 
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+        """Return events of each cause minus those expected without inputs, (n, n_causes).
+
+        These are martingale residuals: the expected number is the estimate of Nelson and Aalen of
+        the cumulative hazard of the cause, from the training rows, until the time of the row.
+        """
+        learned = target if rows is None else target.rows(rows)
+        time, cause = target.y[:, LOWER], self._causes(target)
+        found = np.empty((len(time), self.n_causes))
+        for k in range(1, self.n_causes + 1):
+            times, hazard = _nelson_aalen(learned, self._causes(learned) == k)
+            expected = np.append(0.0, hazard)[np.searchsorted(times, time, side="right")]
+            found[:, k - 1] = (cause == k) - expected
+        return found
+
+    def _causes(self, target: Target) -> Floats:
+        """Causes of the events of the rows, (n,); 0 for censored rows."""
+        causes = target.y[:, CAUSE] if self.n_causes > 1 else 1.0
+        return np.where(is_event(target), causes, 0.0)
+
     def strata_numbers(self, strata: Any, n: int) -> Floats:
         """Return the number of the stratum of each row, (n,).
 
@@ -108,3 +128,13 @@ class SurvivalCodec(TargetCodec):
         """Use censored rows and events of each cause as strata of held-out parts."""
         event = np.isfinite(target.y[:, UPPER]).astype(np.float64)
         return target.y[:, CAUSE] if self.n_causes > 1 else event
+
+
+def _nelson_aalen(target: Target, ends: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Times of rows (u,), ascending, and the cumulative hazard of the ends of rows there, (u,)."""
+    time, weight = target.y[:, LOWER], weights_of(target)
+    order = np.lexsort((weight, ends, time))  # sums do not depend on the order of the rows
+    time, weight, ends = time[order], weight[order], ends[order]
+    first = np.flatnonzero(np.append(True, np.diff(time) > 0)) if len(time) else np.empty(0, int)
+    at_risk = np.cumsum(weight[::-1])[::-1][first]
+    return time[first], np.cumsum(np.add.reduceat(weight * ends, first) / at_risk)

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.kernels.validation import is_integer
 from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
@@ -44,7 +44,7 @@ def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
     if sparse or table.ndim != 2 or table.shape[1] != 2:
         raise InvalidData(
             f"links must be an adjacency matrix ({n_vertices}, {n_vertices}) or pairs of vertex "
-            f"indices (m, 2); got shape {table.shape}."
+            f"indices (m, 2); got {shown(table)}."
         )
     pairs = _checked_pairs(table, n_vertices)
     matrix = np.zeros((n_vertices, n_vertices))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidParameter, refuse_class
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
-from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
 from hilboost.kernels.pivoted_cholesky import (
     GramFactor,
@@ -26,31 +24,17 @@ from hilboost.kernels.pivoted_cholesky import (
     factor_gram,
     refuse_unfinished,
 )
-from hilboost.kernels.registry import refuse_class
 from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.fixed_point_iteration import climb
-from hilboost.outputs.label_checks import as_numbers, as_rows
+from hilboost.outputs.label_checks import as_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.row_checks import refuse_no_list
+from hilboost.outputs.similarities import WHAT, Similarity, SimilarityFunction, SimilarityOfRows
 from hilboost.outputs.vectors import shape_of_one
 from hilboost.tables import without_frame
 
 _WHOLE_UP_TO = 8192
-_WHAT = "the output kernel"
-
-
-class Similarity(Protocol):
-    """Protocol of kernels on labels."""
-
-    def __call__(self, A: Any, B: Any) -> Floats:
-        """Kernel matrix ``k(a_i, b_j)``, (a, b)."""
-
-    def pairs(self, A: Any, B: Any) -> Floats:
-        """Kernel values ``k(a_i, b_i)`` of corresponding labels, (a,)."""
-
-    def at(self, first: int) -> Similarity:
-        """Return the kernel for labels whose rows are numbered from ``first`` in messages."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +113,7 @@ class KernelOutput(OutputSpace):
         """
         if self._is_function():
             objects = _objects(labels, what)
-            function = _Function(self.kernel, self.pairwise)
+            function = SimilarityFunction(self.kernel, self.pairwise)
             return KernelEmbedding(function, objects, factor(function, objects))
         if self.pairwise:
             raise InvalidParameter(
@@ -139,7 +123,9 @@ class KernelOutput(OutputSpace):
         rows = as_rows(labels, what)
         kernel = self._kernel(rows)
         kernel.check(rows.shape[1])
-        return embedding_of_rows(kernel, rows, factor(_OfRows(kernel), rows), shape_of_one(labels))
+        return embedding_of_rows(
+            kernel, rows, factor(SimilarityOfRows(kernel), rows), shape_of_one(labels)
+        )
 
     def _is_function(self) -> bool:
         from sklearn.gaussian_process.kernels import Kernel as Theirs
@@ -164,10 +150,10 @@ class KernelOutput(OutputSpace):
             gram = similarity(own, labels) if len(own) else np.empty((0, len(labels)))
             if share is not None:
                 gram = share.exchange.gathered(gram)
-            return factor_gram(gram, self.tolerance, self.max_rank, _WHAT)
+            return factor_gram(gram, self.tolerance, self.max_rank, WHAT)
         column = partial(_column, similarity, own, labels)
         diagonal = similarity.pairs(own, own)
-        return factor_columns(diagonal, column, self.tolerance, self.max_rank, _WHAT, share)
+        return factor_columns(diagonal, column, self.tolerance, self.max_rank, WHAT, share)
 
 
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
@@ -187,98 +173,6 @@ def _objects(labels: Any, what: str = "Y") -> Any:
 
 def _column(similarity: Similarity, own: Any, labels: Any, i: int) -> Floats:
     return similarity(own, labels[i : i + 1])[:, 0]
-
-
-def _blockwise(similarity: Similarity, A: Any, B: Any, size: int) -> Floats:
-    """Compute the diagonal in blocks of ``size`` rows."""
-    blocks = [slice(i, i + size) for i in range(0, len(A), size)]
-    return np.concatenate([np.diagonal(similarity(A[block], B[block])) for block in blocks])
-
-
-@dataclass(frozen=True)
-class _OfRows:
-    """A kernel on rows of numbers."""
-
-    kernel: Kernel
-
-    def __call__(self, A: Floats, B: Floats) -> Floats:
-        return np.asarray(evaluate(self.kernel, A, B), dtype=np.float64)
-
-    def pairs(self, A: Floats, B: Floats) -> Floats:
-        return _blockwise(self, A, B, 64)
-
-    def at(self, first: int) -> _OfRows:
-        return self
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A user-defined kernel function on labels, whose return values are validated."""
-
-    function: Callable[..., Any]
-    pairwise: bool
-    first: int = 0
-
-    def at(self, first: int) -> _Function:
-        return replace(self, first=first)
-
-    def __call__(self, A: Any, B: Any) -> Floats:
-        if self.pairwise:
-            same = A is B
-            numbers = [
-                [self._number(i, a, j if same else None, b) for j, b in enumerate(B)]
-                for i, a in enumerate(A, self.first)
-            ]
-            return np.array(numbers, dtype=np.float64).reshape(len(A), len(B))
-        answer = self.function(A, B)
-        try:
-            values = as_numbers(answer)
-        except (TypeError, ValueError):
-            raise InvalidData(
-                f"{_WHAT} returned {type(answer).__name__} {answer!r:.60}; it must return a "
-                f"matrix of numbers of shape ({len(A)}, {len(B)})."
-            ) from None
-        if values.shape != (len(A), len(B)):
-            raise InvalidData(
-                f"{_WHAT} returned an array of shape {values.shape} for {len(A)} and {len(B)} "
-                f"labels; it must return shape ({len(A)}, {len(B)}). For a function of two single "
-                "labels, set pairwise=True."
-            )
-        return values
-
-    def pairs(self, A: Any, B: Any) -> Floats:
-        if not self.pairwise:
-            return _blockwise(self, A, B, 1)
-        rows = enumerate(zip(A, B, strict=True), self.first)
-        numbers = [self._number(i, a, i, b) for i, (a, b) in rows]
-        return np.array(numbers, dtype=np.float64)
-
-    def _number(self, i: int, a: Any, j: int | None, b: Any) -> float:
-        """Evaluate one pair; ``j`` is ``None`` if ``b`` is a training label."""
-        try:
-            answer = self.function(a, b)
-        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-            raise InvalidData(
-                f"{_WHAT} failed for {_pair(i, a, j, b)}: {type(error).__name__}: {error}. It must "
-                "accept any two labels."
-            ) from error
-        if isinstance(answer, Real):
-            return float(answer)
-        try:
-            number = as_numbers(answer)
-        except (TypeError, ValueError):
-            number = np.empty(0)
-        if number.ndim or answer is None:
-            raise InvalidData(
-                f"{_WHAT} returned {type(answer).__name__} {answer!r:.60} for {_pair(i, a, j, b)}; "
-                "with pairwise=True, it must return one number."
-            )
-        return float(number)
-
-
-def _pair(i: int, a: Any, j: int | None, b: Any) -> str:
-    other = f"the training label {b!r:.60}" if j is None else f"row {j}, {b!r:.60}"
-    return f"row {i}, {a!r:.60}, and {other}"
 
 
 @dataclass(frozen=True)
@@ -331,12 +225,12 @@ class KernelEmbedding(Embedding):
 
     def _codes(self, labels: Any) -> Floats:
         cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
-        refuse_unfinished(cross, _WHAT)
+        refuse_unfinished(cross, WHAT)
         return self.factor.encode(cross)
 
     def _pairs(self, A: Any, B: Any) -> Floats:
         values = self.similarity.pairs(A, B)
-        refuse_unfinished(values, _WHAT)
+        refuse_unfinished(values, WHAT)
         return values
 
     @cached_property
@@ -424,4 +318,4 @@ def embedding_of_rows(
 ) -> RowEmbedding:
     """Create the embedding of rows of numbers, (n, c), from the factor of their Gram matrix."""
     kind = GaussianEmbedding if kernel.mean_shift else RowEmbedding
-    return kind(_OfRows(kernel), rows, factor, kernel, shape)
+    return kind(SimilarityOfRows(kernel), rows, factor, kernel, shape)

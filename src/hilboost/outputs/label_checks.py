@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, shown
 from hilboost.tables import without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
@@ -74,7 +74,7 @@ def _first_odd_row(table: Any) -> str:
         try:
             size = as_numbers(row).size
         except (TypeError, ValueError):
-            return f"; row {i} is {row!r:.60}"
+            return f"; row {i} is {shown(row)}"
         length = size if length is None else length
         if size != length:
             return f"; row {i} has length {size} and row 0 has length {length}"

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from hilboost.core.discovery import classes_in
-from hilboost.core.errors import InvalidType, unknown_name
+from hilboost.core.errors import InvalidType, refuse_class, unknown_name
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
-from hilboost.kernels.registry import refuse_class
+from hilboost.kernels.registry import same_kernel
 from hilboost.outputs.kernel_output import KernelOutput
 
 
@@ -77,7 +77,7 @@ def as_output(spec: Any) -> OutputSpace:
             return OUTPUT_NAMES[spec]()
         if spec in KERNEL_NAMES:
             return KernelOutput(spec)
-        raise unknown_name("output", spec, {*OUTPUT_NAMES, *KERNEL_NAMES})
+        raise unknown_name("output", spec, {*OUTPUT_NAMES, *KERNEL_NAMES}, same_kernel(spec))
     refuse_class("output", spec)
     if isinstance(spec, Kernel) or callable(spec):
         return KernelOutput(spec)

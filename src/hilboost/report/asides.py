@@ -50,7 +50,7 @@ class Asides:
             ("groups", self.groups, model.ranks_groups, "rankings"),
             ("strata", self.strata, survival, "survival models"),
             ("entry", self.entry, survival, "survival models"),
-            ("offset", self.offset, model.is_tabular, "boosting on tables"),
+            ("offset", self.offset, model.takes_offsets, "boosting on tables"),
         ):
             if given is not None and not belongs:
                 raise InvalidParameter(f"{name} is only supported by {to}; omit it.")

@@ -159,7 +159,7 @@ def lines(
     diagonal: bool = False,
     dots: bool = False,
     ticks_x: Sequence[float] = (),
-    square: bool = False,
+    square: bool | float = False,
     unit_y: bool = False,
 ) -> Markup:
     """Draw lines, each with a band if ``low`` and ``high`` are given.
@@ -181,16 +181,16 @@ def lines(
         Mark the points.
     ticks_x : sequence of float
         Positions of small ticks at the bottom, such as the deciles of the data.
-    square : bool
-        Let both axes range from 0 to 1.
+    square : bool or float
+        Let both axes range from 0 to 1, or to this number.
     unit_y : bool
         Let the vertical axis range from 0 to 1.
     """
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
-    ys = [0, 1] if square or unit_y else ys
-    x, y = _plane([0, 1] if square else xs, ys, log_y=log_y)
+    ys = [0, float(square or 1)] if square or unit_y else ys
+    x, y = _plane([0, float(square)] if square else xs, ys, log_y=log_y)
     drawn, hover = [], []
     if diagonal:
         low, high = max(x.low, y.low), min(x.high, y.high)

@@ -11,6 +11,7 @@ from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.asides import Asides
+from hilboost.report.causes import cause_facts
 from hilboost.report.cautions import cautions
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
@@ -305,6 +306,6 @@ def _of_lifetimes(rows: Rows, order: list[int], strata: Any) -> dict[str, Any]:
         "task": "survival times",
         "target": {"kind": "number", "histogram": histogram(target.y[:, 0])},
         "scores": survival["scores"],
-        "survival": survival,
+        "survival": {**survival, "causes": cause_facts(model, columns, target)},
         "dependence": dependence_facts(columns, order, ["mean"], predict),
     }

@@ -12,14 +12,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.metrics import Concordance
 from hilboost.report.figures import score, with_intervals
+from hilboost.report.observed import FEWEST, Seen, brier, curves
 from hilboost.report.table import Columns
-
-_GRID = 60  # times of a curve
-_BRIER = 50  # times of the integrated Brier score
-_GROUPS = 4
-_BINS, _ROWS_OF_BIN = 10, 25
-_FEWEST = 20  # rows of a curve
-_HORIZONS = (0.25, 0.5, 0.75)  # quantiles of the times of events
 
 
 def survival_facts(
@@ -50,132 +44,33 @@ def survival_facts(
     n_events = int(np.isfinite(upper).sum())
     found: dict[str, Any] = {"n_events": n_events, "n_causes": n_causes, "curves": None}
     exact = np.unique(lower[event])
-    seen = _Seen(lower[known], event[known], entry[known])
+    seen = Seen(lower[known], event[known], entry[known])
     per_row: tuple[Floats, Floats] | None = None
-    if len(known) >= _FEWEST and len(exact) > 1:
+    if len(known) >= FEWEST and len(exact) > 1:
 
         def predicted(times: Floats) -> Floats:
             values = model.predict_survival_function(
                 columns.source, times, strata=strata, offset=target.offset
             )
-            return np.asarray(values)[known]
+            return 1 - np.asarray(values)[known]
 
-        found["curves"] = _curves(seen, predicted)
-        per_row = _brier(seen, predicted)
+        found["curves"] = _without_event(curves(seen, predicted, None))
+        per_row = brier(seen, predicted, None)
     found["scores"] = _scores(model, target, raw, known, per_row)
     return found
 
 
-class _Seen:
-    """Times (m,) of rows, whether they ended with an event (m,) bool, and entry times (m,)."""
+def _without_event(found: dict[str, Any]) -> dict[str, Any]:
+    """Turn the incidences of risk groups into survival functions."""
 
-    def __init__(self, time: Floats, event: NDArray[np.bool_], entry: Floats) -> None:
-        self.time, self.event, self.entry = time, event, entry
+    def survival(group: dict[str, Any], key: str) -> list[float]:
+        return [1 - value for value in group[key]]
 
-    def rows(self, index: Any) -> _Seen:
-        return _Seen(self.time[index], self.event[index], self.entry[index])
-
-    def survival(self, at: Floats) -> Floats:
-        """Estimate of Kaplan and Meier at some times, (k,)."""
-        return _product(self.time, self.event, self.entry, None, at)
-
-    def not_censored(self, at: Floats) -> Floats:
-        """Probability that a row is not censored until some times, (k,)."""
-        return _product(self.time, ~self.event, self.entry, self.event, at)
-
-
-def _product(
-    time: Floats,
-    ends: NDArray[np.bool_],
-    entry: Floats,
-    leave_first: NDArray[np.bool_] | None,
-    at: Floats,
-) -> Floats:
-    """Product of one minus the rates at the times where rows end; ties leave first or last."""
-    times, deaths = np.unique(time[ends], return_counts=True)
-    at_risk = len(time) - np.searchsorted(np.sort(time), times, side="left")
-    at_risk -= len(time) - np.searchsorted(np.sort(entry), times, side="left")
-    if leave_first is not None:
-        left = np.sort(time[leave_first])
-        at_risk -= np.searchsorted(left, times, "right") - np.searchsorted(left, times, "left")
-    kept = np.cumprod(1 - deaths / np.maximum(at_risk, 1))
-    found: Floats = np.append(1.0, kept)[np.searchsorted(times, at, side="right")]
-    return found
-
-
-def _curves(seen: _Seen, predicted: Any) -> dict[str, Any]:
-    """Observed and predicted survival of risk groups, and calibration at some times."""
-    times = np.linspace(0.0, float(np.quantile(seen.time, 0.9)), _GRID)
-    survival = predicted(times)
-    by_risk = np.argsort(survival.mean(axis=1), kind="stable")[::-1]
-    n_groups = min(_GROUPS, max(1, len(by_risk) // _FEWEST))
-    groups = [np.sort(part) for part in np.array_split(by_risk, n_groups)]
-    exact = seen.time[seen.event]
-    horizons = np.unique(np.quantile(exact, _HORIZONS, method="inverted_cdf"))
-    at = predicted(horizons)
-    return {
-        "times": times.tolist(),
-        "groups": [
-            {
-                "rows": len(rows),
-                "events": int(seen.event[rows].sum()),
-                "observed": seen.rows(rows).survival(times).tolist(),
-                "predicted": survival[rows].mean(axis=0).tolist(),
-            }
-            for rows in groups
-        ],
-        "horizons": [
-            {
-                "time": float(time),
-                "predicted": float(1 - at[:, k].mean()),
-                "observed": float(1 - seen.survival(horizons[[k]])[0]),
-                "bins": _calibration(seen, at[:, k], horizons[[k]]),
-            }
-            for k, time in enumerate(horizons)
-        ],
-    }
-
-
-def _calibration(seen: _Seen, survival: Floats, time: Floats) -> list[dict[str, Any]]:
-    """Observed frequency of an event until a time (1,), by its predicted probability."""
-    order = np.argsort(-survival, kind="stable")
-    parts = np.array_split(order, min(_BINS, max(1, len(order) // _ROWS_OF_BIN)))
-    return [
-        {
-            "stated": float(1 - survival[rows].mean()),
-            "observed": float(1 - seen.rows(rows).survival(time)[0]),
-            "count": len(rows),
-        }
-        for rows in parts
+    groups = [
+        {**one, **{k: survival(one, k) for k in ("observed", "predicted")}}
+        for one in found["groups"]
     ]
-
-
-def _brier(seen: _Seen, predicted: Any) -> tuple[Floats, Floats]:
-    """Integrated Brier score of each row, of the model and of Kaplan and Meier's estimate, (m,).
-
-    Rows are weighted by the inverse probability that they are not censored (Graf et al. 1999).
-    """
-    low, high = np.quantile(seen.time[seen.event], [0.1, 0.9])
-    times = np.unique(np.linspace(low, high, _BRIER))
-    # Until here, the weights are finite.
-    last = seen.time.max()
-    times = times[times < last] if (times < last).any() else times[:1]
-    with np.errstate(divide="ignore"):
-        of_event = 1 / seen.not_censored(seen.time)
-        later = 1 / seen.not_censored(times)
-    of_event[~np.isfinite(of_event)] = 0.0
-    ended = (seen.time[:, None] <= times) & seen.event[:, None]
-    after = seen.time[:, None] > times
-    weight = np.where(ended, of_event[:, None], np.where(after, later, 0.0))
-
-    def integrated(survival: Floats) -> Floats:
-        error = weight * (after - survival) ** 2
-        if len(times) == 1:
-            return error[:, 0]
-        found: Floats = np.trapezoid(error, times, axis=1) / (times[-1] - times[0])
-        return found
-
-    return integrated(predicted(times)), integrated(seen.survival(times)[None])
+    return {**found, "groups": groups}
 
 
 def _scores(

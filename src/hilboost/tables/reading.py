@@ -7,14 +7,14 @@ come from each library's own dictionary encoding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidData, InvalidType, MissingPackage
+from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, shown
 from hilboost.tables.arrays import is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
@@ -93,6 +93,8 @@ def _refuse_records(X: Any) -> None:
         what = "a structured array"
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"
+    elif isinstance(X, Iterator):
+        raise InvalidType(f"X is a {type(X).__name__}; pass its rows, list(X).")
     else:
         return
     raise InvalidType(
@@ -289,8 +291,13 @@ def as_array(values: Any, what: str = "y") -> Any:
     Raises
     ------
     InvalidData
-        If the values are dates, times, durations, or complex numbers.
+        If the values are dates, times, durations, or complex numbers, or one text.
     """
+    if isinstance(values, str):
+        raise InvalidData(
+            f"{what} is the text {shown(values)}; pass the values of the rows, such as a column of "
+            "a data frame."
+        )
     found = _unframed(without_mask(values))
     refuse_dates_and_complex(found, what)
     return found

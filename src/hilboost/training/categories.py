@@ -11,7 +11,7 @@ from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.splitting_learner import SplittingLearner
-from hilboost.encoders import Encoder, Encoding, meet
+from hilboost.encoders import Encoder, Encoding, known_numbers, meet
 from hilboost.model import AdditiveModel
 from hilboost.tables import Schema, category_columns, place
 from hilboost.training.data import TrainingData
@@ -57,7 +57,7 @@ def level_encoder(trees: Sequence[SplittingLearner], data: TrainingData) -> Enco
         return None
     by_mean = not all(learner.divides_levels for learner in trees)
     groups = trees[0].groups if trees else ()
-    return Encoder.of(data.X, columns, data.target, None, by_mean, groups)
+    return Encoder.of(data.X, columns, data.target, known_numbers, by_mean, groups)
 
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:

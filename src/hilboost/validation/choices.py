@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+from sklearn.base import is_classifier
+
+from hilboost.core.errors import InvalidType, refuse_class, shown
 
 
 def is_name(value: Any, name: str) -> bool:
@@ -10,6 +15,21 @@ def is_name(value: Any, name: str) -> bool:
     return isinstance(value, str) and value == name
 
 
-def is_regressor(value: Any) -> bool:
-    """Return whether a parameter is an object with ``fit`` and ``predict``, not a class."""
-    return not isinstance(value, type) and hasattr(value, "fit") and hasattr(value, "predict")
+def check_regressor(learner: Any, names: Iterable[str]) -> None:
+    """Check that a learner is a scikit-learn regressor; ``names`` are those of other learners.
+
+    Raises
+    ------
+    InvalidType
+    """
+    refuse_class("learner", learner)
+    if not hasattr(learner, "fit") or not hasattr(learner, "predict"):
+        raise InvalidType(
+            f"learner must be {', '.join(map(repr, names))}, a Learner, a scikit-learn regressor, "
+            f"or a list of these; got {shown(learner)}."
+        )
+    if is_classifier(learner):
+        raise InvalidType(
+            f"learner={type(learner).__name__}() is a classifier, but learners are fitted to the "
+            "gradients, which are numbers; use a regressor."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, first_few
 
 _NAMES_SHOWN = 20
 
@@ -66,7 +66,16 @@ def _compare(fitted: list[str], names: list[str]) -> None:
     if fitted == names:
         return
     unseen, missing = set(names) - set(fitted), set(fitted) - set(names)
-    message = "The feature names should match those that were passed during fit.\n"
+    parts = [
+        *([f"lacks {_columns(missing)} of the fit"] if missing else []),
+        *([f"has {_columns(unseen)}, which the fit did not have"] if unseen else []),
+    ]
+    advice = "pass the columns in model.feature_names_in_"
+    if not missing:
+        advice = "pass X[list(model.feature_names_in_)]"
+    message = f"X {' and '.join(parts)}; {advice}.\n" if parts else ""
+    # The tests of scikit-learn expect these lines.
+    message += "The feature names should match those that were passed during fit.\n"
     if unseen:
         message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
     if missing:
@@ -77,6 +86,11 @@ def _compare(fitted: list[str], names: list[str]) -> None:
             "Use X[list(model.feature_names_in_)].\n"
         )
     raise InvalidData(message)
+
+
+def _columns(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    return f"column{'s' if len(listed) > 1 else ''} {first_few(listed)}"
 
 
 def _listed(names: Iterable[str]) -> str:

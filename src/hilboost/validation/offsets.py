@@ -37,6 +37,18 @@ def check_offset(offset: Any, n: int) -> Floats | None:
     return found
 
 
+def offset_of(offset: Any, n: int, r: int) -> Floats | None:
+    """Return offsets (n, r) float64 of n predictions with r outputs, if there are any.
+
+    Raises
+    ------
+    InvalidData
+    """
+    found = check_offset(offset, n)
+    check_outputs(found, r)
+    return found
+
+
 def _as_numbers(offset: Any) -> NDArray[Any]:
     """Return offsets as an array of numbers.
 

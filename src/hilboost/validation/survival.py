@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, shown
 from hilboost.tables import as_array
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
@@ -43,6 +44,7 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     InvalidData
         The times are negative, missing, or not in one of these forms.
     """
+    _refuse_pairs(y, n)
     found = np.asarray(as_array(y, "y"))
     check_length(found, n)
     if found.dtype.names is not None:
@@ -60,6 +62,27 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
         "structured array",
     )
     return lower, upper, cause
+
+
+def _refuse_pairs(y: Any, n: int) -> None:
+    """Reject lists of events and times, which NumPy would convert to numbers.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if not isinstance(y, list | tuple) or not len(y):
+        return
+    if isinstance(y, tuple) and len(y) == 2 and n != 2:
+        what, rows = "is a tuple of two arrays", "list(zip(*y))"
+    elif isinstance(y[0], list | tuple) and any(isinstance(v, bool | np.bool_) for v in y[0]):
+        what, rows = "is a list of events and times", "list(map(tuple, y))"
+    else:
+        return
+    raise InvalidData(
+        f"y {what}; pass a structured array, such as np.array({rows}, "
+        "dtype=[('event', bool), ('time', float)])."
+    )
 
 
 def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
@@ -87,6 +110,13 @@ def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
         advice = "" if y.dtype.kind != "O" else " Convert a data frame by to_records(index=False)."
         raise InvalidData(f"{_FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.{advice}")
     lower, upper = y.astype(np.float64).T
+    if set(lower.tolist()) == {0.0, 1.0} and np.isfinite(upper).all():
+        warnings.warn(
+            "the columns of y are lower and upper bounds of the times, and all lower bounds are 0 "
+            "or 1; if these are events, pass events and times as a structured array.",
+            DataWarning,
+            stacklevel=2,
+        )
     return lower.copy(), np.where(np.isnan(upper), np.inf, upper)
 
 
@@ -106,10 +136,7 @@ def check_at(times: Any) -> Floats:
     """
     found = np.asarray(as_array(times, "times"))
     if found.ndim != 1 or found.dtype.kind not in "iuf":
-        raise InvalidData(
-            f"times must be a list of numbers; got an array of shape {found.shape} and dtype "
-            f"{found.dtype}."
-        )
+        raise InvalidData(f"times must be a list of numbers; got {shown(times)}.")
     bad = ~(found >= 0)
     if bad.any():
         place = int(np.argmax(bad))

@@ -6,22 +6,28 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, InvalidType, shown
 from hilboost.tables import (
     as_array,
     is_missing_value,
     refuse_dates_and_complex,
     without_frame,
+    without_mask,
 )
 
 
-def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tuple[Floats, bool]:
+def check_regression_target(
+    y: Any, n: int, allow_missing: bool = False, advice: str = ""
+) -> tuple[Floats, bool]:
     """Return the target (n, c) float64, and whether it was one-dimensional.
 
-    With ``allow_missing``, some of several targets may be missing (NaN) in a row.
+    With ``allow_missing``, some of several targets may be missing (NaN) in a row.  ``advice`` ends
+    the message about text.
 
     Raises
     ------
@@ -35,8 +41,8 @@ def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tupl
             y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidData(
-                "y contains text or other objects; a regression target must be numeric. "
-                "Use BoostingClassifier for classes."
+                f"y contains text or other objects ({_first_text(y)}), but must "
+                f"contain numbers{advice and '; '}{advice}."
             ) from None
     refuse_dates_and_complex(y, "y")
     flat = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
@@ -61,6 +67,16 @@ def check_regression_target(y: Any, n: int, allow_missing: bool = False) -> tupl
         )
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def _first_text(y: np.ndarray) -> str:
+    """Describe the first value that is not a number."""
+    for row, value in enumerate(y):
+        try:
+            np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            return f"{shown(value)} in row {row}"
+    return f"dtype {y.dtype}"
 
 
 def _without_na(y: np.ndarray) -> np.ndarray:
@@ -98,7 +114,44 @@ def _refuse_infinity(y: np.ndarray) -> None:
         )
 
 
-def check_labels(y: np.ndarray) -> None:
+def check_classes(y: Any, n: int) -> NDArray[Any]:
+    """Return the class of each row, (n,).
+
+    Raises
+    ------
+    InvalidData
+        A row has several labels or none, a number that is not a class, or the number of rows is
+        wrong.
+    """
+    y = as_array(y)
+    shape = np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise InvalidData(
+            f"y should be a 1d array, got an array of shape {shape} instead. For several "
+            "labels per row, use OutputKernelBoostingRegressor('label_set'), or scikit-learn's "
+            "MultiOutputClassifier."
+        )
+    y = column_or_1d(y, warn=True)
+    _require_labels(y)
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        kind = str(error).partition(".")[0]
+        raise InvalidData(
+            f"{kind}; y contains {shown(_no_label(y))}, but must contain classes. Use a regressor, "
+            "such as BoostingRegressor, for numbers."
+        ) from error
+    check_length(y, n)
+    return y
+
+
+def _no_label(y: NDArray[Any]) -> Any:
+    """The first value that cannot be a class, such as a fraction."""
+    fractions = y[y != np.round(y)] if y.dtype.kind == "f" else y
+    return fractions[0] if len(fractions) else y[0]
+
+
+def _require_labels(y: np.ndarray) -> None:
     """Check that every row has a class.
 
     Raises
@@ -124,3 +177,13 @@ def check_length(y: Any, n: int) -> None:
             f"X and y have inconsistent numbers of rows: {n} and {found}. "
             "Pass one target for each row of X."
         )
+
+
+def as_sequence(y: Any) -> Any:
+    """Convert labels to a sequence with a length: lists, arrays, tables, and array-likes."""
+    y = without_mask(y)
+    if hasattr(y, "__len__"):
+        return y
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    raise InvalidType(f"y must be a list or an array of labels; got {type(y).__name__}.")

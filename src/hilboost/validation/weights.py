@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, first_few, shown
 from hilboost.core.target import Target
 from hilboost.reductions.sums import total_weight
 from hilboost.tables import as_array
+from hilboost.validation.choices import is_name
 
 
 def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
@@ -75,4 +77,26 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
             "constant. Scale the weights so that they sum to about the number of rows.",
             DataWarning,
             stacklevel=4,
+        )
+
+
+def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
+    """Check that weights of classes are "balanced", or a dict with classes of ``y`` as keys.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    if is_name(class_weight, "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameter(
+            f"class_weight must be 'balanced' or a dict from class to weight; "
+            f"got {shown(class_weight)}."
+        )
+    unknown = [one for one in class_weight if one not in classes]
+    if unknown and any(one not in class_weight for one in classes):
+        raise InvalidParameter(
+            f"class_weight contains {first_few(unknown)}, but the classes of y are "
+            f"{first_few(classes)}; use these as keys."
         )

@@ -14,7 +14,7 @@ from hilboost.boosting.effective_size import (
     weight_scale,
 )
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
+from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
@@ -50,7 +50,7 @@ from hilboost.training.recipes.mixed import (
 )
 from hilboost.training.regularization import held_out_penalty
 from hilboost.training.shards import ShardPlan
-from hilboost.validation.choices import is_name, is_regressor
+from hilboost.validation.choices import check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -279,11 +279,7 @@ def _learner(
         return learner
     if isinstance(learner, str):
         return _named_learner(learner, p, resolved, schema)
-    if not is_regressor(learner):
-        raise InvalidType(
-            "learner must be 'auto', 'tree', 'kernel', 'linear', a Learner, a scikit-learn "
-            f"regressor, or a list of these; got {shown(learner)}."
-        )
+    check_regressor(learner, _LEARNERS)
     return WrappedLearner(learner)
 
 
@@ -419,7 +415,7 @@ def _encoded(
     if is_auto(by_mean) and not all(each.divides_levels for each in trees):
         by_mean = True
     groups = trees[0].groups if trees else ()
-    encoder = Encoder.of(data.X, columns, data.target, data.codec.n_classes, by_mean, groups)
+    encoder = Encoder.of(data.X, columns, data.target, data.codec.averaged, by_mean, groups)
     learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
     return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
