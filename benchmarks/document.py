@@ -50,6 +50,7 @@ PARTS = (
         "shard_losses",
         "cold_start",
         "quality",
+        "equal_rounds",
         "frontier",
         "categories",
         "kernels",
