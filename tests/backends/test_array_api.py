@@ -72,6 +72,20 @@ def test_no_attempt_reads_the_upper_triangle(library):
 
 
 @libraries
+@pytest.mark.parametrize(("rank", "n_calls"), [(6, 0), (3, 1)])
+def test_the_matrix_is_computed_again_only_if_rounding_made_it_fail(library, rank, n_calls):
+    matrix, calls = draw(6, rank), []
+
+    def again():
+        calls.append(1)
+        return in_library(library, matrix.copy())
+
+    factor = np.asarray(array_api.cholesky(again(), again=again))
+    assert len(calls) - 1 == n_calls
+    np.testing.assert_allclose(factor @ factor.T, matrix, rtol=0, atol=1e-10)
+
+
+@libraries
 def test_jitter_is_a_share_of_the_mean_diagonal(library):
     matrix = draw(8)
     factor = np.asarray(array_api.cholesky(in_library(library, matrix), jitter=0.1))

@@ -225,6 +225,27 @@ def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeyp
         BoostingRegressor(**FEW).fit(X, NOISE)
 
 
+def test_a_clear_lead_ends_trial_runs(monkeypatch):
+    lengths = []
+    run = race.Trial.run
+
+    def noted(trial, n_stages, target, team):
+        run(trial, n_stages, target, team)
+        lengths.append(trial.n_stages)
+
+    monkeypatch.setattr(race.Trial, "run", noted)
+    model = BoostingRegressor(random_state=0, learner="tree")
+    table = np.random.default_rng(1).uniform(-1, 1, size=(1600, 4))
+    product = np.sign(table[:, 0] * table[:, 1])  # one column alone is of no use
+    total = table.sum(axis=1) + np.sin(np.arange(1600.0))
+    longest = []
+    for n, target in ((1600, product), (1600, total), (1200, product)):
+        lengths.clear()
+        model.fit(table[:n], target[:n], callbacks=[lambda event: True])
+        longest.append(max(lengths))
+    assert longest[0] == 50 < min(longest[1:])
+
+
 def test_very_long_trial_runs_are_halved(monkeypatch):
     lengths = []
     run = race.Trial.run
@@ -281,10 +302,17 @@ def test_trees_without_gain_are_left_out(smooth):
     np.testing.assert_allclose(raw, smooth.predict_raw(X), atol=1e-10)
 
 
-@pytest.mark.parametrize("target", ["SMOOTH", "BOTH"])
-def test_the_history_is_the_loss_of_the_members(target, request):
-    smooth = request.getfixturevalue(target.lower())
-    Y = globals()[target]
+@pytest.fixture
+def with_shared_centers(monkeypatch):
+    monkeypatch.setattr(mixture, "MOST_ROWS_OF_OWN_METRICS", 100)
+    model = BoostingRegressor(learner="auto", **FEW).fit(X, BOTH)
+    assert model.parts_["kernel"].n_centers == N
+    return model
+
+
+@pytest.mark.parametrize("model", ["smooth", "both", "with_shared_centers"])
+def test_the_history_is_the_loss_of_the_members(model, request):
+    Y, smooth = SMOOTH if model == "smooth" else BOTH, request.getfixturevalue(model)
     folds = smooth.fitted_.calibration.folds
     members = smooth.fitted_.raw_of_members(X)
     held = np.choose(folds, [raw[:, 0] for raw in members])

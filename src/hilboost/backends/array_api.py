@@ -7,9 +7,9 @@ the array API.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -126,11 +126,12 @@ def clip(array: Array, lowest: float, highest: float) -> Array:
     return namespace(array).clip(array, min=lowest, max=highest)
 
 
-def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
+def cholesky(matrix: Array, jitter: float = 0.0, again: Callable[[], Array] | None = None) -> Array:
     """Lower Cholesky factor of a symmetric positive semidefinite matrix, which is overwritten.
 
     Only the lower triangle is read.  Where rounding makes it fail, the diagonal is raised tenfold
     step by step, from ``jitter`` (or the rounding error) times its mean to a hundredth of the mean.
+    ``again`` computes the matrix once more then, in place of a copy of it.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
     n = matrix.shape[0]
     xp = namespace(matrix)
     own = xp.asarray(xp.linalg.diagonal(matrix), copy=True)
-    lower = xp.tril(matrix, k=-1)
+    again = again or partial(_copied, xp.tril(matrix, k=-1))
     if not bool(xp.all(xp.isfinite(own))):
         raise NotPositive(_NOT_FINITE)
     mean = float(xp.mean(own))
@@ -150,12 +151,16 @@ def cholesky(matrix: Array, jitter: float = 0.0) -> Array:
         factor = _try_cholesky(matrix)
         if factor is not None:
             return factor
-        if not bool(xp.all(xp.isfinite(lower))):
+        matrix[...] = again()
+        if not bool(xp.all(xp.isfinite(xp.tril(matrix)))):
             raise NotPositive(_NOT_FINITE)
         added = max(10 * added, smallest)
         if added > max(_LARGEST_JITTER, smallest):
             raise NotPositive(NOT_POSITIVE)
-        matrix[...] = lower + lower.T
+
+
+def _copied(lower: Array) -> Array:
+    return lower + lower.T
 
 
 def set_diagonal(matrix: Array, values: Array) -> None:

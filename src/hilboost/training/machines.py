@@ -94,7 +94,7 @@ class SharedCenters:
     def trials(self) -> list[Callable[[], MetricExpansion]]:
         """If there are many rows, a fit that takes little time, and that of the first member."""
         whole = partial(self.model, 0)
-        return [whole] if len(self._table) <= MOST_ROWS_AT_ONCE else [lambda: self._some[0], whole]
+        return [whole] if len(self._table) <= MOST_ROWS_AT_ONCE else [self._with_some_rows, whole]
 
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
@@ -116,7 +116,7 @@ class SharedCenters:
         """All rows are centers; the coefficients of those held out from a member are zero."""
         table, members = self._table, self._members
         centers = self._space.features(table.X, self._learner.precision)
-        system, ridge = System.of(centers, table, members.team), self._some[1]
+        system, ridge = System.of(centers, table, members.team), self._ridge
         return centers, lambda member: system.solved(members.rows_of(member), ridge)[0]
 
     def _by_least_squares(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
@@ -126,21 +126,32 @@ class SharedCenters:
         chosen = self._learner.centers(every, members.seed, members.team)
         centers = features(table.X[chosen], self._learner.precision)
         equations = NormalEquations.of(features, centers, table, members.parts, members.team)
-        ridge = equations.better_ridge(self._space.ridge)
+        ridge = self._ridge
+        if ridge < self._space.ridge:  # otherwise, more rows than those of the search need no less
+            ridge = equations.better_ridge(ridge)
         folded = members.folds is not None
         return centers, lambda member: equations.solved(member if folded else None, ridge)
 
+    def _with_some_rows(self) -> MetricExpansion:
+        """A fit to some rows of the first member."""
+        rows, centers, system = self._some
+        weights, _ = system.solved(np.arange(len(rows)), self._space.ridge)
+        return MetricExpansion.of(self._space.features, centers, weights, rows.spread)
+
     @cached_property
-    def _some(self) -> tuple[MetricExpansion, float]:
-        """A fit to some rows of the first member, and the ridge that suits it."""
+    def _some(self) -> tuple[Rows, NDArray[Any], System]:
+        """Some rows of the first member, which are centers, and their system."""
         n_centers = min(MOST_ROWS_OF_OWN_METRICS, self._learner.n_centers)
         learner, members = replace(self._learner, n_centers=n_centers), self._members
         rows = self._table.some(learner.centers(members.rows_of(0), members.seed, members.team))
         centers = self._space.features(rows.X, self._learner.precision)
-        system, every = System.of(centers, rows, members.team), np.arange(len(rows))
-        ridge = system.better_ridge(every[::_PARTS], self._space.ridge)
-        weights = system.solved(every, ridge)[0]
-        return MetricExpansion.of(self._space.features, centers, weights, rows.spread), ridge
+        return rows, centers, System.of(centers, rows, members.team)
+
+    @cached_property
+    def _ridge(self) -> float:
+        """The ridge that suits more rows than those of the search."""
+        rows, _, system = self._some
+        return system.better_ridge(np.arange(len(rows))[::_PARTS], self._space.ridge)
 
 
 class OwnCenters:

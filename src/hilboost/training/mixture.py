@@ -19,7 +19,7 @@ from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import MetricExpansion, Rows
 from hilboost.learners.metric_kernel.features import columns_of
 from hilboost.learners.mixed import MixedLearner
-from hilboost.model.additive import AdditiveModel
+from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
 from hilboost.training.begin import InitialState
@@ -344,13 +344,13 @@ class Attempt:
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._state, self._recipe.n_outputs
-        members, train = [], []
-        for k, (member, machine) in enumerate(zip(state.members, machines, strict=True)):
+        members = []
+        for member, machine in zip(state.members, machines, strict=True):
             kept = member.stages if weights[0] > 0 else []
             stages = [_of_learner(stage.scaled(weights[0]), 0) for stage in kept]
             term = Term(machine, slice(0, r), np.full(r, weights[1]), learner=1)
             members.append(replace(member, stages=[*stages, Stage((term,))]))
-            train.append(self._training_loss(k, members[k].model()))
+        train = self._training_losses([member.model() for member in members])
         n_stages = len(members[0].stages)
         size = 1.0 if self._recipe.units is None else self._recipe.units.value
         metrics = {}
@@ -368,15 +368,26 @@ class Attempt:
             metrics=metrics,
         )
 
-    def _training_loss(self, member: int, model: AdditiveModel) -> float:
-        X, target, folds = self._inputs[member], self._recipe.data.target, self._state.folds
-        if folds is not None:
-            rows = np.flatnonzero(folds != member)
-            X, target = X[rows], target.rows(rows)
-        return self._mean_loss(model, X, target)
+    def _training_losses(self, models: list[AdditiveModel]) -> list[float]:
+        """Loss of each model on the rows that it was fitted to."""
+        target, folds, n = self._recipe.data.target, self._state.folds, self._team.n_threads
+        if folds is None:
+            return [self._mean_loss(models[0], self._inputs[0], target)]
+        if self._shares:  # kernel values for all members at once
+            whole, r = side_by_side(models).predict_raw(self._inputs[0], n), self._recipe.n_outputs
+            return [
+                self._loss_of(whole[folds != k, k * r : (k + 1) * r], target.rows(folds != k))
+                for k in range(len(models))
+            ]
+        return [
+            self._mean_loss(model, X[folds != k], target.rows(folds != k))
+            for k, (model, X) in enumerate(zip(models, self._inputs, strict=True))
+        ]
 
     def _mean_loss(self, model: AdditiveModel, X: Floats, target: Target) -> float:
-        raw = model.predict_raw(X, self._team.n_threads)
+        return self._loss_of(model.predict_raw(X, self._team.n_threads), target)
+
+    def _loss_of(self, raw: Floats, target: Target) -> float:
         mass = mass_of(target)
         return float(mass @ self._recipe.loss.value(target, raw)) / float(mass.sum())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ _STAGES = 200
 _FIRST_STAGES = 50
 _RATE = 0.1
 _FINALISTS = 2
+_PATIENCE = 15
+_LEADS = ((4, 0.02), (2, 0.01))  # in these parts of the stages, the lead that ends the runs
+_FEW_ROWS = 1500  # on which a lead means little
 _LONG_RACE = 2.0  # seconds
 _VERY_LONG_RACE = 5.0  # with runs of these lengths; they are halved then
 
@@ -151,23 +154,29 @@ def best_candidate(
     For example, the best number of columns per node depends less on the size of the table than on
     its content: a strong interaction among noise columns, or many redundant columns.  All runs use
     the same held-out part: the first fold, or the validation rows.  After a quarter of the stages,
-    only the best two candidates continue (successive halving).
+    only the best two candidates continue (successive halving), until one of them leads by far.
     """
-    short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
+    short = replace(
+        config,
+        rules=[*recipe.rules, Shrinkage(_RATE)],
+        stopping=config.stopping and replace(config.stopping, patience=_PATIENCE),
+    )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     target = recipe.data.target
-    trials: Iterable[Trial] = (
-        Trial.of(candidate, short, initial, data) for candidate in recipe.candidates
-    )
-    if len(recipe.candidates) > _FINALISTS:
-        trials = list(trials)
-        for trial in trials:
-            trial.run(first, target, team)
-        trials = sorted(trials, key=lambda trial: trial.loss)[:_FINALISTS]
+    trials = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
+    if len(trials) > _FINALISTS:
+        trials = _in_order(trials, first, target, team)[:_FINALISTS]
+    for part, lead in _LEADS if target.n_rows >= _FEW_ROWS else ():
+        best, second = _in_order(trials, most // part, target, team)
+        if second.loss - best.loss > lead * abs(best.loss):
+            return best.candidate
+    return _in_order(trials, most, target, team)[0].candidate
 
-    def finished(trial: Trial) -> tuple[float, Candidate]:
-        trial.run(most, target, team)
-        return trial.loss, trial.candidate
 
-    # Two candidates run one after the other, so that one of them has predictions in memory.
-    return min(map(finished, trials), key=lambda found: found[0])[1]
+def _in_order(
+    trials: Sequence[Trial], n_stages: int, target: Target, team: ThreadTeam
+) -> list[Trial]:
+    """Continue to a number of stages; the best one comes first."""
+    for trial in trials:
+        trial.run(n_stages, target, team)
+    return sorted(trials, key=lambda trial: trial.loss)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -80,8 +80,11 @@ class System:
     def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
         mean = np.average(self.target[rows], axis=0, weights=self.weight[rows])
-        A = array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
-        factor = array_api.cholesky(A, jitter=_JITTER)
+
+        def shifted() -> Floats:
+            return array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
+
+        factor = array_api.cholesky(shifted(), _JITTER, again=shifted)
         weights = np.zeros_like(self.target)
         weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
         return weights, mean
@@ -144,6 +147,9 @@ class NormalEquations:
 
     K: Floats
     parts: tuple[_Sums, ...]
+    _fits: dict[tuple[int | None, float], tuple[Floats, Floats]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(
@@ -181,15 +187,25 @@ class NormalEquations:
         return _better_ridge(ridge, lambda ridge: self.parts[0].error(*self._fit(0, ridge)))
 
     def _fit(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
-        """Return coefficients and the mean target (r,)."""
+        """Return coefficients and the mean target (r,); each fit is computed once."""
+        key = left_out, ridge
+        if key not in self._fits:
+            self._fits[key] = self._computed(left_out, ridge)
+        return self._fits[key]
+
+    def _computed(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
         used = [part for k, part in enumerate(self.parts) if k != left_out]
         totals = np.sum([part.totals for part in used], axis=0)
         moments = np.sum([part.moments for part in used], axis=0)
         mean = totals[:-1] / totals[-1]
-        A = ridge * self.K
-        for part in used:
-            A += part.products
-        factor = array_api.cholesky(A, jitter=_JITTER)
+
+        def summed() -> Floats:
+            A = ridge * self.K
+            for part in used:
+                A += part.products
+            return A
+
+        factor = array_api.cholesky(summed(), _JITTER, again=summed)
         return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
 
 
