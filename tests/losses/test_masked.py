@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hilboost import BoostingRegressor, load
 from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
-from hilboost.encoders import Encoder
+from hilboost.encoders import Encoder, known_numbers
 from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
 from hilboost.losses.masked import MaskedLoss
 
@@ -111,7 +111,7 @@ def test_statistics_of_categories_know_no_held_out_target():
     other[1::2] += 5.0
     learned = []
     for y in (HOLED, other):
-        encoder = Encoder.of(X[:, :1], [(0, 30)], Target(y), None, True)
+        encoder = Encoder.of(X[:, :1], [(0, 30)], Target(y), known_numbers, True)
         learned.append(encoder.learn(X[:, :1], Target(y), [rows], 0))
     assert learned[0][0].equals(learned[1][0])
     np.testing.assert_array_equal(learned[0][1][0][rows], learned[1][1][0][rows])

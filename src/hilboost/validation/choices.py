@@ -28,7 +28,7 @@ def check_regressor(learner: Any, names: Iterable[str]) -> None:
             f"learner must be {', '.join(map(repr, names))}, a Learner, a scikit-learn regressor, "
             f"or a list of these; got {shown(learner)}."
         )
-    if is_classifier(learner):
+    if hasattr(learner, "__sklearn_tags__") and is_classifier(learner):
         raise InvalidType(
             f"learner={type(learner).__name__}() is a classifier, but learners are fitted to the "
             "gradients, which are numbers; use a regressor."
