@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hilboost
-from hilboost.core.packages import EXTRAS
+from hilboost.core.packages import DISTRIBUTIONS, EXTRAS
 
 SOURCE = Path(hilboost.__file__).parent
 ROOT = Path(__file__).parent.parent
@@ -100,10 +100,10 @@ def test_the_package_is_a_command(tmp_path):
 
 @pytest.mark.parametrize("package", EXTRAS)
 def test_extras_install_what_messages_promise(package):
-    parts = PROJECT["optional-dependencies"]
-    assert any(line.startswith(package) for line in parts[EXTRAS[package]])
+    parts, name = PROJECT["optional-dependencies"], DISTRIBUTIONS.get(package, package)
+    assert any(line.startswith(name) for line in parts[EXTRAS[package]])
     assert parts["all"] == ["hilboost[cli,report,pandas,export,stream,dask]"]
-    assert not any(line.startswith(package) for line in PROJECT["dependencies"])
+    assert not any(line.startswith(name) for line in PROJECT["dependencies"])
 
 
 def test_the_conda_recipe_has_the_same_requirements():

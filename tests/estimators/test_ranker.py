@@ -25,6 +25,7 @@ from hilboost.losses import (
     LambdaRank,
     PairwiseLogistic,
     QueryRMSE,
+    SquaredError,
     YetiRank,
 )
 from hilboost.metrics import NDCG, MeanAveragePrecision
@@ -221,7 +222,8 @@ def test_metadata_routing():
     assert search.best_score_ > 0.7
 
 
-def test_effects_of_positions():
+def clicked():
+    """Inputs, groups, relevance, clicks, and positions that depend on a useless column."""
     rng = np.random.default_rng(0)
     query, Z = np.repeat(np.arange(300), 8), rng.normal(size=(2400, 3))
     shown = np.lexsort((-Z[:, 1] - 0.5 * rng.normal(size=2400), query))
@@ -229,11 +231,23 @@ def test_effects_of_positions():
     positions[shown] = np.arange(2400) % 8 + 1
     relevance = 1 / (1 + np.exp(1 - 2 * Z[:, 0]))
     clicks = rng.uniform(size=2400) < relevance / positions
-    labels, settings = np.round(4 * relevance), SHORT | {"n_estimators": 20}
+    return Z, query, np.round(4 * relevance), clicks, positions
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_all_losses_correct_clicks_for_positions(loss):
+    Z, query, labels, clicks, positions = clicked()
+    model = BoostingRanker(loss, **SHORT | {"n_estimators": 20})
+    plain = model.fit(Z, clicks, groups=query).score(Z, labels, groups=query)
+    model.fit(Z, clicks, groups=query, positions=positions)
+    assert model.score(Z, labels, groups=query) > plain + 0.03
+
+
+def test_effects_of_positions():
+    Z, query, _, clicks, positions = clicked()
+    rng, settings = np.random.default_rng(1), SHORT | {"n_estimators": 20}
     plain = BoostingRanker(**settings).fit(Z, clicks, groups=query)
     model = BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=positions)
-    gained = model.score(Z, labels, groups=query) - plain.score(Z, labels, groups=query)
-    assert gained > 0.03
     target = Target(clicks[:, None].astype(float), None, query, positions=positions)
     effects = LambdaRank().adapted(target, model.predict_raw(Z)).effects
     assert effects[1] > effects[2:].max()
@@ -246,8 +260,8 @@ def test_effects_of_positions():
     for bad in (positions[1:], -positions, positions + 0.5):
         with pytest.raises(InvalidData, match="positions must"):
             BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=bad)
-    with pytest.raises(InvalidData, match="positions requires loss='lambdarank'"):
-        BoostingRanker("query_rmse").fit(Z, clicks, groups=query, positions=positions)
+    with pytest.raises(InvalidData, match="positions is not supported by SquaredError"):
+        BoostingRanker(SquaredError, **settings).fit(Z, clicks, groups=query, positions=positions)
 
 
 def test_a_long_group_takes_little_memory():

@@ -180,6 +180,43 @@ def test_concordance_is_that_of_scikit_survival():
     assert model.score(X, y) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_scores_of_scikit_survival(loss):
+    metrics = pytest.importorskip("sksurv.metrics")
+    late = Y["time"] > np.quantile(Y["time"], 0.95)
+    train, test = np.flatnonzero(~late | (np.arange(300) < 150)), np.flatnonzero(~late)
+    model = BoostingSurvival(loss, **SHORT).fit(X[train], Y[train])
+    Z, y, risk = X[test], Y[test], -model.predict(X[test])
+    risk = risk if loss == "aft" else -risk
+    times = np.quantile(y["time"][y["event"]], np.linspace(0.1, 0.9, 50))
+    survival = model.predict_survival_function(Z, times)
+    ipcw = metrics.concordance_index_ipcw(Y[train], y, risk)[0]
+    brier = metrics.integrated_brier_score(Y[train], y, survival, times)
+    given = {"y_train": Y[train]}
+    assert model.score(Z, y, metric="concordance_ipcw", **given) == pytest.approx(ipcw)
+    assert model.score(Z, y, metric="neg_integrated_brier", **given) == pytest.approx(-brier)
+    own = metrics.concordance_index_ipcw(y, y, risk)[0]
+    assert model.score(Z, y, metric="concordance_ipcw") == pytest.approx(own)
+    # Rows that are observed longer than all training rows
+    for metric in ("concordance_ipcw", "neg_integrated_brier"):
+        assert np.isfinite(model.score(X, Y, metric=metric, y_train=Y[~late]))
+
+
+def test_refused_scores():
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    with pytest.raises(InvalidParameter, match="Did you mean 'concordance'"):
+        model.score(X, Y, metric="concordence")
+    pytest.importorskip("sksurv")
+    with pytest.raises(InvalidData, match="does not support sample_weight"):
+        model.score(X, Y, np.ones(300), metric="concordance_ipcw")
+    bounds = np.column_stack([Y["time"], Y["time"] + 1])
+    with pytest.raises(InvalidData, match="row 0 of y has bounds of an interval"):
+        model.score(X, bounds, metric="concordance_ipcw")
+    alike = np.array([(True, 1.0)] * 300, dtype=Y.dtype)
+    with pytest.raises(InvalidData, match="events at two different times"):
+        model.score(X, alike, metric="neg_integrated_brier")
+
+
 def test_concordance_is_that_of_lifelines():
     utils = pytest.importorskip("lifelines.utils")
     model = BoostingSurvival("aft", **SHORT).fit(X, Y)

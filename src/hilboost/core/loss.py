@@ -99,6 +99,9 @@ class Loss(ABC):
     couples_rows: ClassVar[bool] = False
     """Whether the loss of a row depends on the other rows of its group, or on all rows."""
 
+    corrects_positions: ClassVar[bool] = False
+    """Whether the effects of ``target.positions`` are estimated before each stage."""
+
     sharpness: float | None = None
     """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
 

@@ -17,9 +17,13 @@ EXTRAS = {
     "pyarrow": "stream",
     "rich": "cli",
     "shap": "shap",
+    "sksurv": "survival",
     "treelite": "treelite",
     "typer": "cli",
 }
+
+DISTRIBUTIONS = {"sksurv": "scikit-survival"}
+"""Names by which packages are installed, if these are others."""
 
 
 def required(module: str, purpose: str) -> Any:
@@ -45,7 +49,8 @@ def required(module: str, purpose: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
+        name = DISTRIBUTIONS.get(package, package)
         raise MissingPackage(
-            f"{purpose} requires the package {package}; install it with "
+            f"{purpose} requires the package {name}; install it with "
             f"`pip install 'hilboost[{EXTRAS[package]}]'`."
         ) from error

@@ -194,7 +194,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
             Label of the group of each row, numbers or text.  The rows may be in any order.
         positions : array-like (n,), optional
             Position at which each row was shown when its label was observed, such as a click: whole
-            numbers, counted from 0 or 1 on.  ``loss="lambdarank"`` then estimates the effect of the
+            numbers, counted from 0 or 1 on.  The built-in losses then estimate the effect of the
             position on the label, and the scores are those without it.
         offset : array-like (n,), optional
             Known part of the scores; see :meth:`BoostingRegressor.fit`.

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hilboost.boosting import metric_value
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -22,6 +22,7 @@ from hilboost.estimators.losses import survival_loss
 from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.step_function import StepFunction
+from hilboost.estimators.survival_scores import CONCORDANCE, METRICS, score_of_times
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.metrics import Concordance
@@ -31,7 +32,7 @@ from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves, baseline, event_times
 from hilboost.training.data import TrainingData
 from hilboost.training.train import TrainingResult
-from hilboost.validation.survival import SurvivalLabels, check_at
+from hilboost.validation.survival import SurvivalLabels, check_at, check_times
 from hilboost.validation.weights import check_weights
 
 
@@ -191,10 +192,11 @@ warm_start, random_state, n_jobs, verbose : optional
             Inputs; see :meth:`BoostingRegressor.fit`.
         y : structured array (n,), or array-like (n, 2)
             An event (bool) and a time, as in scikit-survival; the time of a row without event is
-            that of its censoring.  Or a lower and an upper bound of the time: both are the same for
-            an exact time, and the upper one is infinite or NaN for a censored row.  Bounds of
-            intervals require ``loss="aft"``.  With ``loss="discrete_hazard"``, the event may be the
-            number of its cause, from 1 on, and 0 for censored rows.
+            that of its censoring.  Or a lower and an upper bound of the
+            time: both are the same for an exact time, and the upper one is infinite or NaN for a
+            censored row.  Bounds of intervals require ``loss="aft"``.  With
+            ``loss="discrete_hazard"``, the event may be the number of its cause, from 1 on, and 0
+            for censored rows.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows, except with ``ties="efron"``.
         entry : array-like (n,), optional
@@ -413,10 +415,12 @@ warm_start, random_state, n_jobs, verbose : optional
         y: Any,
         sample_weight: Any = None,
         *,
+        metric: str = CONCORDANCE,
+        y_train: Any = None,
         strata: Any = None,
         offset: Any = None,
     ) -> float:
-        """Compute Harrell's C of the predicted risks; rows are compared within their stratum.
+        """Compute Harrell's C of the predicted risks, or another metric; larger is better.
 
         With several causes, events of any cause count.
 
@@ -426,6 +430,14 @@ warm_start, random_state, n_jobs, verbose : optional
         y : structured array (n,), or array-like (n, 2)
             See :meth:`fit`.
         sample_weight : array-like (n,), optional
+            For ``metric="concordance"``.
+        metric : str, default="concordance"
+            ``"concordance"`` compares rows within their stratum.  ``"concordance_ipcw"``, Uno's C,
+            and ``"neg_integrated_brier"``, minus the integrated Brier score between the 10th and
+            90th percentile of the times of events, require scikit-survival (extra ``survival``).
+        y_train : optional
+            Times of the training rows in the form of ``y``, by which the last two metrics estimate
+            the distribution of the censoring; ``y`` by default.
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
         offset : array-like (n,) or (n, r), optional
@@ -434,8 +446,27 @@ warm_start, random_state, n_jobs, verbose : optional
         Returns
         -------
         float
+
+        Raises
+        ------
+        InvalidParameter
+            The metric is not known.
+        InvalidData
+            The metric does not support these rows.
+        MissingPackage
+            The metric requires scikit-survival.
         """
+        if metric not in METRICS:
+            raise unknown_name("metric", metric, METRICS)
         raw = self.predict_raw(X, offset)
         encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
-        target = Target(encoded, check_weights(sample_weight, raw))
-        return metric_value(Concordance(), self.loss_, None, [(target, raw)])
+        if metric == CONCORDANCE:
+            target = Target(encoded, check_weights(sample_weight, raw))
+            return metric_value(Concordance(), self.loss_, None, [(target, raw)])
+        if sample_weight is not None:
+            raise InvalidData(f"metric={metric!r} does not support sample_weight; omit it.")
+        train = encoded if y_train is None else np.column_stack(check_times(y_train, len(y_train)))
+        return score_of_times(
+            *(metric, train, encoded, self.loss_.inverse_link(raw)[:, 0]),
+            lambda at: self.predict_survival_function(X, at, strata=strata, offset=offset),
+        )

@@ -39,12 +39,13 @@ def position_effects(
     effects = np.zeros(n_positions)
     for _ in range(_STEPS):
         found = gradients(target, raw + effects[positions][:, None])
-        assert found.hessian is not None
+        negative = found.negative_gradient
+        hessian = np.ones_like(negative) if found.hessian is None else found.hessian
         top, below = (
             sums_of_groups(
                 positions, np.ascontiguousarray(values[:, 0]), target.weight, n_positions
             )
-            for values in (found.negative_gradient, found.hessian)
+            for values in (negative, hessian)
         )
         if not below.any():
             break

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.group_loss import GroupLoss
 from hilboost.core.target import Target
+from hilboost.losses._positions import position_effects
 
 GAINS = ("exponential", "linear")
 RELEVANT = "relevant"
@@ -106,26 +109,37 @@ def ranking_memory(target: Target, gain: str, k: int = 0) -> Iterator[RankingMem
     free.append(found)
 
 
-def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
-    """``1 - NDCG@k`` of each group, divided equally among its rows, (n,)."""
-    result = np.empty(len(target.starts) - 1)
-    with ranking_memory(target, gain, k) as memory:
-        scratch = memory.order, memory.ideals, memory.by_row
-        ends, scores = discounts(target), scores_of(raw)
-        group_ndcg(memory.gains, scores, target.starts, k, ends, scratch, result)
-    return spread(target, 1 - result)
-
-
 class RankingLoss(GroupLoss):
-    """Base class of losses that compare the rows of a group; only differences of ``raw`` count."""
+    """Base class of losses that compare the rows of a group; only differences of ``raw`` count.
 
-    corrects_positions = False
-    """Whether the effects of the positions at which rows were shown are estimated."""
+    If the target has positions, their effects on the labels are estimated before each stage, at
+    five times the cost of the gradients.
+    """
+
+    adaptive = True
+    corrects_positions = True
+    effects: Floats | None = None
+    """What each position adds to the scores, (n_positions,), if the target has positions."""
+
+    def adapted(self, target: Target, raw: Floats) -> Self:
+        """Return the loss with the effects of the positions, if the target has any."""
+        if target.positions is None:
+            return self
+        plain, found = copy(self), copy(self)
+        plain.effects = None
+        found.effects = position_effects(plain.gradients, target, raw)
+        return found
+
+    def _shown(self, target: Target, raw: Floats) -> Floats:
+        """``raw`` plus the effects of the positions at which the rows were shown, (n, 1)."""
+        if self.effects is None or target.positions is None:
+            return raw
+        # Positions that no training row has are those of rows with zero weight.
+        places = np.minimum(target.positions, len(self.effects) - 1)
+        return raw + self.effects[places][:, None]
 
     def check(self, target: Target) -> None:
-        """Check that there is a single column of labels, and no positions without use."""
-        if target.positions is not None and not self.corrects_positions:
-            raise InvalidData("positions requires loss='lambdarank'; set it, or omit positions.")
+        """Check that there is a single column of labels."""
         if target.y.shape[1] != 1:
             raise InvalidData(
                 f"rankings support one column of relevance labels; y has {target.y.shape[1]}."
@@ -159,6 +173,43 @@ class GainLoss(RankingLoss):
         """Check that labels are not negative."""
         super().check(target)
         check_gains(target.y, self.gain)
+
+
+class FirstPositionsLoss(GainLoss):
+    """Base class of losses of the first ``k`` positions; by default, the value is ``1 - NDCG@k``.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+    gain : {"exponential", "linear"}, default="exponential"
+        Gain of a label ``y``: ``2 ** y - 1`` or ``y``.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1, or the gain has another name.
+    """
+
+    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
+        super().__init__(gain)
+        if k < 1:
+            raise InvalidParameter(f"k must be at least 1; got {k!r}.")
+        self.k = int(k)
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Create the loss for the parameters ``k`` and ``gain``."""
+        return cls(parameters.get("k", 10), parameters.get("gain", "exponential"))
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
+        result = np.empty(len(target.starts) - 1)
+        with ranking_memory(target, self.gain, self.k) as memory:
+            scratch = memory.order, memory.ideals, memory.by_row
+            ends, scores = discounts(target), scores_of(raw)
+            group_ndcg(memory.gains, scores, target.starts, self.k, ends, scratch, result)
+        return spread(target, 1 - result)
 
 
 def numbers_of_groups(target: Target) -> NDArray[np.int64]:

@@ -25,18 +25,7 @@ from hilboost.losses._ranking import (
 
 
 class _LambdaOfRelevance(DrawnOrderLoss):
-    """Base class: pairs weighted by the change of a metric of the rows with a positive label.
-
-    Parameters
-    ----------
-    k : int, default=10
-        Number of positions that count.
-
-    Raises
-    ------
-    InvalidParameter
-        If ``k`` is less than 1.
-    """
+    """Base class: pairs weighted by the change of a metric of the rows with a positive label."""
 
     _metric: ClassVar[Callable[..., None]]
     _only_first: ClassVar[bool]
@@ -77,7 +66,7 @@ class _LambdaOfRelevance(DrawnOrderLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+        raw, negative, hessian = self._shown(target, raw), np.empty(len(raw)), np.empty(len(raw))
         with ranking_memory(target, RELEVANT) as memory:
             places = np.empty(len(memory.by_place[0]), dtype=np.int64)
             exchange_gradients(

@@ -64,7 +64,7 @@ class CrossEntropyNDCG(GainLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Difference between share and probability, and ``p (1 - p)``."""
-        _, negative, hessian = self._computed(target, raw, self._key)
+        _, negative, hessian = self._computed(target, self._shown(target, raw), self._key)
         return Gradients(negative[:, None], hessian[:, None])
 
     def _computed(

@@ -36,7 +36,7 @@ class PairwiseLogistic(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        _, negative, hessian = self._computed(target, raw, False)
+        _, negative, hessian = self._computed(target, self._shown(target, raw), False)
         return Gradients(negative[:, None], hessian[:, None])
 
     def _computed(

@@ -31,7 +31,7 @@ class QueryRMSE(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The centered residuals; the hessian is one."""
-        return Gradients(_centered(target, raw)[:, None], bound=1.0)
+        return Gradients(_centered(target, self._shown(target, raw))[:, None], bound=1.0)
 
 
 def _centered(target: Target, raw: Floats) -> Floats:

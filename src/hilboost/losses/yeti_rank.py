@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
-
 import numpy as np
 
 from hilboost.backends.drawn_orders import neighbor_gradients
@@ -14,7 +11,6 @@ from hilboost.core.target import Target
 from hilboost.losses._drawn_orders import DrawnOrderLoss
 from hilboost.losses._ranking import (
     discounts,
-    ndcg_losses,
     numbers_of_groups,
     ranking_memory,
     scores_of,
@@ -58,21 +54,9 @@ class YetiRank(DrawnOrderLoss):
     ranker_name = "yetirank"
     _N_ORDERS = 10
 
-    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
-        super().__init__(k, gain)
-
-    @classmethod
-    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for the parameters ``k`` and ``gain``."""
-        return cls(parameters.get("k", 10), parameters.get("gain", "exponential"))
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
-        return ndcg_losses(target, raw, self.k, self.gain)
-
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+        raw, negative, hessian = self._shown(target, raw), np.empty(len(raw)), np.empty(len(raw))
         with ranking_memory(target, self.gain, self.k) as memory:
             places = np.empty(len(memory.by_place[0]), dtype=np.int64)
             scratch = memory.order, memory.ideals, memory.by_row, places, *memory.by_place[:4]

@@ -9,8 +9,8 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.losses._lifetimes import DISTRIBUTIONS
+from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import UPPER
-from hilboost.losses.cox import Risks
 from hilboost.losses.discrete_hazard import DiscreteHazard
 
 
@@ -128,7 +128,7 @@ def baseline(target: Target, risk: Floats, ties: str, n_strata: int) -> Survival
     total = found.cumulative() * np.exp(-found.shift)
     hazard = np.zeros((n_strata, len(times)))
     for stratum in range(n_strata):
-        here = np.flatnonzero(found.strata == stratum)[::-1]  # ascending times
-        place = np.searchsorted(found.times[here], times, side="right")
+        here = np.flatnonzero(found.sets.strata == stratum)[::-1]  # ascending times
+        place = np.searchsorted(found.sets.times[here], times, side="right")
         hazard[stratum] = np.append(0.0, total[here])[place]
     return SurvivalCurves(times, hazard)

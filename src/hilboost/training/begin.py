@@ -79,6 +79,11 @@ def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     held_out += [other.target.y for other in data.others]
     loss = with_missing_targets(loss, data.target.share, data.target.y, *held_out)
     loss.check(data.target)
+    if data.target.positions is not None and not loss.corrects_positions:
+        raise InvalidData(
+            f"positions is not supported by {type(loss).__name__}; use a built-in loss of "
+            "rankings, such as loss='lambdarank', or omit positions."
+        )
     if held_out:
         # Check together with the training target: all held-out counts may be zero.
         y = np.concatenate([*held_out, data.target.y])
