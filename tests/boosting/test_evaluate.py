@@ -7,20 +7,24 @@ from hilboost import BoostingClassifier
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import gradients, mean_loss, mean_loss_and_gradients
 from hilboost.core.target import Target
-from hilboost.losses import MultinomialLogLoss, SquaredError
+from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("loss", [MultinomialLogLoss(5), SquaredError()])
-@pytest.mark.parametrize("n", [200, 20_000])
+@pytest.mark.parametrize(
+    ("loss", "r"),
+    [(MultinomialLogLoss(5), 5), (BinomialLogLoss(), 1), (SquaredError(), 1), (SquaredError(), 5)],
+)
+@pytest.mark.parametrize("n", [200, 150_000])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_one_pass_gives_the_bits_of_two(loss, n, weighted, order):
-    classes = isinstance(loss, MultinomialLogLoss)
-    y = RNG.integers(5, size=(n, 1)).astype(float) if classes else RNG.normal(size=(n, 5))
+def test_one_pass_gives_the_bits_of_two(loss, r, n, weighted, order):
+    y = RNG.normal(size=(n, r))
+    if loss.classifier_name is not None:
+        y = RNG.integers(max(r, 2), size=(n, 1)).astype(float)
     target = Target(y, RNG.uniform(size=n) if weighted else None)
-    raw, team = np.array(RNG.normal(size=(n, 5)), order=order), ThreadTeam(1)
+    raw, team = np.array(RNG.normal(size=(n, r)), order=order), ThreadTeam(1)
     mean, found = mean_loss_and_gradients(loss, target, raw, team, None)
     expected = gradients(loss, target, raw, team)
     assert mean == mean_loss(loss, target, raw, team)

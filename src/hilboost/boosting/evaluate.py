@@ -6,6 +6,7 @@ depends only on that row, so results do not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -36,13 +37,16 @@ from hilboost.core.target import Target
 from hilboost.reductions.sums import is_whole, merged
 
 _BLOCK_CELLS = 32_768
+_BLOCK_CELLS_OF_BOTH = 65_536
+"""Threads that call many short functions wait for each other's turn in Python."""
+
 _NONE = np.empty((0, 0))
 _ROWS_OF_GROUPS, _RANGES_PER_THREAD = 8192, 4
 
 
-def blocks(n: int, r: int) -> list[slice]:
-    """Split rows into blocks of about 32,768 numbers each; no rows are one block."""
-    size = max(256, _BLOCK_CELLS // max(1, r))
+def blocks(n: int, r: int, cells: int = _BLOCK_CELLS) -> list[slice]:
+    """Split rows into blocks of about so many numbers each; no rows are one block."""
+    size = max(256, cells // max(1, r))
     return [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
 
 
@@ -134,7 +138,7 @@ def mean_loss_and_gradients(
     The loss must not couple rows.
     """
     whole = is_whole(target.weight, target.share)
-    head, *others = blocks(*raw.shape)
+    head, *others = blocks(len(raw), raw.shape[1], _BLOCK_CELLS_OF_BOTH)
 
     def evaluated(rows: slice) -> tuple[NDArray[np.int64], Gradients]:
         block = target.block(rows)
@@ -250,6 +254,7 @@ def checked_initial_raw(loss: Loss, target: Target) -> Floats:
 
 def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: ThreadTeam) -> None:
     """Add ``coefficient · model`` to ``raw`` on the training rows."""
+    tasks: list[Callable[[], None]] = []
     for term, result in zip(stage.terms, fitted, strict=True):
         if result.leaves is None:
             assert result.outputs is not None
@@ -257,10 +262,11 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
             continue
         model = term.model.on_leaves()
         assert model is not None
-        add = partial(
-            _add_cells, term.coefficient * model.values, result.leaves, raw, term.columns.start
-        )
-        team.map(add, blocks(len(raw), term.columns.stop - term.columns.start))
+        given = term.coefficient * model.values, result.leaves, raw, term.columns.start
+        for rows in blocks(len(raw), term.columns.stop - term.columns.start):
+            tasks.append(partial(_add_cells, *given, rows))
+    # Each column belongs to one term: the order of the tasks has no effect.
+    team.map(lambda task: task(), tasks)
 
 
 def _add_cells(
