@@ -403,7 +403,7 @@ def test_validation_rows_of_the_caller():
 
 @pytest.mark.parametrize("rows_per_center", [1.5, 0])
 def test_larger_tables_share_their_centers(rows_per_center, monkeypatch):
-    monkeypatch.setattr(machines, "_ROWS_PER_CENTER", rows_per_center)
+    monkeypatch.setattr(machines, "ROWS_PER_CENTER", rows_per_center)
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
     target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
     model = BoostingRegressor(learner="auto", **FEW).fit(table, target)

@@ -7,15 +7,19 @@ from dataclasses import replace
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.training.machines import (
     CENTERS_OF_OWN_METRICS,
-    MOST_ROWS_AT_ONCE,
     MOST_ROWS_OF_OWN_METRICS,
+    ROWS_PER_CENTER,
 )
 from hilboost.training.recipe import Recipe
 
 _FEW_CENTERS, _FEWEST_CENTERS, _FEW_SEARCHED = 1000, 500, 300  # if there is little time
-_PREDICTIONS = 6  # of all rows
+_PREDICTIONS = 4  # of all rows
 _SECONDS_PER_VALUE = 6e-9
-_SECONDS_OF_METRIC, _SEARCHED, _OPERATIONS_PER_SECOND = 1.2, 600, 3.5e10  # roughly
+_SEARCHED = 600  # rows, by which a metric is learned in these seconds
+_SECONDS_OF_METRIC, _SECONDS_OF_OWN_METRIC = 1.2, 0.9
+_PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
+_CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
+_MORE_FACTORS = 3  # than members, for the choice of the ridge
 
 
 def hasty(learner: MetricKernelLearner) -> MetricKernelLearner:
@@ -55,14 +59,22 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
 
 def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: int) -> float:
     """Estimate the duration of an attempt."""
-    of_metric = _SECONDS_OF_METRIC * (min(n, n_searched) / _SEARCHED) ** 2.5
+    searched = (min(n, n_searched) / _SEARCHED) ** 2
     if n <= MOST_ROWS_OF_OWN_METRICS:
-        m = min(n, n_centers, CENTERS_OF_OWN_METRICS)
-        return n_fits * (of_metric + 2.0 * m**3 / _OPERATIONS_PER_SECOND) / n_threads
-    trial = 2.0 * min(MOST_ROWS_OF_OWN_METRICS, n_centers) ** 3 if n > MOST_ROWS_AT_ONCE else 0.0
-    operations = n * n_centers**2 / n_threads + (4 + n_fits) * n_centers**3 / 2
-    values = seconds_of_predictions(n, n_centers, n_threads)
-    return of_metric + values + (trial + operations) / _OPERATIONS_PER_SECOND
+        cubes = _MORE_FACTORS * min(n, n_centers, CENTERS_OF_OWN_METRICS) ** 3
+        own = _SECONDS_OF_OWN_METRIC * searched + cubes / _CUBES_PER_SECOND
+        return n_fits * own / n_threads
+    size, products = n_centers, n * n_centers**2
+    if n <= ROWS_PER_CENTER * n_centers:  # all rows of a member are centers
+        size, products = n - n // n_fits if n_fits > 1 else n, n**2
+    small = min(MOST_ROWS_OF_OWN_METRICS, n_centers)
+    cubes = n_fits * size**3 + _MORE_FACTORS * (size**3 if products > n**2 else small**3)
+    return (
+        _SECONDS_OF_METRIC * searched
+        + seconds_of_predictions(n, n_centers, n_threads)
+        + products / _PRODUCTS_PER_SECOND / n_threads
+        + cubes / _CUBES_PER_SECOND
+    )
 
 
 def seconds_of_predictions(n: int, n_centers: int, n_threads: int) -> float:

@@ -24,7 +24,7 @@ MOST_ROWS_OF_OWN_METRICS = 2000
 CENTERS_OF_OWN_METRICS = 1500
 MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
-_ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
+ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class SharedCenters:
     @cached_property
     def _system(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
         """The centers, and a function of the member that returns their coefficients."""
-        if len(self._table) <= _ROWS_PER_CENTER * self._learner.n_centers:
+        if len(self._table) <= ROWS_PER_CENTER * self._learner.n_centers:
             return self._with_all_rows()
         return self._by_least_squares()
 

@@ -36,7 +36,7 @@ from hilboost.training.weighing import Judge, Weighing, joined, mass_of, mean_an
 
 NAMES = ("tree", "kernel")
 FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
-_SHARE_OF_OTHERS = 0.5  # of the time of the first machine, if they share their centers
+_SHARE_OF_OTHERS = 0.35  # of the time of the first machine, if they share their centers
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
 _SMALL_STEP = 0.02  # gain of twice as many stages that does not justify them

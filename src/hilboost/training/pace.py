@@ -17,7 +17,7 @@ from hilboost.training.race import Trial, n_trial_stages
 from hilboost.training.recipe import Candidate, Recipe
 
 SHARE_OF_FIT = 0.92  # of the budget; the rest is for predictions of the training rows
-_SHARE_OF_TREES = 0.6  # if the rest suffices for a kernel machine
+_SHARE_OF_TREES = 0.5  # if the rest suffices for a kernel machine
 _SHARE_OF_RACE = 0.25  # of the time of the trees
 _SHARE_OF_PROBE = 0.1  # of the time of the trees, for a run that tells how many stages they need
 _TIMED_STAGES = 4

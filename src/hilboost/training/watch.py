@@ -18,7 +18,7 @@ from hilboost.training.recipe import Recipe
 _FEWEST_STAGES = 10
 _PROGRESS = 8.0  # sum of learning rates before which trees are too poor to be left out
 _TIME_OF_LOOK = 0.15  # share of a time budget
-_SHARE_OF_KERNEL = 0.6  # of the time that is left then
+_SHARE_OF_KERNEL = 0.7  # of the time that is left then
 _STAGES_IN_RESERVE = 1.2
 
 
