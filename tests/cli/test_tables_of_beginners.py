@@ -4,6 +4,7 @@ import gzip
 import os
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -313,3 +314,37 @@ def test_a_failed_write_names_the_file(tmp_path):
         raise OSError(28, "No space left on device")
     assert caught.value.filename == str(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        (
+            "t.json",
+            b'[{"a": 1, "price": 2}]',
+            (),
+            "'t.json' is JSON; save the table as CSV in UTF-8",
+        ),
+        (
+            "t.csv",
+            b"a,price\n1,2\n",
+            ("--sep", ";"),
+            "only column is 'a,price', so check --sep",
+        ),
+        ("t.csv", b"a,price\n1,2\n", ("--encoding", "utf-16"), "not text in the encoding utf-16"),
+        ("t.csv", b"a,price\n1,2\n", ("--group", "price"), "--target and --group are both 'price'"),
+    ],
+)
+def test_tables_that_are_something_else(frame, name, content, options, message):
+    Path(name).write_bytes(content)
+    result = fit(name, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_a_feature_as_the_target_of_an_evaluation(frame):
+    frame.to_csv("good.csv", index=False)
+    fit("good.csv")
+    feature = next(name for name in frame.columns if name != "price")
+    result = run("evaluate", "model", "good.csv", "--target", feature)
+    assert f"uses the column '{feature}' as a feature, so that it cannot be the" in result.stderr

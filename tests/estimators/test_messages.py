@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 from typing import TypeVar, get_type_hints
 
 import numpy as np
@@ -467,6 +468,12 @@ def test_bounds_that_look_like_events():
         BoostingSurvival("aft", n_estimators=2).fit(X, np.column_stack([LABELS, np.abs(Y) + 1]))
 
 
+def test_causes_as_text():
+    y = pd.DataFrame({"cause": np.where(LABELS, "death", "alive"), "time": np.abs(Y)})
+    with pytest.raises(InvalidData, match=r"column 'cause' of y contains text .*\('\w+' in"):
+        SURVIVAL.fit(X, y.to_records(index=False))
+
+
 def test_one_time_of_a_survival_function():
     model = BoostingSurvival(n_estimators=2).fit(X, TIMES)
     with pytest.raises(InvalidData, match="times must be a list of numbers; got 5.0"):
@@ -503,3 +510,17 @@ def test_scores_of_targets_some_of_which_are_missing():
         assert model.score(X, both, w) == pytest.approx(np.mean(each))
     with pytest.raises(InvalidData, match="NaN in row 0 of target 1"):
         SparseKernelRidge(n_basis=5).fit(X, both[:, [0, 0]]).score(X, both)
+
+
+def test_a_history_is_one_line():
+    model = regressor(n_estimators=3, eval_metric="mae").fit(X, Y, X_val=X, y_val=Y)
+    number = r"[-+.e\d]+"
+    parts = ", ".join(f"{name} {number} to {number}" for name in ("train", "validation", "mae"))
+    assert re.fullmatch(f"<History of 3 stages: {parts}>", repr(model.history_))
+
+
+def test_standard_deviations_of_models_that_have_none():
+    model = KernelBoostingRegressor("huber", stages="sparse", n_estimators=2).fit(X, Y)
+    message = "but this model has loss='huber' and sparse stages; set loss='squared_error' and st"
+    with pytest.raises(InvalidData, match=message):
+        model.predict(X, return_std=True)

@@ -20,3 +20,10 @@ def test_labels_of_ticks_are_inside_and_beside_that_of_the_axis(most):
         left = float(place) - (width if anchor == "end" else width / 2)
         assert left >= (15 if anchor == "end" else 0)
         assert left + width <= charts.WIDTH + 1
+
+
+def test_calibration_of_a_rare_class_fills_the_chart():
+    chart = charts.calibration([{"x": [0.01, 0.03], "y": [0.0, 0.04]}], "rare")
+    assert ">0.04</text>" in chart
+    assert ">1</text>" not in chart
+    assert ">1</text>" in charts.calibration([{"x": [0.0], "y": [0.0]}], "never")

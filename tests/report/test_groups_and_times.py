@@ -40,7 +40,10 @@ def checked(report):
 
 
 def test_rankings(ranker):
-    facts = checked(ranker.report(X, LABELS, groups=QUERY))
+    report = ranker.report(X, LABELS, groups=QUERY)
+    facts = checked(report)
+    shares = [one["ndcg"] for one in facts["ranking"]["by_length"]]
+    assert all(f'width:{round(100 * share, 1)}%"' in report.html for share in shares)  # of 1
     found = {one["key"]: one for one in facts["scores"]}
     expected = ranker.score(X, LABELS, groups=QUERY)
     assert found["ndcg@10"]["value"] == pytest.approx(expected, rel=1e-12)

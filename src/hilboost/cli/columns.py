@@ -135,6 +135,8 @@ def split_weights(
 def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     """Suggest columns of a table for a name that it does not have."""
     names = list(frame.columns)
+    if len(names) == 1 and any(mark in names[0] for mark in ",;\t|"):
+        return f"the only column is {_listed(names)}, so check --sep"
     folded = {name.strip().casefold(): name for name in names}
     near = get_close_matches(wanted.strip().casefold(), list(folded), n=3, cutoff=0.5)
     if near:

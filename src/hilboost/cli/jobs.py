@@ -182,6 +182,7 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
         raise UsageError("--metric requires validation data; add --valid TABLE.")
     if job.time_budget is not None and not job.time_budget > 0:
         raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
+    _refuse_columns_named_twice(job)
     check_output(job.out, job.table, *job.valid)
     if job.out.exists() and not job.out.is_file():
         raise CliError(
@@ -189,6 +190,22 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
             "path."
         )
     return job.table, job.target, job.out
+
+
+def _refuse_columns_named_twice(job: FitJob) -> None:
+    """Reject a column that has two meanings."""
+    options: dict[str, str] = {}
+    for option, name in (
+        ("--target", job.target),
+        ("--weights", job.weights),
+        ("--group", job.group),
+        ("--event", job.event),
+        ("--offset", job.offset),
+    ):
+        if name is not None and name in options:
+            raise CliError(f"{options[name]} and {option} are both '{name}'; change one.")
+        if name is not None:
+            options[name] = option
 
 
 def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task: TaskName) -> _Rows:

@@ -35,6 +35,8 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
     """
     if path.suffix == ".zip":  # contains one CSV file
         return
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b'{"', b"[{")):
+        raise CliError(f"'{path}' is JSON; save the table as CSV in UTF-8.")
     for start, what in _FORMATS:
         if head.startswith(start):
             raise CliError(f"'{path}' is {what}.")

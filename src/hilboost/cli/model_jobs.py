@@ -89,6 +89,11 @@ def _rows_and_names(
     target = table.target or _only_other_column(model, frame)
     if target not in frame.columns:
         raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
+    if target in (model.fitted_.schema.names or ()):
+        raise CliError(
+            f"The model uses the column '{target}' as a feature, so that it cannot be the target; "
+            "choose the column that the model predicts."
+        )
     column = frame[target]
     missing = column.isna().to_numpy()
     if missing.any():

@@ -123,9 +123,10 @@ def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFr
     except pd.errors.ParserError as error:
         detail = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise CliError(f"'{path}' is not a valid CSV table: {detail}.") from None
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise CliError(
-            f"'{path}' is not text in the encoding {found.encoding}; choose it with --encoding."
+            f"'{path}' is not text in the encoding {dialect.encoding or 'utf-8'}; choose it with "
+            "--encoding."
         ) from None
     except (EOFError, gzip.BadGzipFile) as error:
         raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None

@@ -31,6 +31,16 @@ class History:
     seconds: Floats | None = None
     metrics: Mapping[str, Floats] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Return one line with the first and the last values."""
+        named = [("train", self.train), ("validation", self.validation), *self.metrics.items()]
+        shown_values = [
+            f"{name} {values[0]:.4g} to {values[-1]:.4g}"
+            for name, values in named
+            if values is not None and len(values)
+        ]
+        return f"<History of {len(self.train) - 1} stages: {', '.join(shown_values)}>"
+
     def first(self, n_stages: int) -> History:
         """Return the history of the first stages.
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
@@ -241,9 +241,9 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
             )
         if not self._has_std():
             raise InvalidData(
-                "standard deviations require loss='squared_error' and full stages; this model has "
-                f"{type(fitted.loss).__name__} and {type(fitted.learner).__name__}. Set "
-                "loss='squared_error' and stages='full' (up to about 60,000 rows)."
+                "standard deviations require loss='squared_error' and full stages (up to about "
+                f"60,000 rows), but this model has loss={shown(self.loss)} and "
+                f"{fitted.learner.name} stages; set loss='squared_error' and stages='full'."
             )
         X = self._checked(X)
         with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:

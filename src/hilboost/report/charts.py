@@ -217,6 +217,21 @@ def lines(
     return _svg(x, y, Labels(x_label, y_label, says), drawn, hover)
 
 
+def calibration(series: Sequence[dict[str, Any]], says: str) -> Markup:
+    """Draw observed frequencies against predicted probabilities, up to the largest of them.
+
+    Parameters
+    ----------
+    series : sequence of dict
+        See :func:`lines`.
+    says : str
+        The text for screen readers.
+    """
+    most = max((v for s in series for v in (*s["x"], *s["y"])), default=0.0)
+    labels = ("predicted probability", "observed frequency")
+    return lines(series, *labels, says, diagonal=True, dots=True, square=most or True)
+
+
 def scatter(
     xs: Sequence[float], ys: Sequence[float], x_label: str, y_label: str, says: str
 ) -> Markup:

@@ -149,7 +149,11 @@ def _probability_scores(
     return [
         score("log loss", loss, loss_guess, "lower", says),
         score(
-            "Brier score", brier, brier_guess, "lower", "mean squared error of the probabilities"
+            "Brier score",
+            brier,
+            brier_guess,
+            "lower",
+            "squared error of the probabilities, summed over the classes",
         ),
     ]
 

@@ -90,6 +90,13 @@ def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
     names = y.dtype.names or ()
     kinds: list[str] = [y.dtype[name].kind for name in names]
     of_event = next((kind for kind in "bui" if kinds.count(kind) == 1), None)
+    text = next((name for name in names if y[name].dtype.kind in "OUS"), None)
+    if text is not None:
+        raise InvalidData(
+            f"column {text!r} of y contains text or other objects ({shown(y[text][0])} in row 0); "
+            "pass whether there was an event (bool), or the number of its cause from 1 on and 0 "
+            "for censored rows."
+        )
     if len(names) != 2 or of_event is None or not set(kinds) <= set("biuf"):
         raise InvalidData(f"{_FORMS}; got a structured array of {y.dtype}.")
     place = kinds.index(of_event)

@@ -14,48 +14,37 @@ from hilboost.boosting.effective_size import (
     weight_scale,
 )
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, unknown_name
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
 from hilboost.encoders import Encoder
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
-from hilboost.learners.ridge import RidgeLearner
-from hilboost.learners.tree import TreeLearner
-from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
-from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.sums import count, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
-from hilboost.tables import Schema, category_columns
+from hilboost.tables import category_columns
 from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.recipes.automatic import as_trees, kernel_part, with_stored_part
+from hilboost.training.recipes.automatic import as_trees, kernel_part
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.mixed import (
     check_parts,
-    listed,
-    mixed,
     mixed_rules,
-    names,
     splitting_parts,
     with_named,
     with_splitting,
 )
+from hilboost.training.recipes.table_learners import table_learner
 from hilboost.training.regularization import held_out_penalty
 from hilboost.training.shards import ShardPlan
-from hilboost.validation.choices import check_regressor, is_name
-from hilboost.validation.constraints import interaction_groups, monotonic_directions
+from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
-
-_LEARNERS = ("auto", "tree", "kernel", "linear")
-_BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 
 
 def table_recipe(
@@ -251,99 +240,6 @@ def _with_share_of_columns(
     for trees in splitting_parts(learner):
         resolved = replace(resolved, max_features=trees.share_of_columns(d))
     return resolved
-
-
-def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:
-    """Create the learner that the parameters specify.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
-    given = listed(p["learner"])
-    if len(given) > 1 or not names(given, "tree"):
-        for name in ("monotonic_cst", "interaction_cst"):
-            if p[name] is not None:
-                raise InvalidParameter(
-                    f"{name} is only supported by the built-in trees; set learner='tree', or "
-                    f"{name}=None."
-                )
-    return mixed(given, lambda one: _learner(one, p, resolved, schema))
-
-
-def _learner(
-    learner: Any, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> Learner:
-    """One learner, by name or as an object."""
-    if isinstance(learner, Learner):
-        return learner
-    if isinstance(learner, str):
-        return _named_learner(learner, p, resolved, schema)
-    check_regressor(learner, _LEARNERS)
-    return WrappedLearner(learner)
-
-
-def stored_learner(
-    p: Mapping[str, Any],
-    resolved: ResolvedParameters | None,
-    schema: Schema,
-    parts: Mapping[str, ModelPart] | None = None,
-) -> Learner:
-    """Create the learner of a model read from a file; old files do not have ``resolved``."""
-    p = as_trees(p)
-    if resolved is None and is_name(p["learner"], "tree"):
-        return TreeLearner()
-    if resolved is None:
-        resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
-    return with_stored_part(table_learner(p, resolved, schema), parts)
-
-
-def _named_learner(
-    name: str, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> Learner:
-    if name not in _LEARNERS:
-        raise unknown_name("learner", name, _LEARNERS)
-    if name == "kernel":
-        columns = tuple(column for column, _ in category_columns(schema))
-        config = KernelMachineConfig(categorical=columns)
-        if len(listed(p["learner"])) > 1:
-            return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
-        return SparseLearner(config)
-    if name == "linear":
-        return RidgeLearner()
-    return _tree_learner(p, resolved, schema)
-
-
-def _tree_learner(
-    p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> TreeLearner:
-    shared = p["multi_output"] == "shared"
-    if p["sketch"] is not None and not shared:
-        raise InvalidParameter(
-            "sketch is only supported by shared trees; set multi_output='shared', or sketch=None."
-        )
-    monotonic = monotonic_directions(p["monotonic_cst"], schema.n_columns, schema.names)
-    if monotonic and p["sketch"] is not None:
-        raise InvalidParameter(
-            "monotonic_cst is not supported with sketch, which grows trees on combinations of the "
-            "outputs; set sketch=None."
-        )
-    return TreeLearner(
-        max_leaf_nodes=resolved.max_leaf_nodes,
-        max_depth=p["max_depth"],
-        min_samples_leaf=resolved.min_samples_leaf,
-        min_hessian=p["min_hessian"],
-        l2_regularization=resolved.l2_regularization,
-        min_gain=p["min_gain"],
-        max_features=resolved.max_features,
-        max_features_per_tree=p["max_features_per_tree"],
-        max_bins=p["max_bins"],
-        symmetric=resolved.symmetric,
-        shared=shared,
-        sketch=p["sketch"],
-        monotonic=monotonic,
-        groups=interaction_groups(p["interaction_cst"], schema.n_columns, schema.names),
-    )
 
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:

@@ -1,0 +1,219 @@
+"""Predictions and scores of survival models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hilboost.boosting import metric_value
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.estimators.signatures import public_methods, public_prediction
+from hilboost.estimators.step_function import StepFunction
+from hilboost.estimators.survival_scores import CONCORDANCE, METRICS, score_of_times
+from hilboost.metrics import Concordance
+from hilboost.model.fitted import FittedModel
+from hilboost.model.survival import SurvivalCodec
+from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.validation.survival import SurvivalLabels, check_at, check_times
+from hilboost.validation.weights import check_weights
+
+
+def survival_codec(codec: Any) -> SurvivalCodec:
+    """Return the codec of a survival model."""
+    found: SurvivalCodec = codec
+    return found
+
+
+@public_methods
+class SurvivalPredictions:
+    """Mixin for survival functions, risks, and their scores."""
+
+    fitted_: FittedModel
+    loss_: Loss
+    predict_raw: Any
+
+    @property
+    def event_times_(self) -> Floats:
+        """Times of the events in the training rows, (u,)."""
+        return self._survival().times
+
+    @property
+    def _predict_risk_score(self) -> bool:
+        """Whether ``predict`` returns risks rather than times; scikit-survival reads it."""
+        return self._survival().distribution is None
+
+    def _survival(self) -> SurvivalCurves:
+        curves = self.fitted_.survival
+        assert curves is not None
+        return curves
+
+    @public_prediction
+    def predict(self, X: Any, offset: Any = None) -> Floats:
+        """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
+
+        With ``loss="discrete_hazard"``, the mean cumulative hazard of the ends of the intervals.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
+
+        Returns
+        -------
+        (n,) float64
+        """
+        raw = self.predict_raw(X, offset)
+        risk = self.loss_.inverse_link(raw)[:, 0]
+        return risk if self._predict_risk_score else self._survival().median(risk)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
+    ) -> Any:
+        """Predict cumulative hazards.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,), optional
+            Times at which the functions are evaluated.
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
+
+        Returns
+        -------
+        (n,) array of StepFunction, or (n, m) float64
+            Functions with steps at ``event_times_``, or their values at ``times``.
+        """
+        return self._functions(X, offset, times, strata, lambda hazard: hazard, 0.0)
+
+    def predict_survival_function(
+        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
+    ) -> Any:
+        """Predict probabilities that the event happens after some times.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,), optional
+            Times at which the functions are evaluated.
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
+
+        Returns
+        -------
+        (n,) array of StepFunction, or (n, m) float64
+            Functions with steps at ``event_times_``, or their values at ``times``.
+        """
+        return self._functions(X, offset, times, strata, lambda hazard: np.exp(-hazard), 1.0)
+
+    def predict_cumulative_incidence_function(
+        self, X: Any, times: Any, offset: Any = None
+    ) -> Floats:
+        """Predict probabilities that an event of each cause happens until some times.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        times : array-like (m,)
+        offset : array-like (n, r), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        (n, n_causes, m) float64
+            The sum over the causes is one minus the survival function.
+
+        Raises
+        ------
+        InvalidData
+            The loss is not ``"discrete_hazard"``, or a time is negative or missing.
+        """
+        raw, curves = self.predict_raw(X, offset), self._survival()
+        if curves.discrete is None:
+            raise InvalidData(
+                "predict_cumulative_incidence_function requires loss='discrete_hazard'."
+            )
+        return curves.cumulative_incidence(raw, check_at(times))
+
+    def _functions(
+        self, X: Any, offset: Any, times: Any, strata: Any, convert: Any, start: float
+    ) -> Any:
+        raw, curves = self.predict_raw(X, offset), self._survival()
+        numbers = survival_codec(self.fitted_.codec).strata_numbers(strata, len(raw))
+        if times is not None:
+            return convert(curves.cumulative_hazard(raw, numbers, check_at(times)))
+        values = convert(curves.cumulative_hazard(raw, numbers, curves.times))
+        functions = np.empty(len(raw), dtype=object)
+        functions[:] = [StepFunction(curves.times, row, start) for row in values]
+        return functions
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        metric: str = CONCORDANCE,
+        y_train: Any = None,
+        strata: Any = None,
+        offset: Any = None,
+    ) -> float:
+        """Compute Harrell's C of the predicted risks, or another metric; larger is better.
+
+        With several causes, events of any cause count.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : structured array (n,), or array-like (n, 2)
+            See :meth:`fit`.
+        sample_weight : array-like (n,), optional
+            For ``metric="concordance"``.
+        metric : str, default="concordance"
+            ``"concordance"`` compares rows within their stratum.  ``"concordance_ipcw"``, Uno's C,
+            and ``"neg_integrated_brier"``, minus the integrated Brier score between the 10th and
+            90th percentile of the times of events, require scikit-survival (extra ``survival``).
+        y_train : optional
+            Times of the training rows in the form of ``y``, by which the last two metrics estimate
+            the distribution of the censoring; ``y`` by default.
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        InvalidParameter
+            The metric is not known.
+        InvalidData
+            The metric does not support these rows.
+        MissingPackage
+            The metric requires scikit-survival.
+        """
+        if metric not in METRICS:
+            raise unknown_name("metric", metric, METRICS)
+        raw = self.predict_raw(X, offset)
+        encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
+        if metric == CONCORDANCE:
+            target = Target(encoded, check_weights(sample_weight, raw))
+            return metric_value(Concordance(), self.loss_, None, [(target, raw)])
+        if sample_weight is not None:
+            raise InvalidData(f"metric={metric!r} does not support sample_weight; omit it.")
+        train = encoded if y_train is None else np.column_stack(check_times(y_train, len(y_train)))
+        return score_of_times(
+            *(metric, train, encoded, self.loss_.inverse_link(raw)[:, 0]),
+            lambda at: self.predict_survival_function(X, at, strata=strata, offset=offset),
+        )

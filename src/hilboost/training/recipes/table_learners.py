@@ -1,0 +1,117 @@
+"""Learners of tabular data: the built-in ones by name, and those of users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hilboost.core.errors import InvalidParameter, unknown_name
+from hilboost.core.learner import Learner
+from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.ridge import RidgeLearner
+from hilboost.learners.tree import TreeLearner
+from hilboost.learners.wrapped import WrappedLearner
+from hilboost.model.parts import ModelPart
+from hilboost.model.resolved import ResolvedParameters
+from hilboost.tables import Schema, category_columns
+from hilboost.training.defaults import resolve
+from hilboost.training.recipes.automatic import as_trees, with_stored_part
+from hilboost.training.recipes.mixed import listed, mixed, names
+from hilboost.validation.choices import check_regressor, is_name
+from hilboost.validation.constraints import interaction_groups, monotonic_directions
+
+_LEARNERS = ("auto", "tree", "kernel", "linear")
+_BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
+
+
+def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:
+    """Create the learner that the parameters specify.
+
+    Raises
+    ------
+    InvalidParameter, InvalidType
+    """
+    given = listed(p["learner"])
+    if len(given) > 1 or not names(given, "tree"):
+        for name in ("monotonic_cst", "interaction_cst"):
+            if p[name] is not None:
+                raise InvalidParameter(
+                    f"{name} is only supported by the built-in trees; set learner='tree', or "
+                    f"{name}=None."
+                )
+    return mixed(given, lambda one: _learner(one, p, resolved, schema))
+
+
+def _learner(
+    learner: Any, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> Learner:
+    """One learner, by name or as an object."""
+    if isinstance(learner, Learner):
+        return learner
+    if isinstance(learner, str):
+        return _named_learner(learner, p, resolved, schema)
+    check_regressor(learner, _LEARNERS)
+    return WrappedLearner(learner)
+
+
+def stored_learner(
+    p: Mapping[str, Any],
+    resolved: ResolvedParameters | None,
+    schema: Schema,
+    parts: Mapping[str, ModelPart] | None = None,
+) -> Learner:
+    """Create the learner of a model read from a file; old files do not have ``resolved``."""
+    p = as_trees(p)
+    if resolved is None and is_name(p["learner"], "tree"):
+        return TreeLearner()
+    if resolved is None:
+        resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
+    return with_stored_part(table_learner(p, resolved, schema), parts)
+
+
+def _named_learner(
+    name: str, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> Learner:
+    if name not in _LEARNERS:
+        raise unknown_name("learner", name, _LEARNERS)
+    if name == "kernel":
+        columns = tuple(column for column, _ in category_columns(schema))
+        config = KernelMachineConfig(categorical=columns)
+        if len(listed(p["learner"])) > 1:
+            return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
+        return SparseLearner(config)
+    if name == "linear":
+        return RidgeLearner()
+    return _tree_learner(p, resolved, schema)
+
+
+def _tree_learner(
+    p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
+) -> TreeLearner:
+    shared = p["multi_output"] == "shared"
+    if p["sketch"] is not None and not shared:
+        raise InvalidParameter(
+            "sketch is only supported by shared trees; set multi_output='shared', or sketch=None."
+        )
+    monotonic = monotonic_directions(p["monotonic_cst"], schema.n_columns, schema.names)
+    if monotonic and p["sketch"] is not None:
+        raise InvalidParameter(
+            "monotonic_cst is not supported with sketch, which grows trees on combinations of the "
+            "outputs; set sketch=None."
+        )
+    return TreeLearner(
+        max_leaf_nodes=resolved.max_leaf_nodes,
+        max_depth=p["max_depth"],
+        min_samples_leaf=resolved.min_samples_leaf,
+        min_hessian=p["min_hessian"],
+        l2_regularization=resolved.l2_regularization,
+        min_gain=p["min_gain"],
+        max_features=resolved.max_features,
+        max_features_per_tree=p["max_features_per_tree"],
+        max_bins=p["max_bins"],
+        symmetric=resolved.symmetric,
+        shared=shared,
+        sketch=p["sketch"],
+        monotonic=monotonic,
+        groups=interaction_groups(p["interaction_cst"], schema.n_columns, schema.names),
+    )
