@@ -84,7 +84,8 @@ def worker(learner, table, space, packed, rows, seed, max_leaves=8):
     else:
         values = values[rows]
     rng = np.random.default_rng(seed)
-    growth = growth_of(learner, own, mine, replace(packed, values=values), rng)
+    data = buffers.TreeData(own, ThreadTeam(), {})
+    growth = growth_of(learner, data, mine, replace(packed, values=values), rng)
     open_root(growth.nodes, len(rows), int(rng.integers(2**62)))
     growth.nodes.fields[0, N_ROWS] = N
     return growth

@@ -38,6 +38,7 @@ from tests.reference import traverse as traverse_twin
 import hilboost.backends
 from hilboost.backends import fixed_point, isotonic
 from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
+from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees import binned_forest as compiled_forest
 from hilboost.backends.trees import binned_leaves as compiled_walk
 from hilboost.backends.trees import (
@@ -121,7 +122,7 @@ def test_accumulate_joint(seed, sizes):
     words = np.zeros((-(-len(sizes) // 8), n), dtype=np.uint64)
     for k in range(len(sizes)):
         words[k // 8] |= bins[:, k].astype(np.uint64) << np.uint64(8 * (k % 8))
-    joint = joint_columns(words, n_values, n_bins)
+    joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
     rows, begin, end = draw_rows(rng, n)
     ordered, results = rng.integers(-(2**40), 2**40, size=len(rows)), []

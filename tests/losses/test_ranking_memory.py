@@ -1,6 +1,9 @@
 """What ranking losses keep between their calls with a target changes no bit."""
 
+import copy
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -48,3 +51,17 @@ def test_blocks_and_parts_are_selected_once():
     assert target.block(slice(0, len(target.y))) is target
     assert target.part(index) is target.part(index)
     np.testing.assert_array_equal(target.part(index).y, target.y[index])
+
+
+def test_copies_of_a_target_select_their_own_parts():
+    target = new_target()
+    index = np.arange(target.starts[2])
+    part = target.part(index)
+    target.block(slice(0, int(target.starts[3])))
+    target.memory["a loss"] = [part]
+    for copied in (copy.copy(target), pickle.loads(pickle.dumps(target))):
+        assert vars(copied).keys() == {field.name for field in fields(target)}
+        np.testing.assert_array_equal(copied.part(index).y, part.y)
+    # The number of an array object may be that of another one which no longer exists.
+    target._parts[id(index)] = index.copy(), target
+    np.testing.assert_array_equal(target.part(index).y, part.y)

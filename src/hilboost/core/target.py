@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -90,9 +90,14 @@ class Target:
         -------
         Target
         """
-        if id(index) not in self._parts:
-            self._parts[id(index)] = index, self.rows(index)
-        return self._parts[id(index)][1]
+        found = self._parts.get(id(index))
+        if found is None or found[0] is not index:
+            found = self._parts[id(index)] = index, self.rows(index)
+        return found[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is found again: parts, blocks, and the memory of losses."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _blocks(self) -> dict[tuple[int, int], Target]:

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binning import BinTable, pack_bins
-from hilboost.backends.trees.joint_columns import JointColumns
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
-from hilboost.learners.tree.joint_columns import joint_columns
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count, masses_of_groups
 from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
@@ -43,19 +41,12 @@ class BinnedTable:
         Number of bins of each column, not counting the one for missing values.
     n_bins : int
         Number of bins of every column, including the last one for missing values; at most 256.
-    joint : JointColumns or None
-        Groups of columns of few values; a part of the table has its own.
     """
 
     words: NDArray[np.uint64]
     thresholds: Floats
     n_values: NDArray[np.int64]
     n_bins: int
-    joint: JointColumns | None = None
-
-    def with_joint_columns(self) -> BinnedTable:
-        """Return the table with groups of columns of few values, if there are enough."""
-        return replace(self, joint=joint_columns(self.words, self.n_values, self.n_bins))
 
     @property
     def bins(self) -> BinTable:
@@ -70,12 +61,12 @@ class BinnedTable:
 
     def part(self, rows: slice) -> BinnedTable:
         """Return the table of a range of rows, with the same bins."""
-        return replace(self, words=np.ascontiguousarray(self.words[:, rows]), joint=None)
+        return replace(self, words=np.ascontiguousarray(self.words[:, rows]))
 
     def followed_by(self, others: Sequence[BinnedTable]) -> BinnedTable:
         """Return the table of the rows of all, which have the same bins."""
         words = [self.words, *(other.words for other in others)]
-        return replace(self, words=np.concatenate(words, axis=1), joint=None)
+        return replace(self, words=np.concatenate(words, axis=1))
 
 
 class BinEdges(NamedTuple):

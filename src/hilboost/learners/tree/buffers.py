@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.binning import BinnedTable
+from hilboost.learners.tree.joint_columns import joint_columns
 
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
@@ -138,8 +140,9 @@ class TreeBuffers:
         """Groups of columns, with memory for their sums."""
         if columns is None:
             return None
-        if self._joint_sums is None:
-            shape = self.n_threads, len(columns.n_codes) * STRIDE
+        shape = self.n_threads, len(columns.n_codes) * STRIDE
+        # Tables of equal size share this memory, but not the number of groups.
+        if self._joint_sums is None or self._joint_sums.shape[1] < shape[1]:
             self._joint_sums = np.empty(shape, dtype=dtypes.PACKED)
         return columns._replace(sums=self._joint_sums)
 
@@ -171,12 +174,22 @@ class TreeData:
     """A binned table, the threads of a fit, and the memory reused for successive trees.
 
     ``share`` says which rows of the whole table these are, if other workers have the others.
+    ``joins`` says whether columns of few values may form groups.
     """
 
     table: BinnedTable
     team: ThreadTeam
     buffers: dict[tuple[int, ...], list[TreeBuffers]]
     share: RowShare | None = None
+    joins: bool = False
+
+    @cached_property
+    def joint(self) -> JointColumns | None:
+        """Groups of columns, found when the first tree uses them; all trees share them."""
+        if not self.joins:
+            return None
+        table = self.table
+        return joint_columns(table.words, table.n_values, table.n_bins, self.team)
 
     @property
     def n_rows(self) -> int:

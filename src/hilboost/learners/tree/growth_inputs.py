@@ -11,7 +11,7 @@ from hilboost.backends.trees.column_splits import SplitLimits
 from hilboost.backends.trees.grow import Growth, GrowthLimits
 from hilboost.backends.trees.split_search import SplitRules
 from hilboost.learners.tree.binning import BinnedTable
-from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import marked_columns
 from hilboost.learners.tree.constraints import constraints_of
 from hilboost.learners.tree.packing import Packed
@@ -25,7 +25,7 @@ _UNLIMITED = 2**31
 
 def growth_of(
     learner: TreeLearner,
-    table: BinnedTable,
+    data: TreeData,
     space: TreeBuffers,
     packed: Packed,
     rng: np.random.Generator,
@@ -34,6 +34,7 @@ def growth_of(
 
     What a tree does not have is None, so that its code is not compiled.
     """
+    table = data.table
     d, n_channels = len(table.n_values), len(packed.totals)
     allowed = drawn_columns(d, learner.max_features_per_tree, rng)
     categories = category_splits(learner, table, space)
@@ -65,7 +66,7 @@ def growth_of(
         buffers=space.row_buffers(n_channels),
         histograms=space.histograms(n_channels),
         scratch=scratch,
-        joint=None if n_channels > 1 else space.joint(table.joint),
+        joint=None if n_channels > 1 else space.joint(data.joint),
     )
 
 

@@ -21,7 +21,7 @@ from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.tree.binned_outputs import add_trees_on_bins
-from hilboost.learners.tree.binning import BinnedTable, bin_table
+from hilboost.learners.tree.binning import bin_table
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.category_columns import check_levels
 from hilboost.learners.tree.constraints import MonotonicOrder
@@ -43,7 +43,7 @@ from hilboost.learners.tree.separate import (
     one_thread_each,
 )
 from hilboost.learners.tree.tree import Tree
-from hilboost.tables import BlockTable
+from hilboost.tables import BlockTable, FileTable
 
 _ROWS_WORTH_JOINING = 2**13
 """Fits to fewer rows need no code for groups of columns, and save little time by them."""
@@ -224,7 +224,10 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         table = bin_table(X, weight, self.max_bins, seed, team, levels)
-        return TreeData(self._joint(table), team, {})
+        # Trees with vector leaves have no use for groups, and those of a table on disk no room.
+        small = table.n_rows < _ROWS_WORTH_JOINING
+        joins = not (self.shared or small or isinstance(X, FileTable))
+        return TreeData(table, team, {}, joins=joins)
 
     def among_workers(self) -> AmongWorkers | None:
         """Return the learner itself; random projections round differently for other rows.
@@ -247,24 +250,18 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
         return TreeData(table, team, {}, share)
 
-    def _joint(self, table: BinnedTable) -> BinnedTable:
-        """Return the table with groups of columns, which histograms of one output use."""
-        if self.shared or table.n_rows < _ROWS_WORTH_JOINING:
-            return table
-        return table.with_joint_columns()
-
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
         return self
 
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
-        return [replace(data, table=self._joint(data.table.part(rows))) for rows in ranges]
+        return [replace(data, table=data.table.part(rows), joins=False) for rows in ranges]
 
     def joined(self, parts: Sequence[TreeData]) -> TreeData:
         """Put the bins of the parts together."""
         first, *others = (part.table for part in parts)
-        return replace(parts[0], table=self._joint(first.followed_by(others)))
+        return replace(parts[0], table=first.followed_by(others))
 
     def add_outputs(
         self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
@@ -317,20 +314,21 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
         spaces = [self._borrow(data, one, sample) for _ in range(team.n_threads)]
         try:
-            growers = [self._grower(table, space, task) for space in spaces]
+            growers = [self._grower(data, space, task) for space in spaces]
             fit = grow_separately(task, table, draws, self.l2_regularization, growers, team)
         finally:
             for space in spaces:
                 space.release()
         return [self._fitted(k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
 
-    def _grower(self, table: BinnedTable, space: TreeBuffers, task: SeparateTask) -> TreeGrower:
+    def _grower(self, data: TreeData, space: TreeBuffers, task: SeparateTask) -> TreeGrower:
         """Return what a thread grows trees with: the same for all trees of a table and a layout."""
+        table = data.table
         layout = space.rows.shape[1], task.scales.packing, task.max_weight
         found = space.grower
         if found is None or not found.suits(self, table, layout):
             # Columns and seeds of any tree: each tree replaces them by its own.
-            growth = growth_of(self, table, space, task.packed(space), np.random.default_rng(0))
+            growth = growth_of(self, data, space, task.packed(space), np.random.default_rng(0))
             found = space.grower = TreeGrower.of(self, table, layout, growth, space)
         return found
 
@@ -356,7 +354,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         space = self._borrow(data, team, sample)
         try:
             packed = self._pack(space, negative, hessian, weight, sample, data, rng)
-            growth = growth_of(self, table, space, packed, rng)
+            growth = growth_of(self, data, space, packed, rng)
             open_root(space.nodes, space.rows.shape[1], int(rng.integers(2**62)))
             if self.symmetric:
                 grow_by_levels(growth, space, team)
