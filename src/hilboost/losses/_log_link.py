@@ -12,6 +12,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean
 
 _LARGEST_EXPONENT = 300.0
@@ -52,7 +53,7 @@ class LogLinkLoss(Loss):
         values = self._column_values(target.y, raw)
         if self._column_factors is not None:
             values *= self._column_factors
-        return values.sum(axis=1)
+        return row_sums(values)
 
     def units(self, target: Target) -> TargetUnits | None:
         """Column means as units; values of the loss stay in the original units of the target."""

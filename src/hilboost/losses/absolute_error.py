@@ -14,6 +14,7 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
@@ -45,7 +46,7 @@ class AbsoluteError(LeafLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        return np.abs(target.y - raw).sum(axis=1)
+        return row_sums(np.abs(target.y - raw))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The signs of the residuals; the hessian, which is zero, is replaced by one."""

@@ -16,6 +16,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._row_sums import row_sums
 from hilboost.losses._survival import (
     CAUSE,
     ENTRY,
@@ -119,7 +120,7 @@ class DiscreteHazard(Loss):
         chosen = np.take_along_axis(logits, cause[:, None], axis=1)[:, 0]
         top = logits.max(axis=1)
         normalizer = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-        return (at_risk * (normalizer - chosen)).sum(axis=1)
+        return row_sums(at_risk * (normalizer - chosen))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Events minus probabilities where at risk, times the cosines."""

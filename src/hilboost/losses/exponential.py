@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
@@ -13,6 +13,7 @@ from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._log_link import safe_exp
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
@@ -95,7 +96,7 @@ class MultinomialExponential(Loss):
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
         own = raw[np.arange(len(raw)), target.y[:, 0].astype(np.intp)]
-        return safe_exp((raw.mean(axis=1) - own) / (self.n_classes - 1))
+        return safe_exp((row_sums(raw) / self.n_classes - own) / (self.n_classes - 1))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Loss times ``1/C`` for the own class and ``-1 / (C (C - 1))`` for others; scaled hessian.
@@ -119,4 +120,7 @@ class MultinomialExponential(Loss):
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities, (n, C)."""
-        return softmax(raw / (self.n_classes - 1), axis=1)
+        p = (raw - raw.max(axis=1, keepdims=True)) / (self.n_classes - 1)
+        np.exp(p, out=p)
+        p /= row_sums(p)[:, None]
+        return p

@@ -12,6 +12,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._row_sums import row_sums
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _MOST_STEPS = 100
@@ -69,7 +70,7 @@ class FunctionLoss(Loss):
         total = np.zeros(len(raw))
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             gradient, _ = self._derivatives(target, raw * (0.5 * (node + 1)))
-            total += 0.5 * weight * (gradient * raw).sum(axis=1)
+            total += 0.5 * weight * row_sums(gradient * raw)
         return total
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:

@@ -10,6 +10,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._kinked import Majorized, width_of_kink
 from hilboost.losses._margin import MarginLoss, SortedLeaves
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.sums import anywhere, mean
 
@@ -48,7 +49,7 @@ class Hinge(MarginLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        return np.maximum(1 - self._signs(target) * raw, 0.0).sum(axis=1)
+        return row_sums(np.maximum(1 - self._signs(target) * raw, 0.0))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``s`` within the margin, else 0; the hessian, which is zero, is replaced by one."""

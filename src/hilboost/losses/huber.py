@@ -16,6 +16,7 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 from hilboost.reductions.sums import anywhere, largest, masses_of_groups, sums_of_groups, total
 
@@ -128,7 +129,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         delta = self._at(target, raw)
         size = np.abs(target.y - raw)
         clipped = np.minimum(size, delta)
-        return (clipped * (size - 0.5 * clipped)).sum(axis=1)
+        return row_sums(clipped * (size - 0.5 * clipped))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The clipped residuals; the hessian is replaced by one."""

@@ -15,6 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
@@ -146,7 +147,7 @@ class MultinomialLogLoss(Loss):
         """Softmax, (n, C)."""
         p = raw - raw.max(axis=1, keepdims=True)
         np.exp(p, out=p)
-        p /= p.sum(axis=1, keepdims=True)
+        p /= row_sums(p)[:, None]
         return p
 
 
@@ -163,7 +164,7 @@ def _exponentials(target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
     shifted = raw - raw.max(axis=1, keepdims=True)
     own = shifted[np.arange(len(raw)), _codes(target)]
     np.exp(shifted, out=shifted)
-    return own, shifted, shifted.sum(axis=1)
+    return own, shifted, row_sums(shifted)
 
 
 def _exponentials_by_columns(target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
@@ -171,4 +172,4 @@ def _exponentials_by_columns(target: Target, raw: Floats) -> tuple[Floats, Float
     shifted, (highest, own) = np.array(raw, order="F"), np.empty((2, len(raw)))
     shift_scores(shifted.T, _codes(target), highest, own)
     np.exp(shifted, out=shifted)
-    return own, shifted, shifted.sum(axis=1)
+    return own, shifted, row_sums(shifted)

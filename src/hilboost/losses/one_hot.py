@@ -13,6 +13,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean, total
 
 _SHARPNESS = 8.0
@@ -98,7 +99,7 @@ class OneHotSquaredError(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        return 0.5 * ((self._indicators(target) - raw) ** 2).sum(axis=1)
+        return 0.5 * row_sums((self._indicators(target) - raw) ** 2)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
@@ -111,5 +112,5 @@ class OneHotSquaredError(Loss):
             return np.hstack([expit(-score), expit(score)])
         p = self.sharpness * (raw - raw.max(axis=1, keepdims=True))
         np.exp(p, out=p)
-        p /= p.sum(axis=1, keepdims=True)
+        p /= row_sums(p)[:, None]
         return p

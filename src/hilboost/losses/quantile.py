@@ -17,6 +17,7 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
@@ -97,7 +98,7 @@ class Quantile(LeafLoss):
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
         residual = target.y - raw
-        return np.maximum(self.levels * residual, (self.levels - 1) * residual).sum(axis=1)
+        return row_sums(np.maximum(self.levels * residual, (self.levels - 1) * residual))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """``q`` above the prediction, ``q - 1`` below; the zero hessian is replaced by one."""

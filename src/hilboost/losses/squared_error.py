@@ -7,6 +7,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean
 
 
@@ -39,7 +40,7 @@ class SquaredError(Loss):
         """Loss of every row, (n,)."""
         residual = target.y - raw
         residual *= residual
-        return 0.5 * residual.sum(axis=1)
+        return 0.5 * row_sums(residual)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
@@ -48,4 +49,4 @@ class SquaredError(Loss):
     def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
         """Both from the same residuals."""
         residual = target.y - raw
-        return 0.5 * (residual * residual).sum(axis=1), Gradients(residual)
+        return 0.5 * row_sums(residual * residual), Gradients(residual)

@@ -8,6 +8,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._margin import MarginLoss, SortedLeaves
+from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean
 
 
@@ -47,7 +48,7 @@ class SquaredHinge(MarginLoss):
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
         missing = np.maximum(1 - self._signs(target) * raw, 0.0)
-        return 0.5 * (missing * missing).sum(axis=1)
+        return 0.5 * row_sums(missing * missing)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``s max(0, 1 - s F)``; the hessian is one within the margin."""
