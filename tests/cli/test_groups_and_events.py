@@ -51,6 +51,8 @@ def test_ranking():
     np.testing.assert_allclose(found, model.predict(frame[["a", "b", "c"]]))
     message = "supported by regression and classification models, but not by 'model', which is a B"
     assert message in refused("predict", "model", "train.csv", "--coverage", 0.9)
+    proba = refused("predict", "model", "train.csv", "--proba")
+    assert "but 'model' is a BoostingRanker" in proba
 
 
 @pytest.mark.usefixtures("folder")
@@ -125,6 +127,13 @@ def test_refusals():
     assert "no column 'evnt' for --event" in refused(*start, "--event", "evnt")
     assert "empty in data row 4" in refused(*start, "--event", "empty")
     assert "must be 0 and 1" in refused(*start, "--event", "other")
+    both = (*start, "--event", "failed", "--group", "other")
+    assert "--group, which is for rankings, and --event" in misused(*both)
+    assert "--loss cox requires --event COLUMN" in misused(*start, "--loss", "cox")
+    assert "--loss lambdarank requires --group COL" in misused(*start, "--loss", "lambdarank")
+    for loss, name in (("cox", "BoostingSurvival"), ("lambdarank", "BoostingRanker")):
+        with pytest.raises(ValueError, match=f"is a loss of {name}; use it"):
+            BoostingRegressor(loss).fit(frame[["a"]], frame["hours"])
     kernel = (*start, "--event", "failed", "--family", "kernel")
     assert "--set learner=kernel" in misused(*kernel)
     metric = (*start, "--event", "failed", "--valid", "t.csv", "--metric", "rmse")

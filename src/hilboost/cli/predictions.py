@@ -58,8 +58,8 @@ def run_predict(job: PredictJob) -> None:
     frame = read_table(job.table, text_columns(model), job.dialect)
     if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
-            f"--proba requires a classification model, but '{job.model}' is a regression model; "
-            "remove --proba."
+            f"--proba requires a classification model, but '{job.model}' is a "
+            f"{type(model).__name__}; remove --proba."
         )
     if job.proba and not hasattr(model, "predict_proba"):
         raise CliError(

@@ -51,9 +51,19 @@ def choose_task(
     """
     from pandas.api import types
 
-    from hilboost.losses.registry import classification_losses, regression_losses
+    from hilboost.losses.registry import (
+        classification_losses,
+        ranking_losses,
+        regression_losses,
+        survival_losses,
+    )
 
     name = column.name
+    if group is not None and event is not None:
+        raise UsageError(
+            "--group, which is for rankings, and --event, which is for survival times, cannot be "
+            "combined; remove one of them."
+        )
     for own, option, given in (("ranking", "--group", group), ("survival", "--event", event)):
         if requested == own and given is None:
             raise UsageError(f"--task {own} requires {option} COLUMN.")
@@ -69,6 +79,9 @@ def choose_task(
         return Task("regression", f"--loss {loss} is for regression")
     if loss in classification_losses():
         return Task("classification", f"--loss {loss} is for classification")
+    for losses, option in ((ranking_losses(), "--group"), (survival_losses(), "--event")):
+        if loss in losses:
+            raise UsageError(f"--loss {loss} requires {option} COLUMN.")
     if types.is_bool_dtype(column):
         return Task("classification", f"the target '{name}' is boolean")
     if not types.is_numeric_dtype(column):

@@ -4,6 +4,8 @@ All exceptions are also subclasses of ``ValueError``, ``TypeError`` or ``ImportE
 code written for scikit-learn catches them.  Each message says what is wrong, where, and what to do.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -66,6 +68,24 @@ class CacheWarning(UserWarning):
 
 class FitWarning(UserWarning):
     """A fit was interrupted, or its checkpoint could not be written."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called the package, directly or by scikit-learn.
+
+    Parameters
+    ----------
+    message : str
+    category : type
+    """
+    frame, level = sys._getframe(1), 3
+    while frame.f_back is not None and _is_ours(frame.f_back.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("hilboost", "sklearn", "contextlib", "joblib")
 
 
 @contextmanager

@@ -130,6 +130,12 @@ def _check_quantile(name: str, given: Any) -> None:
 def _known(name: str, names: Collection[str]) -> str:
     """Reject unknown names."""
     if name not in names:
+        for losses, estimator in (
+            (ranking_losses(), "BoostingRanker"),
+            (survival_losses(), "BoostingSurvival"),
+        ):
+            if name in losses:
+                raise InvalidParameter(f"loss={name!r} is a loss of {estimator}; use it instead.")
         raise unknown_name("loss", name, names, same_loss(name, names))
     return name
 

@@ -183,8 +183,9 @@ warm_start, random_state, n_jobs, verbose : optional
         ----------
         X : array-like, data frame or sparse matrix (n, d)
             Inputs; see :meth:`BoostingRegressor.fit`.
-        y : structured array (n,), or array-like (n, 2)
-            An event (bool) and a time, as in scikit-survival; the time of a row without event is
+        y : structured array (n,), data frame or array-like (n, 2)
+            An event (bool) and a time, as in scikit-survival, in fields or columns of these
+            names, or in an order that follows from their values; the time of a row without event is
             that of its censoring.  Or a lower and an upper bound of the
             time: both are the same for an exact time, and the upper one is infinite or NaN for a
             censored row.  Bounds of intervals require ``loss="aft"``.  With

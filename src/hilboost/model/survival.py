@@ -19,6 +19,7 @@ from hilboost.validation.survival import (
     check_entry,
     check_strata,
     check_times,
+    warn_of_events,
 )
 
 
@@ -50,7 +51,9 @@ class SurvivalCodec(TargetCodec):
         The intervals, if there are any, hold about the same number of events.
         """
         labels = None if y.strata is None else np.unique(check_strata(y.strata, n))
-        lower, upper, cause = check_times(y.times, n)
+        bounds = check_times(y.times, n)
+        lower, upper, cause = bounds
+        warn_of_events(lower, upper)
         n_causes = max(1, int(cause.max(initial=1)))
         ends = None
         if n_intervals is not None:
@@ -60,7 +63,7 @@ class SurvivalCodec(TargetCodec):
                 np.unique(np.quantile(times, levels, method="inverted_cdf")) if len(times) else None
             )
         codec = cls(labels, n_causes, ends)
-        return codec, codec.encode(y, n)
+        return codec, codec._encoded(y, n, bounds)
 
     def n_outputs(self, loss: Loss) -> int:
         """Return one, or the number of intervals of all causes."""
@@ -69,7 +72,11 @@ class SurvivalCodec(TargetCodec):
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Return bounds, entry times and strata, (n, 4), and causes, if there are several."""
         y = y if isinstance(y, SurvivalLabels) else SurvivalLabels(y)
-        lower, upper, cause = check_times(y.times, n)
+        return self._encoded(y, n, check_times(y.times, n))
+
+    def _encoded(self, y: SurvivalLabels, n: int, times: tuple[Floats, Floats, Floats]) -> Floats:
+        """Join the bounds and causes of ``check_times`` with entry times and strata."""
+        lower, upper, cause = times
         if cause.max(initial=0) > self.n_causes:
             raise InvalidData(
                 f"y contains the cause {cause.max():g}, but the training rows contain "

@@ -23,7 +23,7 @@ from hilboost.tables.encoding import (
     without_unused_levels,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
-from hilboost.tables.reading import Table, as_array, read_table
+from hilboost.tables.reading import Table, as_array, named_columns, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
@@ -52,6 +52,7 @@ __all__ = [
     "learn",
     "learn_array",
     "n_rows",
+    "named_columns",
     "of_used_levels",
     "place",
     "read_table",

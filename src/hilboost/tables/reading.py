@@ -140,7 +140,33 @@ def _of_list(X: Any) -> Table | None:
     return _of_objects(np.array(X, dtype=object))
 
 
-def _frame(X: Any) -> Any:
+def named_columns(values: Any, what: str) -> dict[str, Any] | None:
+    """Return the columns of a data frame by name, as :func:`as_array` converts them.
+
+    Parameters
+    ----------
+    values : frame of any library, or another object
+    what : str
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    dict or None
+        ``None`` for objects that are no data frames.
+    """
+    if isinstance(values, (np.ndarray, list, tuple)) or len(getattr(values, "shape", ())) == 1:
+        return None
+    frame = _frame(values, what)
+    if frame is None:
+        return None
+    columns = frame.iter_columns()
+    return {
+        str(column.name): as_array(column.to_native(), f"{what}[{column.name!r}]")
+        for column in columns
+    }
+
+
+def _frame(X: Any, what: str = "X") -> Any:
     """Return a narwhals frame with its values in memory, or ``None``."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
@@ -148,28 +174,28 @@ def _frame(X: Any) -> Any:
     try:
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            return _collected(frame)
+            return _collected(frame, what)
         if frame is X and hasattr(X, "__arrow_c_stream__"):
-            frame = _from_stream(X)
+            frame = _from_stream(X, what)
     except DuplicateError as error:
-        raise _repeated_name(X) from error
+        raise _repeated_name(X, what) from error
     if not isinstance(frame, nw.DataFrame):
         return None
     if len(set(frame.columns)) < len(frame.columns):
-        raise _repeated_name(X)
+        raise _repeated_name(X, what)
     return frame
 
 
-def _collected(frame: Any) -> Any:
+def _collected(frame: Any, what: str) -> Any:
     if frame.implementation.is_polars():
         return frame.collect()
     raise InvalidType(
-        f"X is a lazy {frame.implementation.name} table; compute it first, for instance with "
+        f"{what} is a lazy {frame.implementation.name} table; compute it first, for instance with "
         ".collect() or .compute()."
     )
 
 
-def _from_stream(X: Any) -> Any:
+def _from_stream(X: Any, what: str) -> Any:
     import narwhals.stable.v2 as nw
 
     for backend in ("pyarrow", "polars"):
@@ -180,16 +206,16 @@ def _from_stream(X: Any) -> Any:
         except (TypeError, ValueError):  # a stream of single values
             return None
     raise MissingPackage(
-        f"X ({type(X).__name__}) is an Arrow stream, which requires pyarrow or polars; install "
-        "one, for instance with `python -m pip install pyarrow`."
+        f"{what} ({type(X).__name__}) is an Arrow stream, which requires pyarrow or polars; "
+        "install one, for instance with `python -m pip install pyarrow`."
     )
 
 
-def _repeated_name(X: Any) -> InvalidData:
+def _repeated_name(X: Any, what: str) -> InvalidData:
     names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
     twice = [name for name, count in Counter(names).items() if count > 1]
     return InvalidData(
-        f"X has more than one column named {', '.join(map(repr, twice))}; rename all but one."
+        f"{what} has more than one column named {', '.join(map(repr, twice))}; rename all but one."
     )
 
 
@@ -298,12 +324,12 @@ def as_array(values: Any, what: str = "y") -> Any:
             f"{what} is the text {shown(values)}; pass the values of the rows, such as a column of "
             "a data frame."
         )
-    found = _unframed(without_mask(values))
+    found = _unframed(without_mask(values), what)
     refuse_dates_and_complex(found, what)
     return found
 
 
-def _unframed(values: Any) -> Any:
+def _unframed(values: Any, what: str) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
     if is_pandas(values) and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
@@ -312,7 +338,7 @@ def _unframed(values: Any) -> Any:
 
     found = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(found, nw.LazyFrame):
-        found = _collected(found)
+        found = _collected(found, what)
     if isinstance(found, nw.Series):
         return _array_of(found)
     if isinstance(found, nw.DataFrame):

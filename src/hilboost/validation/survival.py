@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, shown
+from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.tables import as_array
+from hilboost.validation.event_times import FORMS, events_in, refuse_pairs
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
-
-_FORMS = (
-    "y must be a structured array with an event (bool, or the number of its cause) and a time, as "
-    "in scikit-survival, or have two columns, the lower and upper bound of the time"
-)
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
 
     Parameters
     ----------
-    y : structured array (n,), or array-like (n, 2)
+    y : structured array (n,), data frame or array-like (n, 2)
         Event and time, or lower and upper bounds.
     n : int
 
@@ -44,14 +39,15 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     InvalidData
         The times are negative, missing, or not in one of these forms.
     """
-    _refuse_pairs(y, n)
-    found = np.asarray(as_array(y, "y"))
-    check_length(found, n)
-    if found.dtype.names is not None:
-        lower, upper, cause = _of_events(found)
+    events = events_in(y)
+    if events is not None:
+        lower, cause = events
+        upper = np.where(cause > 0, lower, np.inf)
     else:
-        lower, upper = _of_bounds(found)
-        cause = np.ones(n)
+        refuse_pairs(y, n)
+        lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
+        cause = np.ones(len(lower))
+    check_length(lower, n)
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
     _refuse(~np.isfinite(lower), lower, "is infinite; a lower bound must be finite")
     _refuse(lower < 0, lower, "is negative; times must be 0 or more")
@@ -64,66 +60,27 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     return lower, upper, cause
 
 
-def _refuse_pairs(y: Any, n: int) -> None:
-    """Reject lists of events and times, which NumPy would convert to numbers.
+def warn_of_events(lower: Floats, upper: Floats) -> None:
+    """Warn about bounds, (n,) each, that are probably events and times.
 
-    Raises
-    ------
-    InvalidData
+    Parameters
+    ----------
+    lower, upper : (n,) float64
     """
-    if not isinstance(y, list | tuple) or not len(y):
-        return
-    if isinstance(y, tuple) and len(y) == 2 and n != 2:
-        what, rows = "is a tuple of two arrays", "list(zip(*y))"
-    elif isinstance(y[0], list | tuple) and any(isinstance(v, bool | np.bool_) for v in y[0]):
-        what, rows = "is a list of events and times", "list(map(tuple, y))"
-    else:
-        return
-    raise InvalidData(
-        f"y {what}; pass a structured array, such as np.array({rows}, "
-        "dtype=[('event', bool), ('time', float)])."
-    )
-
-
-def _of_events(y: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
-    """Event, or number of its cause, and time, in either order."""
-    names = y.dtype.names or ()
-    kinds: list[str] = [y.dtype[name].kind for name in names]
-    of_event = next((kind for kind in "bui" if kinds.count(kind) == 1), None)
-    text = next((name for name in names if y[name].dtype.kind in "OUS"), None)
-    if text is not None:
-        raise InvalidData(
-            f"column {text!r} of y contains text or other objects ({shown(y[text][0])} in row 0); "
-            "pass whether there was an event (bool), or the number of its cause from 1 on and 0 "
-            "for censored rows."
+    intervals = np.isfinite(upper).all() and (upper > lower).any()
+    if intervals and set(lower.tolist()) == {0.0, 1.0}:
+        warn_caller(
+            "the columns of y are lower and upper bounds of the times, and all lower bounds are 0 "
+            "or 1; if these are events, pass events and times as a structured array.",
+            DataWarning,
         )
-    if len(names) != 2 or of_event is None or not set(kinds) <= set("biuf"):
-        raise InvalidData(f"{_FORMS}; got a structured array of {y.dtype}.")
-    place = kinds.index(of_event)
-    cause = y[names[place]].astype(np.float64)
-    if (cause < 0).any():
-        row = int(np.argmax(cause < 0))
-        raise InvalidData(
-            f"the cause of the event of row {row} of y, {cause[row]:g}, is negative; causes are "
-            "numbered from 1 on, and 0 stands for censored rows."
-        )
-    lower = y[names[1 - place]].astype(np.float64)
-    return lower, np.where(cause > 0, lower, np.inf), cause
 
 
 def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
     """Lower and upper bounds; an upper bound may be infinite or NaN."""
     if y.ndim != 2 or y.shape[1] != 2 or y.dtype.kind not in "iuf":
-        advice = "" if y.dtype.kind != "O" else " Convert a data frame by to_records(index=False)."
-        raise InvalidData(f"{_FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.{advice}")
+        raise InvalidData(f"{FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.")
     lower, upper = y.astype(np.float64).T
-    if set(lower.tolist()) == {0.0, 1.0} and np.isfinite(upper).all():
-        warnings.warn(
-            "the columns of y are lower and upper bounds of the times, and all lower bounds are 0 "
-            "or 1; if these are events, pass events and times as a structured array.",
-            DataWarning,
-            stacklevel=2,
-        )
     return lower.copy(), np.where(np.isnan(upper), np.inf, upper)
 
 

@@ -1,0 +1,224 @@
+"""Events and times in the forms in which they are passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData, shown
+from hilboost.tables import as_array, named_columns, refuse_dates_and_complex
+
+FORMS = (
+    "y must be a structured array with an event (bool, or the number of its cause) and a time, as "
+    "in scikit-survival, or have two columns, the lower and upper bound of the time"
+)
+MOST_CAUSES = 100
+
+_NAMES_OF_EVENTS = frozenset({
+    "cause", "causes", "cens", "censor", "death", "died", "dead", "delta", "event", "events",
+    "failed", "failure", "observed", "relapse", "status",
+})  # fmt: skip
+_NAMES_OF_TIMES = frozenset({
+    "day", "days", "duration", "durations", "hour", "hours", "month", "months", "survtime", "t",
+    "time", "times", "tte", "week", "weeks", "year", "years",
+})  # fmt: skip
+_WORDS_OF_BOUNDS = ("low", "upp", "left", "right", "start", "stop", "min", "max")
+
+Fields = dict[str, NDArray[Any]]
+
+
+def events_in(y: Any) -> tuple[Floats, Floats] | None:
+    """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
+
+    Parameters
+    ----------
+    y : structured array (n,), data frame (n, 2), or array-like
+        A frame of numbers holds events if a column has the name of events, or only 0 and 1.
+
+    Raises
+    ------
+    InvalidData
+        It is not known which field is the event, or a field has other values.
+    """
+    if isinstance(y, np.ndarray):
+        if y.dtype.names is None:
+            return None
+        fields = {name: _plain(y[name], f"y[{name!r}]") for name in y.dtype.names}
+        return _of_fields(fields)
+    columns = named_columns(y, "y")
+    if columns is None:
+        return None
+    fields = {name: _plain(column, f"y[{name!r}]") for name, column in columns.items()}
+    numbers = all(column.dtype.kind in "iuf" for column in fields.values())
+    return None if numbers and not _looks_like_events(fields) else _of_fields(fields)
+
+
+def _looks_like_events(fields: Fields) -> bool:
+    """Whether the numbers of a data frame are events and times rather than bounds."""
+    if _by_name(fields) is not None:
+        return True
+    event = _only([name for name, column in fields.items() if is_zero_one(column)])
+    if event is None or len(fields) != 2:
+        return False
+    (time,) = (column for name, column in fields.items() if name != event)
+    named = any(word in name.lower() for name in fields for word in _WORDS_OF_BOUNDS)
+    return not named and bool(np.isfinite(time).all()) and len(np.unique(fields[event])) == 2
+
+
+def _plain(column: Any, what: str) -> NDArray[Any]:
+    """Convert objects that are all numbers, as nullable columns become, to an array of them."""
+    found = np.asarray(column)
+    refuse_dates_and_complex(found, what)
+    if found.dtype.kind != "O":
+        return found
+    plain = np.array(found.tolist()) if len(found) else found
+    refuse_dates_and_complex(plain, what)
+    return plain if plain.ndim == 1 and plain.dtype.kind in "biuf" else found
+
+
+def _of_fields(fields: Fields) -> tuple[Floats, Floats]:
+    """Times and causes."""
+    for name, column in fields.items():
+        if column.dtype.kind not in "biuf" or column.ndim != 1:
+            raise InvalidData(_not_numbers(name, column))
+    names = list(fields)
+    if len(names) != 2:
+        pair = [name for name in names if name.lower() not in ("index", "level_0")]
+        advice = f"y[{pair}]" if len(pair) == 2 else "y[['event', 'time']]"
+        listed = ", ".join(map(repr, names))
+        raise InvalidData(f"{FORMS}; y has the fields {listed}: pass only two, such as {advice}.")
+    event = _event_of(fields)
+    (time,) = (name for name in names if name != event)
+    return fields[time].astype(np.float64), _causes(event, fields[event])
+
+
+def _not_numbers(name: str, column: NDArray[Any]) -> str:
+    if column.ndim != 1:
+        return f"{FORMS}; the field {name!r} of y has the shape {column.shape}."
+    bad = [not isinstance(value, bool | int | float) for value in column.tolist()]
+    row = int(np.argmax(bad))
+    return (
+        f"column {name!r} of y contains text or other objects ({shown(column[row])} in row {row}); "
+        "pass whether there was an event (bool), or the number of its cause from 1 on and 0 for "
+        "censored rows, and times as numbers."
+    )
+
+
+def _event_of(fields: Fields) -> str:
+    """The name of the event: by its type, the names, or the values that the other cannot have."""
+    found = _by_type(fields) or _by_name(fields) or _next_to_time(fields) or _by_values(fields)
+    if found is not None:
+        return found
+    listed = " and ".join(map(repr, fields))
+    first = next(iter(fields))
+    raise InvalidData(
+        f"{FORMS}; it is not clear which of the fields {listed} is the event: name them 'event' "
+        f"and 'time', or convert the event, such as frame.astype({{{first!r}: bool}})."
+    )
+
+
+def _by_type(fields: Fields) -> str | None:
+    """The only boolean field."""
+    return _only([name for name, column in fields.items() if column.dtype.kind == "b"])
+
+
+def _by_name(fields: Fields) -> str | None:
+    """The only field with the name of an event."""
+    return _only([name for name in fields if name.lower() in _NAMES_OF_EVENTS])
+
+
+def _next_to_time(fields: Fields) -> str | None:
+    """The field next to the only one with the name of a time."""
+    others = [name for name in fields if name.lower() not in _NAMES_OF_TIMES]
+    return _only(others) if len(fields) == 2 else None
+
+
+def _by_values(fields: Fields) -> str | None:
+    """The only field of 0 and 1, or the only one of a few whole numbers."""
+    zero_one = [name for name, column in fields.items() if is_zero_one(column)]
+    if zero_one:
+        return _only(zero_one)
+    return _only([name for name, column in fields.items() if _may_be_causes(column)])
+
+
+def _only(names: Sequence[str]) -> str | None:
+    return names[0] if len(names) == 1 else None
+
+
+def is_zero_one(column: NDArray[Any]) -> bool:
+    """Return whether a column holds only 0 and 1."""
+    return bool(((column == 0) | (column == 1)).all())
+
+
+def _may_be_causes(column: NDArray[Any]) -> bool:
+    values = column.astype(np.float64)
+    return bool(((values >= 0) & (values <= MOST_CAUSES) & (values % 1 == 0)).all())
+
+
+def _causes(name: str, column: NDArray[Any]) -> Floats:
+    """Number of the cause of the event of each row, (n,); 0 for censored rows."""
+    cause = column.astype(np.float64)
+    for bad, why in (
+        (np.isnan(cause), "is missing; remove the row, or pass 0 if it is censored"),
+        (cause < 0, "is negative; causes are numbered from 1 on, and 0 stands for censored rows"),
+        (cause % 1 != 0, "is not a whole number; pass 1 for events and 0 for censored rows"),
+    ):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidData(f"the event of row {row} of y ({name!r}), {cause[row]:g}, {why}.")
+    if cause.max(initial=0) > MOST_CAUSES:
+        raise InvalidData(
+            f"number the causes of events 1, 2, ..., at most {MOST_CAUSES}; y contains "
+            f"{cause.max():.0f} as an event ({name!r})."
+        )
+    return cause
+
+
+def refuse_pairs(y: Any, n: int) -> None:
+    """Reject pairs of events and times in any order, which NumPy would convert to numbers.
+
+    Raises
+    ------
+    InvalidData
+    """
+    if not isinstance(y, list | tuple):
+        y = np.asarray(as_array(y, "y"))
+        if y.dtype.kind != "O":
+            return
+    found = _columns_of_pairs(y, n)
+    if found is None:
+        return
+    columns, what, rows = found
+    fields = {"'event', bool": np.asarray(columns[0]), "'time', float": np.asarray(columns[1])}
+    dtype = list(fields)
+    if (_by_type(fields) or _by_values(fields)) == dtype[1]:
+        dtype.reverse()
+    raise InvalidData(
+        f"y {what}; pass a structured array, such as np.array({rows}, "
+        f"dtype=[({dtype[0]}), ({dtype[1]})])."
+    )
+
+
+def _columns_of_pairs(y: Any, n: int) -> tuple[Sequence[Any], str, str] | None:
+    """The two columns, what they are, and how to list their rows."""
+    kind = type(y).__name__.removeprefix("nd")
+    if kind in ("list", "tuple") and len(y) == 2 and n != 2 and all(np.ndim(v) == 1 for v in y):
+        return (
+            y,
+            f"is a {kind} of two {'arrays' if kind == 'tuple' else 'columns'}",
+            "list(zip(*y))",
+        )
+    if not len(y) or not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in y):
+        return None
+    columns = list(zip(*y, strict=True))
+    if any(isinstance(value, bool | np.bool_) for value in (*columns[0], *columns[1])):
+        return (
+            columns,
+            f"is {'an' if kind == 'array' else 'a'} {kind} of events and times",
+            "list(map(tuple, y))",
+        )
+    return None

@@ -1,0 +1,98 @@
+"""Forms in which survival models take events and times."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.estimators.test_survival import SHORT, X, Y
+
+from hilboost import BoostingSurvival
+from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.validation.survival import check_times
+
+DAYS = np.ceil(100 * Y["time"])  # (300,) whole numbers
+EVENT = Y["event"].astype(int)
+
+
+def fields(index=False, **columns):
+    return pd.DataFrame(columns).to_records(index=index)
+
+
+@pytest.mark.parametrize(
+    ("y", "places"),
+    [
+        (fields(event=EVENT * 1.0, time=DAYS.astype(int)), (0, 1)),
+        (fields(a=DAYS.astype(int), b=EVENT * 1.0), (1, 0)),
+        (fields(a=DAYS.astype(int), b=EVENT), (1, 0)),
+        (fields(cause=EVENT * 2.0, months=EVENT + 1), (0, 1)),
+        (fields(a=EVENT, months=EVENT + 1), (0, 1)),
+        (fields(a=2 * EVENT, b=Y["time"]), (0, 1)),
+        (
+            pd.DataFrame({"e": Y["event"], "t": DAYS}).convert_dtypes().to_records(index=False),
+            (0, 1),
+        ),
+        (pd.DataFrame({"time": DAYS, "status": EVENT}), (1, 0)),
+        (pd.DataFrame({"a": DAYS, "b": EVENT}), (1, 0)),
+        (pd.DataFrame({"a": DAYS, "b": Y["event"]}), (1, 0)),
+    ],
+)
+def test_events_are_known_by_their_type_name_or_values(y, places):
+    lower, upper, cause = check_times(y, 300)
+    columns = y.to_numpy().T if hasattr(y, "iloc") else [y[name] for name in y.dtype.names]
+    event, time = (np.asarray(columns[place], dtype=float) for place in places)
+    np.testing.assert_array_equal(lower, time)
+    np.testing.assert_array_equal(cause, event)
+    np.testing.assert_array_equal(np.isinf(upper), event == 0)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (
+            fields(a=2 * EVENT, b=EVENT + 1),
+            "not clear which of the fields 'a' and 'b' is the event",
+        ),
+        (fields(True, event=EVENT, time=DAYS), r"such as y\[\['event', 'time'\]\]"),
+        (pd.DataFrame({"x": 1, "event": EVENT, "time": DAYS}), "has the fields 'x', 'event', 'ti"),
+        (fields(event=EVENT, time=pd.to_timedelta(DAYS, "D")), r"y\['time'\] contains dates, tim"),
+        (
+            fields(status=["dead"] * 300, time=DAYS),
+            "'status' of y contains text or other objects .'dead' in row 0",
+        ),
+        (fields(event=EVENT * 181500, time=DAYS), "number the causes .*; y contains 181500"),
+        (fields(event=EVENT * 1.5, time=DAYS), "row [0-9]+ .* is not a whole number"),
+        (fields(event=EVENT * np.nan, time=DAYS), "row 0 .* is missing"),
+        (fields(event=-EVENT, time=DAYS), "row [0-9]+ .* is negative; causes"),
+        (np.zeros(300, dtype=[("event", int, (2,)), ("time", float)]), r"the shape \(300, 2\)"),
+        ((DAYS, Y["event"]), r"zip\(\*y\)\), dtype=\[\('time', float\), \('event', bool\)\]"),
+        (
+            [list(EVENT), list(DAYS)],
+            r"zip\(\*y\)\), dtype=\[\('event', bool\), \('time', float\)\]",
+        ),
+        (list(zip(DAYS, Y["event"], strict=True)), r"list .*dtype=\[\('time', float\), \('event'"),
+        (pd.Series(list(zip(Y["event"], DAYS, strict=True))), r"dtype=\[\('event', bool\), \('tim"),
+    ],
+)
+def test_forms_that_are_not_known(y, message):
+    with pytest.raises(InvalidData, match=message):
+        check_times(y, 300)
+
+
+def test_frames_of_bounds():
+    for columns in ({"lower": EVENT, "upper": EVENT + 1.0}, {"a": DAYS, "b": DAYS + 1}):
+        found = check_times(pd.DataFrame(columns), 300)
+        np.testing.assert_array_equal(found[:2], list(columns.values()))
+
+
+def test_bounds_of_0_and_1_warn_once_at_the_line_of_the_user():
+    with pytest.warns(DataWarning) as record:
+        BoostingSurvival("aft", **SHORT).fit(X, np.column_stack([EVENT, DAYS + 1]))
+    (warning,) = [w for w in record if "all lower bounds are 0" in str(w.message)]
+    assert warning.filename == __file__
+
+
+def test_a_fit_to_a_data_frame_of_events_and_times():
+    frame = pd.DataFrame({"time": Y["time"], "event": EVENT})
+    expected = BoostingSurvival(**SHORT).fit(X, Y)
+    model = BoostingSurvival(**SHORT).fit(X, frame)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert model.score(X, frame) == expected.score(X, Y)
