@@ -355,3 +355,17 @@ def test_defaults():
     for parameters in ({"loss": "query_rmse", "time_budget": 60.0}, {"loss": "lambdarank"}):
         model = BoostingRanker(**parameters, n_estimators=5, random_state=0)
         assert model.fit(Z, y, groups=query).fitted_.resolved.cv_folds == 4
+
+
+def test_long_groups_of_equal_scores_depend_on_no_history_and_no_order():
+    rng, n = np.random.default_rng(0), 2500
+    X, y = rng.integers(5, size=(2 * n, 2)), rng.integers(3, size=2 * n)
+    query = np.repeat([0, 1], n)
+    parameters = SHORT | {"loss": "pairwise_logistic", "n_estimators": 4}
+    whole = BoostingRanker(**parameters).fit(X, y, groups=query)
+    part = BoostingRanker(**parameters | {"n_estimators": 2}, warm_start=True)
+    part.fit(X, y, groups=query).set_params(n_estimators=4)
+    assert_same_model(part.fit(X, y, groups=query), whole)
+    rows = np.concatenate([rng.permutation(n), n + rng.permutation(n)])
+    moved = BoostingRanker(**parameters).fit(X[rows], y[rows], groups=query)
+    np.testing.assert_array_equal(moved.predict(X), whole.predict(X))

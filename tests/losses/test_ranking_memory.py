@@ -44,6 +44,20 @@ def test_earlier_calls_change_no_bit(loss):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.ranker_name)
+def test_a_long_group_of_ties_has_no_history_and_no_order_of_rows(loss):
+    rng, n = np.random.default_rng(0), 2500
+    y, raw = rng.integers(3, size=(n, 1)).astype(float), rng.integers(4, size=(n, 1)) / 3
+    shuffled = rng.permutation(n)
+    known, fresh, moved = (
+        Target(labels, groups=np.zeros(n, np.int64)) for labels in (y, y, y[shuffled])
+    )
+    computed(loss, known, rng.normal(size=(n, 1)))
+    expected = computed(loss, fresh, raw)
+    np.testing.assert_array_equal(computed(loss, known, raw), expected)
+    np.testing.assert_array_equal(computed(loss, moved, raw[shuffled]), expected[shuffled])
+
+
 def test_blocks_and_parts_are_selected_once():
     target = new_target()
     rows, index = slice(0, int(target.starts[3])), np.arange(target.starts[2])

@@ -29,3 +29,9 @@ def pairwise_gradients(
             negative[i] += share * wrong
             negative[j] -= share * wrong
             hessian[[i, j]] += share * wrong * (1 - wrong)
+        negative[rows], hessian[rows] = _means_of_equal(gains, scores, rows, negative, hessian)
+
+
+def _means_of_equal(gains, scores, rows, *values):
+    alike = (scores[rows] == scores[rows, None]) & (gains[rows] == gains[rows, None])
+    return [alike @ value[rows] / alike.sum(axis=1) for value in values]

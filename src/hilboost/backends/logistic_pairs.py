@@ -1,7 +1,7 @@
 """The logistic loss of the pairs of a group.
 
-A group is sorted as in :mod:`.ranking`.  Rows that are equal in score and gain share their pairs
-with others, so that nothing depends on the order in which the rows are given.
+A group is sorted as in :mod:`.ranking`.  Rows that are equal in score and gain have equal
+gradients, so that nothing depends on the order in which the rows are given, nor on earlier calls.
 """
 
 import numpy as np
@@ -81,6 +81,27 @@ def _add_distant_pairs(n, most, ranked):
             bends[place] += bend
 
 
+@inner
+def _end_of_equal(begin, n, gains, powers):
+    """The place after the rows that are equal to the one at ``begin``."""
+    end = begin + 1
+    while end < n and powers[end] == powers[begin] and gains[end] == gains[begin]:
+        end += 1
+    return end
+
+
+@inner
+def _average(begin, end, slopes, bends):
+    """Replace the sums of equal rows, which differ by their places, by their means."""
+    slope, bend = 0.0, 0.0
+    for at in range(begin, end):
+        slope += slopes[at]
+        bend += bends[at]
+    for at in range(begin, end):
+        slopes[at] = slope / (end - begin)
+        bends[at] = bend / (end - begin)
+
+
 @compiled
 def pairwise_gradients(
     gains, scores, starts, most, with_values, scratch, values, negative, hessian
@@ -88,7 +109,8 @@ def pairwise_gradients(
     """Logistic loss of all pairs with different gains, divided by the rows of the group.
 
     In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
-    distances in the order of the scores, which are spread over all distances.
+    distances in the order of the scores, which are spread over all distances.  The partners of
+    equal rows differ by their places, so that these rows receive the mean of their gradients.
 
     gains, scores : (n,) float64; starts : (q + 1,) int64
     with_values : bool, whether ``values`` are written, else ``negative`` and ``hessian``
@@ -117,16 +139,15 @@ def pairwise_gradients(
         if not whole:
             _add_distant_pairs(n, most, ranked)
         begin = 0
-        while whole and begin < n:
-            end = begin + 1
-            while end < n and powers[end] == powers[begin]:
-                if ranked_gains[end] != ranked_gains[begin]:
-                    break
-                end += 1
-            slope, bend = _add_logistic_pairs(begin, end, n, float(end - begin), ranked)
-            for at in range(begin, end):
-                slopes[at] += slope
-                bends[at] += bend
+        while begin < n:
+            end = _end_of_equal(begin, n, ranked_gains, powers)
+            if whole:
+                slope, bend = _add_logistic_pairs(begin, end, n, float(end - begin), ranked)
+                for at in range(begin, end):
+                    slopes[at] += slope
+                    bends[at] += bend
+            elif end > begin + 1:
+                _average(begin, end, slopes, bends)
             begin = end
         for place in range(n):
             negative[order[first + place]] = share * slopes[place]

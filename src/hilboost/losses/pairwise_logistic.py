@@ -22,6 +22,8 @@ class PairwiseLogistic(RankingLoss):
     -----
     The cost for a group of m rows is O(m²) up to 2,001 rows.  In longer groups, each row is
     compared with 2,000 others, at distances that are spread over the order of the scores.
+    Rows with equal scores and labels have equal gradients, so that the order of the rows has no
+    effect.
 
     References
     ----------
