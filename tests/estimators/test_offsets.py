@@ -1,12 +1,14 @@
 """Offsets: the best constant beside them, equivalent fits, and what belongs to them."""
 
 from decimal import Decimal
+from inspect import cleandoc, isroutine, signature
 
 import numpy as np
 import pytest
 from scipy.special import expit
 from tests.cases import PLAIN
 
+import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRanker,
@@ -265,3 +267,32 @@ def test_models_without_offsets_refuse_them(method):
         getattr(model, method)(X, offset=OFFSET)
     with pytest.raises(InvalidParameter, match=message):
         model.score(X, CLASSES, offset=OFFSET)
+    for staged in ("staged_predict", "staged_decision_function", "staged_predict_proba"):
+        with pytest.raises(InvalidParameter, match=message):  # at the call, not at the first stage
+            getattr(model, staged)(X, OFFSET)
+    with pytest.raises(InvalidParameter, match=message):
+        model.calibrate(X, CLASSES, offset=OFFSET)
+    np.testing.assert_array_equal(model.predict(X, offset=None), model.predict(X))
+
+
+def test_signatures_show_offsets_where_fits_take_them():
+    classes = [getattr(hilboost, name) for name in hilboost.__all__]
+    classes = [one for one in classes if hasattr(one, "takes_offsets")]
+    assert {one.takes_offsets for one in classes} == {True, False}
+    of_class = {one: [name for name in dir(one) if not name.startswith("_")] for one in classes}
+    shown = {
+        (one, name): "offset" in signature(getattr(one, name)).parameters
+        for one, names in of_class.items()
+        for name in names
+        if isroutine(getattr(one, name))
+    }
+    some = {name for (_, name), found in shown.items() if found}
+    assert {"fit", "predict", "staged_predict", "calibrate", "report"} <= some
+    assert [key for key, found in shown.items() if found and not key[0].takes_offsets] == []
+    assert [
+        (one, name)
+        for (one, name), found in shown.items()
+        if name in some and one.takes_offsets and not found
+    ] == []
+    documented = [key for key in shown if "\noffset : " in cleandoc(getattr(*key).__doc__ or "")]
+    assert all(one.takes_offsets for one, _ in documented)

@@ -132,9 +132,19 @@ CAUSES = np.empty(N, dtype=[("cause", int), ("time", float)])
 CAUSES["cause"], CAUSES["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
 
 
-def test_causes():
+def test_causes(monkeypatch):
     model = BoostingSurvival("discrete_hazard", **FAST).fit(X, CAUSES)
+    asked, predict = [], BoostingSurvival.predict_cumulative_incidence_function
+
+    def noted(self, *arguments, **named):
+        asked.append(arguments)
+        return predict(self, *arguments, **named)
+
+    monkeypatch.setattr(BoostingSurvival, "predict_cumulative_incidence_function", noted)
     report = model.report(X, CAUSES)
+    assert len(asked) == 1  # for all causes and times
+    assert report.html.count("Probability of an event in all rows") == 1
+    assert report.html.count("Probability of an event of this cause in all rows") == 2
     facts = checked(report)["survival"]
     assert facts["curves"] is not None
     assert "Events of cause 2" in report.html

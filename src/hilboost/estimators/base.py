@@ -32,6 +32,7 @@ from hilboost.estimators.signatures import (
 )
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
 from hilboost.estimators.stage_selection import StageSelection
+from hilboost.estimators.without_offsets import hide_offsets
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
@@ -102,6 +103,12 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
     categorical_features: Any = "from_dtype"
     warm_start: bool = False
     verbose: int | bool = 0
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Show only arguments that the class supports; scikit-learn reads signatures, too."""
+        if not cls.takes_offsets:
+            hide_offsets(cls)
+        super().__init_subclass__(**arguments)
 
     # Methods that subclasses define or override
 
@@ -375,7 +382,6 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
         -------
         (n, r) float64
         """
-        self._refuse_offset(offset)
         raw = self._raw(X)
         known = offset_of(offset, *raw.shape)
         return raw if known is None else raw + known
@@ -388,7 +394,6 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Yield predictions in link space after each stage; an array may be reused."""
-        self._refuse_offset(offset)
         known = None
         for stage, raw in enumerate(self._stages(X)):
             known = offset_of(offset, *raw.shape) if stage == 0 else known
@@ -399,10 +404,3 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
-
-    def _refuse_offset(self, offset: Any) -> None:
-        if offset is not None and not self.takes_offsets:
-            raise InvalidParameter(
-                f"{type(self).__name__} does not support offset, because its fit does not; omit "
-                "it, or use BoostingRegressor or BoostingClassifier."
-            )

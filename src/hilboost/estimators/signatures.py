@@ -99,8 +99,6 @@ def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
     """Write the message about an unknown argument of a method that predicts."""
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
     known = list(signature(getattr(model, method)).parameters)
-    if "offset" in known and not model.takes_offsets:
-        known.remove("offset")
     for template in PREDICTIONS.get(argument, ()):
         instead = template.format(method=method)
         needs_offset = "offset" in instead

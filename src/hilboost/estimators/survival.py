@@ -192,7 +192,8 @@ warm_start, random_state, n_jobs, verbose : optional
             ``loss="discrete_hazard"``, the event may be the number of its cause, from 1 on, and 0
             for censored rows.
         sample_weight : array-like (n,), optional
-            A row with weight 2 is equivalent to two rows, except with ``ties="efron"``.
+            A row with weight 2 is equivalent to two rows, except with ``ties="efron"``, and with
+            categorical columns and ``loss="discrete_hazard"``, which are encoded in random folds.
         entry : array-like (n,), optional
             Time from which on a row is observed, for ``loss="cox"``.
         strata : array-like (n,), optional

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.losses._survival import CAUSE, is_event
 from hilboost.metrics import Concordance
 from hilboost.report.figures import score, with_intervals
-from hilboost.report.observed import FEWEST, Incidence, Seen, brier, curves, grid
+from hilboost.report.observed import (
+    FEWEST,
+    Incidence,
+    Seen,
+    brier,
+    brier_times,
+    curves,
+    grid,
+    horizons_of,
+)
 from hilboost.report.table import Columns
 
 _NEVER = np.finfo(np.float64).max
@@ -39,31 +48,41 @@ def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, 
     if n_causes == 1:
         return []
     seen = Seen(target.y[:, 0], np.where(is_event(target), target.y[:, CAUSE], 0), target.y[:, 2])
-    return [
-        _facts_of(seen, _incidence(model, columns, target, cause), cause)
-        for cause in range(1, n_causes + 1)
-    ]
+    causes = range(1, n_causes + 1)
+    shown = [cause for cause in causes if _has_curves(seen, cause)]
+    incidences = _incidences(model, columns, target, seen, shown)
+    return [_facts_of(seen, incidences.get(cause), cause) for cause in causes]
 
 
-def _incidence(model: Any, columns: Columns, target: Target, cause: int) -> Incidence:
-    def predicted(times: Floats) -> Floats:
-        found: Floats = model.predict_cumulative_incidence_function(
-            columns.source, times, offset=target.offset
-        )
-        return found[:, cause - 1]
-
-    return predicted
-
-
-def _facts_of(seen: Seen, predicted: Incidence, cause: int) -> dict[str, Any]:
+def _has_curves(seen: Seen, cause: int) -> bool:
     events = seen.events(cause)
+    return len(events) >= FEWEST and len(np.unique(seen.time[events])) >= 2
+
+
+def _incidences(
+    model: Any, columns: Columns, target: Target, seen: Seen, causes: list[int]
+) -> dict[int, Incidence]:
+    """Predicted incidences of some causes at all times of their facts: one prediction."""
+    if not causes:
+        return {}
+    own = [(horizons_of(seen, cause), brier_times(seen, cause)) for cause in causes]
+    times = np.unique(np.concatenate([grid(seen), *itertools.chain(*own)]))
+    found = model.predict_cumulative_incidence_function(columns.source, times, offset=target.offset)
+
+    def of(cause: int) -> Incidence:
+        return lambda wanted: found[:, cause - 1, np.searchsorted(times, wanted)]
+
+    return {cause: of(cause) for cause in causes}
+
+
+def _facts_of(seen: Seen, predicted: Incidence | None, cause: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "cause": cause,
-        "n_events": int(events.sum()),
+        "n_events": int(seen.events(cause).sum()),
         "curves": None,
         "scores": [],
     }
-    if len(events) < FEWEST or len(np.unique(seen.time[events])) < 2:
+    if predicted is None:
         return found
     risk = predicted(grid(seen)).mean(axis=1, keepdims=True)
     own, guess = brier(seen, predicted, cause)

@@ -90,6 +90,21 @@ def grid(seen: Seen) -> Floats:
     return np.linspace(0.0, float(np.quantile(seen.time, 0.9)), _GRID)
 
 
+def horizons_of(seen: Seen, cause: int | None) -> Floats:
+    """Times (at most 3,) of calibration: quartiles of the times of events."""
+    times = seen.time[seen.events(cause)]
+    return np.unique(np.quantile(times, _HORIZONS, method="inverted_cdf"))
+
+
+def brier_times(seen: Seen, cause: int | None) -> Floats:
+    """Times (at most 50,) of the integrated Brier score."""
+    low, high = np.quantile(seen.time[seen.events(cause)], [0.1, 0.9])
+    times = np.unique(np.linspace(low, high, _BRIER))
+    # Until here, the weights are finite.
+    before = times[times < seen.time.max()]
+    return before if len(before) else times[:1]
+
+
 def curves(seen: Seen, predicted: Incidence, cause: int | None) -> dict[str, Any]:
     """Observed and predicted incidence of risk groups, and calibration at some times.
 
@@ -112,7 +127,7 @@ def curves(seen: Seen, predicted: Incidence, cause: int | None) -> dict[str, Any
     by_risk = np.argsort(incidence.mean(axis=1), kind="stable")
     n_groups = min(_GROUPS, max(1, len(by_risk) // FEWEST))
     groups = [np.sort(part) for part in np.array_split(by_risk, n_groups)]
-    horizons = np.unique(np.quantile(seen.time[events], _HORIZONS, method="inverted_cdf"))
+    horizons = horizons_of(seen, cause)
     at = predicted(horizons)
     return {
         "times": times.tolist(),
@@ -167,11 +182,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
     cause : int or None
         A cause of events, or ``None`` for any.
     """
-    low, high = np.quantile(seen.time[seen.events(cause)], [0.1, 0.9])
-    times = np.unique(np.linspace(low, high, _BRIER))
-    # Until here, the weights are finite.
-    last = seen.time.max()
-    times = times[times < last] if (times < last).any() else times[:1]
+    times = brier_times(seen, cause)
     with np.errstate(divide="ignore"):
         of_event = 1 / seen.not_censored(seen.time)
         later = 1 / seen.not_censored(times)
