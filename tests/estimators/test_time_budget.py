@@ -35,7 +35,9 @@ def test_a_short_fit_takes_larger_steps_and_no_trials():
 
 def test_what_is_given_is_kept():
     model = BoostingRegressor(**ONE, learner="tree", learning_rate=0.05, time_budget=0.3)
-    assert model.fit(X, Y).fitted_.resolved.learning_rate == 0.05
+    model.set_params(cv_folds=2).fit(X, Y)
+    assert model.resolved_.learning_rate == 0.05
+    assert model.resolved_.cv_folds == 2
     model = BoostingRegressor(**ONE, n_estimators=10**6, early_stopping=False, time_budget=0.3)
     assert model.fit(X, Y).n_estimators_ < 10**6
 
@@ -76,6 +78,30 @@ def test_the_rate_is_as_low_as_the_time_allows(monkeypatch, needed, rate, compar
     model = BoostingRegressor(**ONE, **QUANTILES, cv_folds=4).fit(X[:200], Y[:200])
     assert model.resolved_.learning_rate == pytest.approx(rate, rel=0.1)
     assert bool(ran) == compares
+
+
+@pytest.mark.parametrize("n_stages", [1, 20])
+def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
+    class Probe:
+        seconds_per_stage = 0.005
+
+        def __init__(self, *parts):
+            pass
+
+        def progress(self, seconds):
+            return 60.0
+
+    monkeypatch.setattr(pace, "_Probe", Probe)
+    monkeypatch.setattr(pace, "n_trial_stages", lambda recipe: 10**6)
+    few = ONE | {"learner": "tree", "n_estimators": n_stages, "early_stopping": True}
+    table, target = X[:300, :4], Y[:300]
+    plain, short = (
+        BoostingRegressor(**few, cv_folds=2, time_budget=budget).fit(table, target)
+        for budget in (None, 5.0)
+    )
+    assert short.resolved_.learning_rate == plain.resolved_.learning_rate == 0.1
+    assert len(short.history_.train) == 1 + n_stages
+    assert short.resolved_.max_features == 1.0  # no trial runs
 
 
 def test_a_probe_tells_how_many_stages_are_needed(monkeypatch):
@@ -152,6 +178,14 @@ def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():
     rate = stepwise.fitted_.resolved.learning_rate
     assert stepwise.n_estimators_ * rate > watch._PROGRESS
     assert stepwise.score(X, steps) > 0.99
+
+
+@pytest.mark.parametrize("learner", ["kernel", ["tree", "kernel"]])
+def test_the_choice_of_a_kernel_keeps_the_limit(learner):
+    smooth = X[:, 0] * X[:, 1]
+    model = BoostingRegressor(**ONE, learner=learner, time_budget=1.5)
+    assert seconds(lambda: model.fit(X[:400, :5], smooth[:400])) < 1.2 * 1.5
+    assert model.score(X[400:, :5], smooth[400:]) > 0.97
 
 
 def test_a_callback_still_ends_the_fit():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -166,6 +167,7 @@ def maximize(
     Y: Floats,
     max_iterations: int = 50,
     prior: Prior | None = None,
+    goes_on: Callable[[], bool] | None = None,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
@@ -179,6 +181,8 @@ def maximize(
     max_iterations : int
     prior : Prior, optional
         The value of the evidence then includes its penalty.
+    goes_on : callable, optional
+        Called after each iteration: whether there is time for another one.
 
     Returns
     -------
@@ -202,6 +206,10 @@ def maximize(
             value, gradient = value + penalty, gradient + pull
         return value / scale, gradient / scale
 
+    def pause(_: Floats) -> None:
+        if goes_on is not None and not goes_on():
+            raise StopIteration
+
     bounds = [(t + _LOWEST, t + _HIGHEST) for t in start[:-1]] + [(_LOWEST_NOISE, 4.0)]
     result = minimize(
         objective,
@@ -209,6 +217,7 @@ def maximize(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
+        callback=pause,
         options={"maxiter": max_iterations, "ftol": 1e-5},
     )
     if not result.fun < _FAILED:

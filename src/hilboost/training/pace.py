@@ -73,7 +73,7 @@ def paced(
     needed = _SMALLER_RATES * progress / resolved.learning_rate + patience
     if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
         recipe, race = replace(recipe, candidates=()), 0.0
-    if not recipe.chooses_rate:
+    if not recipe.chooses_rate or per_stage * recipe.n_stages <= left - race:
         return recipe
     n_stages = max((left - race) / per_stage - patience, 1.0)
     return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)

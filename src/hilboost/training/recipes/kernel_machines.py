@@ -37,6 +37,7 @@ from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
 from hilboost.training.regularization import held_out_penalty, held_out_regularization
 
+SHARE_OF_TUNING = 0.35  # of a time budget, for the choice of kernel and λ
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
 _ENDLESS = 2**31 - 1  # stages: the learner stops by itself
@@ -231,7 +232,7 @@ def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineC
         precision=p.precision,
         device=p.device,
         tuning=p.tuning,
-        tuning_seconds=None if p.time_budget is None else 0.35 * p.time_budget,
+        tuning_seconds=None if p.time_budget is None else SHARE_OF_TUNING * p.time_budget,
     )
 
 

@@ -16,6 +16,7 @@ from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import Schema, category_columns
 from hilboost.training.defaults import resolve
 from hilboost.training.recipes.automatic import as_trees, with_stored_part
+from hilboost.training.recipes.kernel_machines import SHARE_OF_TUNING
 from hilboost.training.recipes.mixed import listed, mixed, names
 from hilboost.validation.choices import check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
@@ -76,13 +77,21 @@ def _named_learner(
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
         columns = tuple(column for column, _ in category_columns(schema))
-        config = KernelMachineConfig(categorical=columns)
+        config = KernelMachineConfig(
+            categorical=columns, tuning_seconds=_seconds_of_tuning(p.get("time_budget"), resolved)
+        )
         if len(listed(p["learner"])) > 1:
             return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
         return SparseLearner(config)
     if name == "linear":
         return RidgeLearner()
     return _tree_learner(p, resolved, schema)
+
+
+def _seconds_of_tuning(time_budget: float | None, resolved: ResolvedParameters) -> float | None:
+    """Time of each member for its choice of a kernel."""
+    n_members = resolved.cv_folds if resolved.early_stopping else 1
+    return None if time_budget is None else SHARE_OF_TUNING * time_budget / n_members
 
 
 def _tree_learner(

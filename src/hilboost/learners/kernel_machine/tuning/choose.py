@@ -17,6 +17,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
+from hilboost.learners.kernel_machine.tuning.clock import Clock
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
@@ -29,7 +30,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     Sampled,
     lambda_on_grid,
 )
-from hilboost.learners.kernel_machine.tuning.search import Clock, Search
+from hilboost.learners.kernel_machine.tuning.search import Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 from hilboost.learners.kernel_machine.workspace import Workspace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -72,9 +73,12 @@ def most_likely_alike(kernel: TableKernel, rows: Sampled) -> Candidate[TableKern
 
 
 def more_likely(
-    candidate: Candidate[TableKernel], rows: Sampled, max_iterations: int | None = None
+    candidate: Candidate[TableKernel],
+    rows: Sampled,
+    max_iterations: int | None = None,
+    goes_on: Callable[[], bool] | None = None,
 ) -> Candidate[TableKernel]:
-    """The maximum on more rows, starting from the candidate."""
+    """The maximum on more rows, or the best so far when it ends, starting from the candidate."""
     K = evaluate(candidate.kernel, rows.X, rows.X)
     factor = array_api.cholesky(array_api.add_to_diagonal(K, candidate.regularization))
     # The amplitude that is most likely for this kernel and noise ratio has a closed form.
@@ -82,7 +86,7 @@ def more_likely(
     noise = max(candidate.regularization * amplitude, SMALLEST_LAMBDA)
     steps = _iterations(rows) if max_iterations is None else max_iterations
     start = replace(candidate.kernel, amplitude=amplitude)
-    return _without_amplitude(maximize(start, noise, rows.X, rows.Y, steps))
+    return _without_amplitude(maximize(start, noise, rows.X, rows.Y, steps, goes_on=goes_on))
 
 
 def _iterations(rows: Sampled) -> int:

@@ -7,14 +7,15 @@ length scales and λ: those of a small subset are too large for the whole table.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.kernel_machine.tuning.clock import Clock
 from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
+from hilboost.learners.kernel_machine.tuning.hasty import hasty_kernel
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     ROWS_OF_LIKELIHOOD,
     more_likely,
@@ -46,32 +47,13 @@ _ROWS_OF_FOLDS = 1200
 _FAMILIES_KEPT = 3
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
-_SECONDS_OF_A_WIDE_SEARCH = 15.0
+_SECONDS_OF_A_SEARCH = 4.0  # of the main families, with 400 rows of 5 columns
 _WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
 _USUAL_SHRINKING = -0.08
 
 Found = list[Candidate[TableKernel]]
-
-
-class Clock:
-    """Measures how much of a time limit is left."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._began = time.monotonic()
-        self._seconds = seconds
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether there is time for every family of kernels."""
-        return self._seconds is None or self._seconds >= _SECONDS_OF_A_WIDE_SEARCH
-
-    def has(self, share: float) -> bool:
-        """Whether this share of the time is left; always true without a limit."""
-        if self._seconds is None:
-            return True
-        return time.monotonic() - self._began < (1 - share) * self._seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +106,19 @@ class Search:
         """Whether there are so many targets that they are probably indicators of classes."""
         return self.sampled.Y.shape[1] > _MANY_TARGETS
 
+    @cached_property
+    def is_hasty(self) -> bool:
+        """Whether there is no time for the likelihood of several families."""
+        return not self.clock.allows(_SECONDS_OF_A_SEARCH)
+
     def best(self) -> Candidate[TableKernel]:
         """The best of several families of kernels."""
         if not self.sampled.Y.any() or len(self.sampled) < 3:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
+        if self.is_hasty:
+            return self._for_all_rows(
+                *hasty_kernel(self.columns, self.small, self.floor, self.team, self.clock)
+            )
         if self.has_few_rows and not self.has_many_targets:
             alike = self.few_rows.alike()
             if alike is not None:
@@ -152,7 +143,7 @@ class Search:
         Few rows have a kernel for each fold.  Otherwise, the folds are of rows that the likelihood
         has not seen.
         """
-        if best.folds is not None:
+        if best.folds is not None or self.is_hasty:
             return best.folds
         if self.has_few_rows:
             suits = best.kernel.scale_groups and not self.has_many_targets
@@ -208,7 +199,11 @@ class Search:
         """The best candidate so far, its length scales shortened by the usual factor."""
         start, rows = (mapped[0], self.fresh) if mapped else (found[0], self.small)
         best = best_lambda(start, rows, leave_one_out, self.floor, self.team)
-        factor = (self.n / len(rows)) ** _USUAL_SHRINKING
+        return self._for_all_rows(best, len(rows))
+
+    def _for_all_rows(self, best: Candidate[TableKernel], n: int) -> Candidate[TableKernel]:
+        """A candidate for ``n`` rows with length scales that are shorter by the usual factor."""
+        factor = (self.n / n) ** _USUAL_SHRINKING
         return replace(best, kernel=best.kernel.stretched(factor))
 
     def _by_held_out_error(self, found: Found, mapped: Found) -> Candidate[TableKernel]:
