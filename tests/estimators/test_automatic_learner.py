@@ -14,7 +14,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
-from hilboost.losses import BinomialLogLoss
+from hilboost.losses import BinomialLogLoss, SquaredError
 from hilboost.training import machines, mixture, race, watch
 from hilboost.training.weighing import Judge, Weighing
 
@@ -223,6 +223,28 @@ def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeyp
     assert model.parts_["kernel"].weight > 0.5
     with pytest.raises(Raced):
         BoostingRegressor(**FEW).fit(X, NOISE)
+
+
+@pytest.mark.parametrize(("noise", "least", "n_fits"), [(4, 0.1, 1), (4, 0.0, 2), (1, 0.1, 2)])
+def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n_fits):
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=(2000, 1))
+    trees, errors = (part + rng.normal(size=(2000, 1)) / 10 for part in (target, 0.0))
+
+    class Machine:
+        def evaluate(self, table, team):
+            return target + noise * errors
+
+    class Machines:
+        def trials(self):
+            return [Machine, Machine]
+
+    attempt = object.__new__(mixture.Attempt)
+    vars(attempt).update(_machines=Machines(), _tried=[], _team=None)
+    attempt._held, attempt._judge = [(target, Target(target))], Judge(SquaredError(), np.zeros(1))
+    found, _ = attempt._first(trees, least)
+    assert 0.01 < found.gain < 0.1 if noise == 4 else found.gain > 0.1
+    assert len(attempt._tried) == n_fits
 
 
 def test_a_clear_lead_ends_trial_runs(monkeypatch):

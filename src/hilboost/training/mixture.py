@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -245,7 +246,7 @@ class Attempt:
     @cached_property
     def _leads(self) -> bool:
         """Whether the kernel machines are far better than the first stages."""
-        found, _ = self._first(self._trees(FIRST_LOOK)[0])
+        found, _ = self._first(self._trees(FIRST_LOOK)[0], _LARGE_GAIN / 2)
         return found.gain > max(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN * found.standard_error)
 
     def leads(self) -> bool:
@@ -253,10 +254,10 @@ class Attempt:
         with self._timed():
             return self._leads
 
-    def _first(self, trees: Floats) -> tuple[Weighing, Floats]:
+    def _first(self, trees: Floats, least: float = -math.inf) -> tuple[Weighing, Floats]:
         """Judge the first member by its held-out rows; return the outputs of its kernel machine.
 
-        The fits end with one that gains nothing.
+        The fits end with one that gains nothing, or less than ``least``.
         """
         X, target = self._held[0]
         for k, fit in enumerate(self._machines.trials()):
@@ -265,7 +266,7 @@ class Attempt:
                 self._tried.append((machine, machine.evaluate(X, self._team)))
             outputs = self._tried[k][1]
             found = self._judge.weigh(target, trees, outputs)
-            if not found.is_promising:
+            if not found.is_promising or found.gain < least:
                 break
         return found, outputs
 
