@@ -94,11 +94,13 @@ def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFr
         refuse_other_formats(path, head)
     packed = head.startswith(GZIP)
     nul = dialect.encoding is not None and "16" in dialect.encoding
+    encoding = dialect.encoding or "utf-8"
     try:
         with open_csv(path, data, packed, nul) as source:
             # pandas opens other archives itself
             sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
         found = detected(path, sample, dialect)
+        encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.separator, "encoding": found.encoding}
         with open_csv(path, data, packed, nul) as source:
             header = pd.read_csv(
@@ -125,8 +127,7 @@ def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFr
         raise CliError(f"'{path}' is not a valid CSV table: {detail}.") from None
     except UnicodeError:
         raise CliError(
-            f"'{path}' is not text in the encoding {dialect.encoding or 'utf-8'}; choose it with "
-            "--encoding."
+            f"'{path}' is not text in the encoding {encoding}; choose it with --encoding."
         ) from None
     except (EOFError, gzip.BadGzipFile) as error:
         raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
@@ -24,6 +25,7 @@ _FINALISTS = 2
 _PATIENCE = 15
 _LEADS = ((4, 0.02), (2, 0.01))  # in these parts of the stages, the lead that ends the runs
 _FEW_ROWS = 1500  # on which a lead means little
+_MANY_ROWS = 200_000  # of which two runs at a time would take much memory
 _LONG_RACE = 2.0  # seconds
 _VERY_LONG_RACE = 5.0  # with runs of these lengths; they are halved then
 
@@ -163,14 +165,26 @@ def best_candidate(
     )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     target = recipe.data.target
-    trials = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
-    if len(trials) > _FINALISTS:
-        trials = _in_order(trials, first, target, team)[:_FINALISTS]
+    trials = (Trial.of(candidate, short, initial, data) for candidate in recipe.candidates)
+    if len(recipe.candidates) > _FINALISTS:
+        found = _in_order(list(trials), first, target, team)[:_FINALISTS]
+    elif target.n_rows > _MANY_ROWS:
+        # One run after the other: only one of them has predictions in memory.
+        ends = map(partial(_end, n_stages=most, target=target, team=team), trials)
+        return min(ends, key=lambda found: found[0])[1]
+    else:
+        found = list(trials)
     for part, lead in _LEADS if target.n_rows >= _FEW_ROWS else ():
-        best, second = _in_order(trials, most // part, target, team)
+        best, second = _in_order(found, most // part, target, team)
         if second.loss - best.loss > lead * abs(best.loss):
             return best.candidate
-    return _in_order(trials, most, target, team)[0].candidate
+    return _in_order(found, most, target, team)[0].candidate
+
+
+def _end(trial: Trial, n_stages: int, target: Target, team: ThreadTeam) -> tuple[float, Candidate]:
+    """Continue to a number of stages; the loss after them, and the candidate."""
+    trial.run(n_stages, target, team)
+    return trial.loss, trial.candidate
 
 
 def _in_order(
