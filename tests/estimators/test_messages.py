@@ -396,6 +396,9 @@ def test_text_as_the_target_of_a_regressor(estimator, advice):
         (OutputKernelForestRegressor(), (X, np.array(["a"] * 60)), "; row 0 is 'a'"),
         (BoostingRegressor(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
         (BoostingClassifier(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
+        (BoostingRegressor(), (X, {"y": Y}), "^y is a dict; pass the values of the rows as a list"),
+        (BoostingClassifier(), (X, iter(Y)), "^y is a .*iterator; pass the values of the rows as"),
+        (BoostingSurvival(), (X, set(Y)), "^y is a set; pass the values of the rows as a list"),
         (BoostingRegressor(), (X, Y, "balanced"), "^sample_weight is the text 'balanced'; pass"),
         (BoostingRegressor(), (iter(X), Y), r"X is a .*iterator; pass its rows, list\(X\)"),
         (

@@ -7,7 +7,7 @@ come from each library's own dictionary encoding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -317,12 +317,17 @@ def as_array(values: Any, what: str = "y") -> Any:
     Raises
     ------
     InvalidData
-        If the values are dates, times, durations, or complex numbers, or one text.
+        If the values are dates, times, durations, or complex numbers, one text, or without order.
     """
     if isinstance(values, str):
         raise InvalidData(
             f"{what} is the text {shown(values)}; pass the values of the rows, such as a column of "
             "a data frame."
+        )
+    if isinstance(values, (Mapping, Set, Iterator)):
+        raise InvalidData(
+            f"{what} is a {type(values).__name__}; pass the values of the rows as a list or an "
+            "array."
         )
     found = _unframed(without_mask(values), what)
     refuse_dates_and_complex(found, what)
