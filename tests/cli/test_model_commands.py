@@ -325,6 +325,9 @@ def test_any_parameter_can_be_set(folder):
     assert "no parameter 'max_dept'; did you mean 'max_depth'" in refused(
         *start, "--set", "max_dept=3"
     )
+    assert "no parameter 'reg_lambda'; set l2_regularization" in refused(
+        *start, "--set", "reg_lambda=3"
+    )
     assert "valid names are loss" in refused(*start, "--set", "qqqq=3")
     assert "--set requires name=value" in refused(*start, "--set", "max_depth")
     assert "--set sets 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")

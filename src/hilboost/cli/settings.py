@@ -10,6 +10,7 @@ from typing import Any
 
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
+from hilboost.estimators.peer_names import advice
 
 __all__ = ["options_of_fit", "parameters_of"]
 
@@ -114,16 +115,18 @@ def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict
     known = [name for name in signature(estimator).parameters if name != "self"]
     for name in settings:
         if name not in known:
-            raise CliError(
-                f"{where}: {estimator.__name__} has no parameter '{name}'; {_nearest(name, known)}"
-            )
+            caller = estimator.__name__
+            instead = advice(name, known, (), caller)
+            hint = instead or _nearest(name, known)
+            hint = hint if hint.endswith(("?", ".")) else f"{hint}."
+            raise CliError(f"{where}: {caller} has no parameter '{name}'; {hint}")
     return settings
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     """Suggest known names for an unknown one."""
     known = list(known)
-    near = " or ".join(f"'{one}'" for one in get_close_matches(name, known, n=2, cutoff=0.5))
+    near = " or ".join(f"'{one}'" for one in get_close_matches(name, known, n=2, cutoff=0.7))
     return f"did you mean {near}?" if near else f"valid names are {', '.join(known)}."
 
 
