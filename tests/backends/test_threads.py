@@ -1,6 +1,8 @@
 """Threads: order of results, errors, and that nobody waits for a thread that has failed."""
 
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +48,25 @@ def test_threads_at_a_barrier_are_released_when_one_fails(failing):
 
     with ThreadTeam(2) as team, pytest.raises(KeyError, match="lost"):
         team.run(work, on_error=abort)
+
+
+def test_an_interrupt_waits_for_the_other_threads():
+    ended = []
+
+    def work(thread):
+        if thread == 1:
+            time.sleep(0.3)
+            ended.append(thread)
+
+    main = threading.main_thread().ident
+    with ThreadTeam(2) as team:
+        team.run(lambda thread: None)
+        timer = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            team.run(work)
+        assert ended == [1]
+        timer.join()
 
 
 def test_threads_end_with_the_block():

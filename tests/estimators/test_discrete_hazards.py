@@ -117,7 +117,7 @@ def test_bad_use():
     with pytest.raises(InvalidData, match="the cause 3, but the training rows contain 2"):
         model.score(X, more)
     more["cause"][7] = -1
-    with pytest.raises(InvalidData, match="cause of the event of row 7 of y, -1, is negative"):
+    with pytest.raises(InvalidData, match=r"the event of row 7 of y \('cause'\), -1, is negative"):
         BoostingSurvival(**SHORT).fit(X, more)
     with pytest.raises(InvalidData, match="requires loss='discrete_hazard'"):
         BoostingSurvival().fit(X, EITHER).predict_cumulative_incidence_function(X, GRID)

@@ -206,7 +206,7 @@ def test_standard_deviations_with_landmarks(tmp_path, monkeypatch):
 
 def test_machines_without_a_standard_deviation_say_so_as_before(tmp_path):
     loaded = round_trip(fitted(regressor(stages="sparse")), tmp_path)
-    with pytest.raises(InvalidData, match="SquaredError and SparseLearner"):
+    with pytest.raises(InvalidData, match="loss='squared_error' and sparse stages"):
         loaded.predict(NEW, return_std=True)
 
 

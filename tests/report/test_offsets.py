@@ -81,5 +81,5 @@ def test_bad_offsets():
     with pytest.raises(InvalidData, match="one number for each of the 200 rows"):
         model.report_facts(X, COUNTS, offset=OFFSET[:5])
     kernel = KernelBoostingRegressor(n_estimators=2).fit(X, COUNTS)
-    with pytest.raises(InvalidParameter, match="offset is only supported by boosting on tables"):
+    with pytest.raises(InvalidParameter, match="KernelBoostingRegressor does not support offset"):
         kernel.report_facts(X, COUNTS, offset=OFFSET)

@@ -225,7 +225,7 @@ def test_tables_that_are_still_to_be_computed():
         implementation = type(nw.from_native(pl.DataFrame({"a": [1.0]})).implementation).DUCKDB
 
     with pytest.raises(InvalidType, match="X is a lazy DUCKDB table; compute it first"):
-        reading._collected(Lazy())
+        reading._collected(Lazy(), "X")
 
 
 def test_kinds_that_change_after_the_fit():

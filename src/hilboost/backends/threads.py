@@ -7,6 +7,7 @@ and two Python threads may fit at the same time without sharing anything.
 import os
 import threading
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
@@ -124,7 +125,6 @@ class ThreadTeam:
             return
         if not self._workers:
             self._start()
-        errors: list[BaseException | None] = []
         n_begun = 0  # an interrupt may come before all have
         try:
             for number, (_thread, inbox) in enumerate(self._workers, start=1):
@@ -135,10 +135,24 @@ class ThreadTeam:
             on_error()
             raise
         finally:
-            errors = [self._outbox.get() for _ in range(n_begun)]
+            errors = self._wait_for(n_begun)
         for error in errors:
             if error is not None:
                 raise error
+
+    def _wait_for(self, n_tasks: int) -> list[BaseException | None]:
+        """Wait until other threads have ended their tasks, also if an interrupt comes meanwhile."""
+        ends: list[BaseException | None] = []
+        interrupt: KeyboardInterrupt | None = None
+        while len(ends) < n_tasks:
+            try:
+                # An interrupt between get and append in Python would lose an end.
+                ends.extend(islice(iter(self._outbox.get, self), n_tasks - len(ends)))
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return ends
 
     def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         """Results of ``function`` for every task, in the tasks' order.

@@ -111,11 +111,16 @@ def weight_scale(X: Floats | BlockTable, target: Target, balanced: bool = False)
         fractional = weight is not None and bool((weight != np.rint(weight)).any())
         if not anywhere(fractional, share) and _unit_is_one(X, target):
             return WeightScale()
-    hashes, codes, weight = _of_all_rows(X, target)
-    if target.weight is None:
-        return WeightScale(row=_scale(_masses(hashes, weight), weight).plain_row)
-    if not balanced:
-        return _scale(_masses(hashes, weight), weight)
+    hashes, all_differ, codes, weight = _of_all_rows(X, target)
+    if balanced and target.weight is not None:
+        return _scale_of_classes(hashes, codes, weight)
+    masses = weight if all_differ else _masses(hashes, weight)
+    scale = _scale(masses, weight)
+    return scale if target.weight is not None else WeightScale(row=scale.plain_row)
+
+
+def _scale_of_classes(hashes: NDArray[np.uint64], codes: Floats, weight: Floats) -> WeightScale:
+    """Sum the effective numbers of rows of the classes."""
     total = 0.0
     for code in np.unique(codes):
         rows = codes == code
@@ -140,16 +145,16 @@ def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf:
 
 def _of_all_rows(
     X: Floats | BlockTable, target: Target
-) -> tuple[NDArray[np.uint64], Floats, Floats]:
-    """Hashes, first labels and weights of the rows of all workers, (n,) each."""
+) -> tuple[NDArray[np.uint64], bool, Floats, Floats]:
+    """Hashes of all workers' rows, whether all are known to differ, first labels, and weights."""
     y, share = target.y, target.share
     weight = np.ones(len(y)) if target.weight is None else target.weight
-    hashes = _row_hashes(X, y, share is not None)
+    hashes, all_differ = _row_hashes(X, y, share is not None)
     if share is None:
-        return hashes, y[:, 0], weight
+        return hashes, all_differ, y[:, 0], weight
     found = (share.exchange.gathered(values) for values in (hashes, y[:, 0], weight))
     hashes, codes, weight = found
-    return hashes, codes, weight
+    return hashes, False, codes, weight
 
 
 def _unit_is_one(X: Floats | BlockTable, target: Target) -> bool:
@@ -206,23 +211,26 @@ def _equal(values: Floats, value: float) -> NDArray[np.bool_]:
 
 def _row_hashes(
     X: Floats | BlockTable, y: Floats, of_all_columns: bool = False
-) -> NDArray[np.uint64]:
-    """Hash rows so that distinct rows differ, (n,), with as few columns as possible."""
+) -> tuple[NDArray[np.uint64], bool]:
+    """Hash rows so that distinct rows differ, (n,), with as few columns as possible.
+
+    Also returns whether all of them are known to differ.
+    """
     hashes, y = np.full(len(y), _FIRST_STATE, dtype=np.uint64), np.ascontiguousarray(y)
     hash_rows(y, _bits(y), 0, y.shape[1], hashes)
     if not of_all_columns and _all_differ(hashes):
-        return hashes
+        return hashes, True
     if isinstance(X, SparseTable):
         values, columns, starts = X.arrays
         hash_sparse_rows(values, _bits(values), columns, starts, hashes)
-        return hashes
+        return hashes, False
     for first, last in ((0, min(_FIRST_COLUMNS, X.shape[1])), (_FIRST_COLUMNS, X.shape[1])):
         if first < last:
             for rows, block in _blocks(X):
                 hash_rows(block, _bits(block), first, last, hashes[rows])
             if not of_all_columns and last < X.shape[1] and _all_differ(hashes):
-                break
-    return hashes
+                return hashes, True
+    return hashes, False
 
 
 def _blocks(X: Floats | BlockTable) -> Iterator[tuple[slice, Floats]]:
