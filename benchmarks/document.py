@@ -25,8 +25,9 @@ over the day.
   with a later state of hilboost: `benchmarks/results/trees_xeon.md`. hilboost took .74 of
   LightGBM's time for regression (XGBoost 1.19), .92 for two classes (.99) and .71 on Letter (1.02),
   and .31 of XGBoost's time to predict 100,000 rows. Version 0.2.0 on the first machine,
-  against LightGBM alone: .72, .70, .67, and .90 on 2,000 × 20
-  (`benchmarks/results/trees_0_2_0.md`).
+  against LightGBM: .69, .63, .45, and .64 on 2,000 × 20; and .17 of XGBoost's time to predict
+  100,000 rows (`benchmarks/results/trees_0_2_0.md`). Some hours before, with an earlier state, it
+  was .63, .66, and .60 on 2,000 × 20.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.
