@@ -6,12 +6,20 @@ the time that is left, the likelihood fits length scales of their own, and λ is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.kernel_machine.tuning.clock import Clock
-from hilboost.learners.kernel_machine.tuning.likelihood import START_NOISE, more_likely
+from hilboost.learners.kernel_machine.tuning.likelihood import (
+    ROWS_FIRST,
+    ROWS_OF_LIKELIHOOD,
+    ROWS_PER_SCALE,
+    START_NOISE,
+    more_likely,
+    most_likely,
+)
 from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     Sampled,
@@ -22,6 +30,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     MAIN_FAMILIES,
+    MOST_COLUMNS_WITH_OWN_SCALES,
     Columns,
     TableKernel,
 )
@@ -35,15 +44,15 @@ _LEFT_FOR_SCALES, _LEFT_FOR_LAMBDA = 0.3, 0.1
 
 
 def hasty_kernel(
-    columns: Columns, rows: Sampled, floor: float, team: ThreadTeam, clock: Clock
+    columns: Columns, sampled: Sampled, floor: float, team: ThreadTeam, clock: Clock
 ) -> tuple[Candidate[TableKernel], int]:
     """Choose a kernel and λ; also return the number of rows that they suit.
 
     Parameters
     ----------
     columns : Columns
-    rows : Sampled
-        The first few hundred are used.
+    sampled : Sampled
+        Leave-one-out errors are those of the first few hundred.
     floor : float
         Smallest λ.
     team : ThreadTeam
@@ -55,7 +64,7 @@ def hasty_kernel(
     best : Candidate
     n_rows : int
     """
-    rows = rows.first(_ROWS if clock.allows(_SECONDS_OF_FEWER_ROWS) else _FEWER_ROWS)
+    rows = sampled.first(_ROWS if clock.allows(_SECONDS_OF_FEWER_ROWS) else _FEWER_ROWS)
     best = leave_one_out(_usual(columns, floor), rows)
     families = sorted(MAIN_FAMILIES, key=lambda family: family != _USUAL_FAMILY)
     for family in families:
@@ -65,14 +74,27 @@ def hasty_kernel(
                 tried = leave_one_out(Candidate(kernel, best.regularization), rows)
                 best = min(best, tried, key=by_error)
     if clock.has(0.5):
-        refined = more_likely(best, rows, goes_on=partial(clock.has, _LEFT_FOR_SCALES))
-        refined = replace(refined, regularization=max(refined.regularization, floor))
-        tried = best_scale(refined, rows)
-        if tried.error < _WORTH_SCALES * best.error:
-            best = tried
+        for likely in _with_own_scales(columns, sampled, best.kernel.family, clock):
+            raised = replace(likely, regularization=max(likely.regularization, floor))
+            tried = best_scale(raised, rows)
+            if tried.error < _WORTH_SCALES * best.error:
+                best = tried
     if clock.has(_LEFT_FOR_LAMBDA):
         best = best_lambda(best, rows, leave_one_out, floor, team)
     return best, len(rows)
+
+
+def _with_own_scales(
+    columns: Columns, sampled: Sampled, family: str, clock: Clock
+) -> Iterator[Candidate[TableKernel]]:
+    """Length scales of a family by the likelihood of few rows, and if there is time, of more."""
+    goes_on = partial(clock.has, _LEFT_FOR_SCALES)
+    d = sampled.X.shape[1]
+    n_rows = ROWS_FIRST + ROWS_PER_SCALE * (d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1)
+    found = most_likely(columns, sampled.first(n_rows), family, goes_on)
+    yield found
+    if len(sampled) > n_rows and goes_on():
+        yield more_likely(found, sampled.first(ROWS_OF_LIKELIHOOD), goes_on=goes_on)
 
 
 def _usual(columns: Columns, floor: float) -> Candidate[TableKernel]:

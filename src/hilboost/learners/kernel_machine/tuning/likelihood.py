@@ -19,6 +19,7 @@ from hilboost.kernels.marginal_likelihood import (
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns, TableKernel
 
+ROWS_FIRST, ROWS_PER_SCALE = 300, 10
 ROWS_OF_LIKELIHOOD = 1000
 SMALLEST_LAMBDA = 1e-7
 _STARTS = (0.5, 1.5)  # length scales
@@ -48,8 +49,10 @@ def by_mean_distance(sampled: Sampled) -> Kernel:
     return Gaussian(np.sqrt(theta / 2))
 
 
-def most_likely(columns: Columns, rows: Sampled, family: str) -> Candidate[TableKernel]:
-    """Length scales and noise of a family, the better result of two starts."""
+def most_likely(
+    columns: Columns, rows: Sampled, family: str, goes_on: Callable[[], bool] | None = None
+) -> Candidate[TableKernel]:
+    """Length scales and noise of a family, the better result of two starts, or that so far."""
     starts = [
         maximize(
             replace(columns.kernel(family, scale), amplitude=1.0),
@@ -57,6 +60,7 @@ def most_likely(columns: Columns, rows: Sampled, family: str) -> Candidate[Table
             rows.X,
             rows.Y,
             _STEPS_FROM_A_START,
+            goes_on=goes_on,
         )
         for scale in _STARTS
     ]

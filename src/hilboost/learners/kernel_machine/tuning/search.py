@@ -17,7 +17,9 @@ from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.hasty import hasty_kernel
 from hilboost.learners.kernel_machine.tuning.likelihood import (
+    ROWS_FIRST,
     ROWS_OF_LIKELIHOOD,
+    ROWS_PER_SCALE,
     more_likely,
     most_likely,
     most_likely_map,
@@ -41,13 +43,11 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import (
     TableKernel,
 )
 
-_ROWS_FIRST = 300
-_ROWS_PER_SCALE = 10
 _ROWS_OF_FOLDS = 1200
 _FAMILIES_KEPT = 3
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
-_SECONDS_OF_A_SEARCH = 4.0  # of the main families, with 400 rows of 5 columns
+_SECONDS_OF_A_SEARCH, _SECONDS_OF_A_SCALE = 2.0, 0.1  # of the main families; measured
 _WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
@@ -106,10 +106,16 @@ class Search:
         """Whether there are so many targets that they are probably indicators of classes."""
         return self.sampled.Y.shape[1] > _MANY_TARGETS
 
+    @property
+    def n_scales(self) -> int:
+        """Number of length scales of a kernel."""
+        d = self.sampled.X.shape[1]
+        return d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
+
     @cached_property
     def is_hasty(self) -> bool:
         """Whether there is no time for the likelihood of several families."""
-        return not self.clock.allows(_SECONDS_OF_A_SEARCH)
+        return not self.clock.allows(_SECONDS_OF_A_SEARCH + _SECONDS_OF_A_SCALE * self.n_scales)
 
     def best(self) -> Candidate[TableKernel]:
         """The best of several families of kernels."""
@@ -117,7 +123,7 @@ class Search:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
         if self.is_hasty:
             return self._for_all_rows(
-                *hasty_kernel(self.columns, self.small, self.floor, self.team, self.clock)
+                *hasty_kernel(self.columns, self.sampled, self.floor, self.team, self.clock)
             )
         if self.has_few_rows and not self.has_many_targets:
             alike = self.few_rows.alike()
@@ -126,7 +132,7 @@ class Search:
         families = FAMILIES if self.clock.is_wide else MAIN_FAMILIES
         found = sorted(self.team.map(self._likely, families), key=by_error)[:_FAMILIES_KEPT]
         mapped: Found = []
-        if len(self.sampled) > _ROWS_FIRST and not self.has_many_targets:
+        if len(self.sampled) > ROWS_FIRST and not self.has_many_targets:
             found, mapped = self._refined(found)
         if self.has_many_targets:
             isotropic = self.team.map(self._isotropic, MAIN_FAMILIES)
@@ -153,9 +159,7 @@ class Search:
 
     def _likely(self, family: str) -> Candidate[TableKernel]:
         """The most likely kernel of a family, with the best scale."""
-        d = self.sampled.X.shape[1]
-        n_scales = d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
-        rows = self.sampled.first(_ROWS_FIRST + _ROWS_PER_SCALE * n_scales)
+        rows = self.sampled.first(ROWS_FIRST + ROWS_PER_SCALE * self.n_scales)
         return self._scaled(most_likely(self.columns, rows, family))
 
     def _scaled(
