@@ -232,7 +232,7 @@ def test_errors_name_the_partition(client):
     ids=["killed twice", "frozen"],
 )
 def test_lost_workers_change_nothing(client, number, stages):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
     pids = list(client.run(os.getpid).values())
     seen, left = [], list(enumerate(stages))
 
@@ -249,7 +249,7 @@ def test_lost_workers_change_nothing(client, number, stages):
     assert not left
     assert seen == list(range(1, 301))
     assert saved(model) == saved(clone(LONG).fit(X, Y))
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def die_in(module, name, n_calls):
@@ -270,12 +270,12 @@ def die_in(module, name, n_calls):
     "place", [("binning", "_edges", 1), ("growth", "divide", 40)], ids=["binning", "in mid-tree"]
 )
 def test_a_worker_that_dies_changes_nothing(client, alone, place):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
     address = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
     client.run(die_in, *place, workers=[address])
     assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), client=client)) == alone
     assert address not in client.scheduler_info(n_workers=-1)["workers"]
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
@@ -286,7 +286,7 @@ def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
             return
         first.extend(client.scheduler_info(n_workers=-1)["workers"])
         cluster.scale(3)
-        client.wait_for_workers(3)
+        client.wait_for_workers(3, timeout=60)
         client.run_on_scheduler(_forget, workers=first[:1])
 
     options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
@@ -392,7 +392,7 @@ def test_kernel_machines(client):
 
 
 def test_data_that_cannot_be_computed_again(client):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
     address, pid = next(iter(client.run(os.getpid).items()))
     parts = client.scatter([X, Y], workers=[address])
     os.kill(pid, signal.SIGKILL)
@@ -400,11 +400,11 @@ def test_data_that_cannot_be_computed_again(client):
         time.sleep(0.05)
     with pytest.raises(HilboostError, match="partition 0 was lost with its worker"):
         hilboost.dask.fit(clone(MODEL), parts[:1], parts[1:], client=client)
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_too_many_losses(client):
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
     def kill(event):
         if event.stage == 1:

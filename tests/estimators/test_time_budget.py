@@ -188,6 +188,14 @@ def test_the_choice_of_a_kernel_keeps_the_limit(learner):
     assert model.score(X[400:, :5], smooth[400:]) > 0.97
 
 
+def test_a_kernel_that_is_chosen_quickly_ignores_irrelevant_columns():
+    table = np.random.default_rng(1).normal(size=(2400, 24))
+    smooth = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
+    model = BoostingRegressor(**ONE, learner="kernel", time_budget=3.0)
+    assert seconds(lambda: model.fit(table[:800], smooth[:800])) < 1.2 * 3.0
+    assert model.score(table[800:], smooth[800:]) > 0.8
+
+
 def test_a_callback_still_ends_the_fit():
     model = BoostingRegressor(**ONE, time_budget=60.0)
     model.fit(X, Y, callbacks=[lambda event: event.stage == 5])

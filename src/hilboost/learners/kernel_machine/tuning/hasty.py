@@ -90,7 +90,9 @@ def _with_own_scales(
     """Length scales of a family by the likelihood of few rows, and if there is time, of more."""
     goes_on = partial(clock.has, _LEFT_FOR_SCALES)
     d = sampled.X.shape[1]
-    n_rows = ROWS_FIRST + ROWS_PER_SCALE * (d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1)
+    n_scales = d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
+    enough = clock.allows(_SECONDS_OF_FEWER_ROWS)
+    n_rows = ROWS_FIRST + ROWS_PER_SCALE * n_scales if enough else _FEWER_ROWS
     found = most_likely(columns, sampled.first(n_rows), family, goes_on)
     yield found
     if len(sampled) > n_rows and goes_on():
