@@ -7,10 +7,12 @@ import warnings
 
 import pytest
 from rich.console import Console
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from hilboost.cli.app import app
 from hilboost.cli.errors import one_line_errors
+from hilboost.cli.peer_options import COMMANDS, OPTIONS
 from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
@@ -36,6 +38,43 @@ def test_help(command):
     assert "Usage: hilboost" in result.output
     if command != ["warmup"]:
         assert "Examples" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("train houses.csv", "no command 'train'; use 'hilboost fit'."),
+        ("score houses.model sold.csv", "no command 'score'; use 'hilboost evaluate'."),
+        ("fit houses.csv --label price", "no option '--label'; use --target."),
+        ("fit houses.csv --objective=mae", "no option '--objective'; use --loss."),
+        ("fit houses.csv --n_estimators 9", "no option '--n_estimators'; use --n-estimators."),
+        ("fit --num-leaves 9", "no option '--num-leaves'; use --set max_leaf_nodes=VALUE."),
+        ("fit --max-depth 3", "no option '--max-depth'; use --set max_depth=VALUE."),
+        ("fit --nthread 2", "no option '--nthread'; use --threads."),
+        ("fit --test sold.csv", "no option '--test'; use --valid."),
+        ("fit --model houses.model", "no option '--model'; use --out."),
+        ("predict --model houses.model", "no option '--model'; write the file MODEL without"),
+        ("evaluate houses.model --test sold.csv", "'--test'; write the file TABLE without"),
+        ("report houses.model sold.csv --label price", "no option '--label'; use --target."),
+        # no advice: the messages of typer
+        ("predict houses.model new.csv --num-leaves 9", "No such option: --num-leaves"),
+        ("fit --target", "Option '--target' requires an argument."),
+        ("polish houses.csv", "No such command 'polish'."),
+    ],
+)
+def test_names_of_other_libraries_are_answered_by_those_here(words, message):
+    result = run(*words.split())
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_advice_names_existing_commands_options_and_parameters():
+    commands = get_command(app).commands
+    options = {flag for one in commands.values() for p in one.params for flag in p.opts}
+    names = {flag.lstrip("-").replace("-", "_") for flag in options}
+    assert set(COMMANDS.values()) <= commands.keys()
+    assert not COMMANDS.keys() & commands.keys()
+    assert set(OPTIONS.values()) <= names | {"MODEL", "TABLE"}
 
 
 def test_version(monkeypatch):

@@ -88,6 +88,9 @@ def test_evaluation_and_reports():
     assert "BoostingRanker requires --group" in misused("evaluate", "r", "pages.csv")
     both = ("--group", "query", "--event", "relevance")
     assert "supported by survival models" in misused("evaluate", "r", "pages.csv", *both)
+    feature = ("--target", "hours", "--event", "a")
+    message = "uses the column 'a' as a feature, so that it cannot contain the events"
+    assert message in refused("evaluate", "s", "machines.csv", *feature)
 
 
 @pytest.mark.usefixtures("folder")
@@ -188,6 +191,12 @@ def test_offsets():
     assert json.loads(done.stdout)["scores"]["rmse"] == rmse
     done = run("report", "model", "train.csv", "--offset", "years", "--out", "page.html")
     assert done.exit_code == 0, done.output
+    hilboost.save(model.fit(frame[["a", "years"]], y, offset=years), "both")
+    assert run("predict", "both", "train.csv", "--offset", "years", "--out", "p").exit_code == 0
+    expected = model.predict(frame[["a", "years"]], years)
+    np.testing.assert_allclose(pd.read_csv("p")["prediction"], expected)
+    done = run("evaluate", "both", "train.csv", "--offset", "years", "--target", "claims", "--json")
+    assert json.loads(done.stdout)["scores"]["mae"] == pytest.approx(np.mean(abs(y - expected)))
     assert "no column 'yeers' for --offset" in refused(*start, "--offset", "yeers")
     write(frame.assign(years=["many", *frame["years"][1:]]), "text.csv")
     message = "Column 'years' of --offset must contain numbers, but data row 1 contains 'many'"

@@ -55,6 +55,10 @@ def test_dask(table):
         (["--stream", "--dask", "tcp://x:1"], "exclude each other"),
         (["--stream", "--family", "kernel"], "--family kernel is not supported"),
         (["--stream", "--time-budget", "3"], "--time-budget is not supported"),
+        (["--stream", "--group", "k"], "--group is not supported"),
+        (["--dask", "tcp://x:1", "--event", "k"], "--event is not supported"),
+        (["--stream", "--drop-missing-target"], "--drop-missing-target is not supported"),
+        (["--stream", "--dates", "expand"], "--dates expand is not supported"),
     ],
 )
 def test_refusals(table, options, message):
@@ -73,4 +77,4 @@ def test_only_parquet_tables_without_empty_targets(table):
     rows.loc[7, "y"] = np.nan
     rows.to_parquet(table)
     done = RUN.invoke(app, ["fit", str(table), *out])
-    assert "is empty in data row 7" in done.output
+    assert "is empty in data row 8" in done.output

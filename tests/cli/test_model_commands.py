@@ -346,6 +346,8 @@ def test_any_parameter_can_be_set(folder):
         ("set = 3", "set must be a table"),
         ("loss = 'a'\nloss = 'b'", "not a valid TOML file"),
         ("n-estimators = 1\nn_estimators = 2", "sets 'n_estimators' twice"),
+        ("label = 'price'", "unknown key 'label'; use target."),
+        ("num_leaves = 3", "unknown key 'num_leaves'; set max_leaf_nodes in the table [set]."),
         ("[set]\nmax_dept = 3", "did you mean 'max_depth'"),
         ("nothing at all", "not a valid TOML file"),
     ],

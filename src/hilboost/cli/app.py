@@ -10,6 +10,7 @@ import typer
 
 from hilboost.cli import model_commands, options
 from hilboost.cli.errors import one_line_errors
+from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
 
 __all__ = ["app", "main"]
@@ -68,6 +69,7 @@ REPRODUCE_EXAMPLES = """[bold]Examples[/bold]
 app = typer.Typer(
     name="hilboost",
     help="Gradient boosting for tabular data: fit, predict, and evaluate models.",
+    cls=Commands,
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -101,7 +103,7 @@ def _options(
     """Gradient boosting for tabular data: fit, predict, and evaluate models."""
 
 
-@app.command(epilog=FIT_EXAMPLES)
+@app.command(cls=Command, epilog=FIT_EXAMPLES)
 def fit(
     table: options.TrainingTable = None,
     target: options.Target = None,
@@ -176,7 +178,7 @@ def fit(
         typer.echo(run_fit(job, as_json=as_json))
 
 
-@app.command(epilog=PREDICT_EXAMPLES)
+@app.command(cls=Command, epilog=PREDICT_EXAMPLES)
 def predict(
     model: options.Model,
     table: options.Table,
@@ -220,7 +222,7 @@ def predict(
 model_commands.add_to(app)
 
 
-@app.command(epilog=DEMO_EXAMPLES)
+@app.command(cls=Command, epilog=DEMO_EXAMPLES)
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plots.")] = Path(
         "hilboost-demo"
@@ -236,7 +238,7 @@ def demo(
         run_demo(out, quick=quick)
 
 
-@app.command()
+@app.command(cls=Command)
 def warmup(debug: options.Debug = False) -> None:
     """Compile all code once, so that later fits start without delay."""
     with one_line_errors(debug):
@@ -248,7 +250,7 @@ def warmup(debug: options.Debug = False) -> None:
         typer.echo(f"Ready: compilation took {seconds:.1f} s.")
 
 
-@app.command(epilog=REPRODUCE_EXAMPLES)
+@app.command(cls=Command, epilog=REPRODUCE_EXAMPLES)
 def reproduce(
     key: Annotated[
         str | None, typer.Argument(metavar="KEY", help="Key of the claim.", show_default=False)

@@ -1,5 +1,6 @@
 """Columns that are no features: groups of rankings, events, and offsets."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import near_names
@@ -13,7 +14,7 @@ __all__ = ["check_offset_option", "split_aside", "survival_target"]
 
 
 def split_aside(
-    features: "pd.DataFrame", name: str | None, option: str
+    features: "pd.DataFrame", name: str | None, option: str, used: Collection[str] = ()
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
     """Split the column that an option names from the features, if it names one.
 
@@ -23,18 +24,25 @@ def split_aside(
     name : str or None
     option : str
         The option, for error messages.
+    used : collection of str
+        Features of a fitted model; a group or an offset among them remains a feature.
 
     Returns
     -------
     features : pandas.DataFrame
-        The other columns.
+        The columns that are features.
     column : numpy.ndarray of shape (n_rows,) or None
     """
     if name is None:
         return features, None
     if name not in features.columns:
         raise CliError(f"There is no column '{name}' for {option}; {near_names(name, features)}.")
-    column, rest = features[name], features.drop(columns=name)
+    if name in used and option == "--event":
+        raise CliError(
+            f"The model uses the column '{name}' as a feature, so that it cannot contain the "
+            "events; choose another column with --event."
+        )
+    column, rest = features[name], features if name in used else features.drop(columns=name)
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"Column '{name}' of {option} is empty in data row {row}; fill it in.")

@@ -57,6 +57,10 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--valid", bool(job.valid)),
         ("--time-budget", job.time_budget is not None),
         ("--family kernel", job.family == "kernel"),
+        ("--group", job.group is not None),
+        ("--event", job.event is not None),
+        ("--drop-missing-target", job.drop_missing_target),
+        (f"--dates {job.dates}", job.dates != "ignore"),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
@@ -73,7 +77,7 @@ def _target(path: Path, target: str) -> "pd.Series[Any]":
 
     column = pd.Series(values_of(dataset_of(path, path), target), name=target)
     if column.isna().any():
-        row = int(column.isna().to_numpy().argmax())
+        row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
     return column
 

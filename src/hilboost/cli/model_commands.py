@@ -17,6 +17,7 @@ from hilboost.cli.options import (
     Offset,
     Separator,
 )
+from hilboost.cli.peer_options import Command
 
 __all__ = ["add_to"]
 
@@ -69,10 +70,10 @@ def add_to(app: typer.Typer) -> None:
     ----------
     app : typer.Typer
     """
-    app.command(epilog=EVALUATE_EXAMPLES)(evaluate)
-    app.command(epilog=REPORT_EXAMPLES)(report)
-    app.command(epilog=INSPECT_EXAMPLES)(inspect)
-    app.command(epilog=EXPORT_EXAMPLES)(export)
+    app.command(cls=Command, epilog=EVALUATE_EXAMPLES)(evaluate)
+    app.command(cls=Command, epilog=REPORT_EXAMPLES)(report)
+    app.command(cls=Command, epilog=INSPECT_EXAMPLES)(inspect)
+    app.command(cls=Command, epilog=EXPORT_EXAMPLES)(export)
 
 
 def evaluate(

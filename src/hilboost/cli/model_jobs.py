@@ -83,7 +83,7 @@ def _rows_and_names(
     asides = table.asides(model)
     values = {}
     for option, name in asides.items():
-        frame, found = split_aside(frame, name, option)
+        frame, found = split_aside(frame, name, option, model.fitted_.schema.names or ())
         assert found is not None
         values[option] = found
     target = table.target or _only_other_column(model, frame)

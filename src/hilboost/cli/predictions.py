@@ -67,7 +67,7 @@ def run_predict(job: PredictJob) -> None:
             "which has none; remove --proba, or fit with another loss."
         )
     check_offset_option(model, job.offset)
-    frame, offset = split_aside(frame, job.offset, "--offset")
+    frame, offset = split_aside(frame, job.offset, "--offset", model.fitted_.schema.names or ())
     more = {} if offset is None else {"offset": offset}
     X = model_columns(model, frame)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
+from hilboost.cli.peer_options import option_for, parameter_for
 from hilboost.estimators.peer_names import advice
 
 __all__ = ["options_of_fit", "parameters_of"]
@@ -25,6 +26,7 @@ _KEYS: dict[str, str] = {
     "weights": _TEXT,
     "group": _TEXT,
     "event": _TEXT,
+    "offset": _TEXT,
     "ignore": _TEXTS,
     "valid": _TEXTS,
     "task": _TEXT,
@@ -42,6 +44,8 @@ _KEYS: dict[str, str] = {
     "random_state": _WHOLE,
     "threads": _WHOLE,
     "time_budget": _NUMBER,
+    "stream": _YES,
+    "dask": _TEXT,
 }
 _PATHS = ("table", "out", "valid")
 _CHOICES = {
@@ -144,12 +148,21 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     for written, value in found.items():
         key = written.replace("-", "_")
         if key not in _KEYS:
-            hint = _nearest(key, [*_KEYS, "set"])
+            hint = _instead(key) or _nearest(key, [*_KEYS, "set"])
             raise CliError(f"'{path}' has the unknown key '{written}'; {hint}")
         if key in options:
             raise CliError(f"'{path}' sets '{key}' twice; set it only once.")
         options[key] = _checked(path, key, value)
     return options, {name.replace("-", "_"): value for name, value in settings.items()}
+
+
+def _instead(key: str) -> str | None:
+    """Return what to write instead of a key that another library has."""
+    same = option_for(key, _KEYS)
+    if same is not None:
+        return f"use {same}."
+    parameter = parameter_for(key)
+    return None if parameter is None else f"set {parameter} in the table [set]."
 
 
 def _checked(path: Path, key: str, value: Any) -> Any:

@@ -1,0 +1,216 @@
+"""Commands and options of other libraries, and those of the same purpose here."""
+
+from collections.abc import Collection
+from functools import cache
+from inspect import signature
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+__all__ = ["Command", "Commands", "option_for", "parameter_for"]
+
+COMMANDS = {
+    "apply": "predict",
+    "calc": "predict",
+    "convert": "export",
+    "describe": "inspect",
+    "dump": "export",
+    "eval": "evaluate",
+    "explain": "report",
+    "infer": "predict",
+    "info": "inspect",
+    "learn": "fit",
+    "score": "evaluate",
+    "show": "inspect",
+    "test": "evaluate",
+    "train": "fit",
+    "validate": "evaluate",
+}
+"""Names of commands elsewhere, and the commands here."""
+
+OPTIONS = {
+    "censored": "event",
+    "data": "TABLE",
+    "delimiter": "sep",
+    "drop": "ignore",
+    "eval": "valid",
+    "eval_metric": "metric",
+    "event_column": "event",
+    "exclude": "ignore",
+    "group_column": "group",
+    "groups": "group",
+    "id": "ignore",
+    "ignore_column": "ignore",
+    "input": "TABLE",
+    "input_model": "MODEL",
+    "label": "target",
+    "label_column": "target",
+    "learn_set": "TABLE",
+    "metrics": "metric",
+    "model": "MODEL",
+    "model_file": "MODEL",
+    "model_out": "out",
+    "n_jobs": "threads",
+    "output": "out",
+    "output_file": "out",
+    "output_model": "out",
+    "output_path": "out",
+    "param": "set",
+    "params": "set",
+    "parse_dates": "dates",
+    "predict_proba": "proba",
+    "probabilities": "proba",
+    "probability": "proba",
+    "problem": "task",
+    "query": "group",
+    "query_id": "group",
+    "response": "target",
+    "sample_weight": "weights",
+    "save": "out",
+    "scoring": "metric",
+    "separator": "sep",
+    "status": "event",
+    "target_column": "target",
+    "test": "valid",
+    "test_data": "valid",
+    "test_set": "valid",
+    "time_limit": "time_budget",
+    "timeout": "time_budget",
+    "train": "TABLE",
+    "train_data": "TABLE",
+    "val": "valid",
+    "validation": "valid",
+    "valid_data": "valid",
+    "weight_column": "weights",
+    "X_val": "valid",
+    "y": "target",
+}
+"""Names of options or parameters, and those of the options here; arguments in capitals."""
+
+_WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
+# What a name means to a command that has no such argument or option.
+
+
+def option_for(name: str, known: Collection[str]) -> str | None:
+    """Return the option or argument of a command that has the purpose of another one's.
+
+    Parameters
+    ----------
+    name : str
+        An option here or elsewhere, such as ``label``, with underscores.
+    known : collection of str
+        The options of the command, with underscores, and its arguments, in capitals.
+
+    Returns
+    -------
+    str or None
+    """
+    for one in (name, *_parameters(name)):
+        same = OPTIONS.get(one, one)
+        same = same if same in known else _WITHOUT_ARGUMENT.get(same, same)
+        if same in known:
+            return same
+    return None
+
+
+def parameter_for(name: str) -> str | None:
+    """Return the parameter of the estimators that has this name or purpose.
+
+    Parameters
+    ----------
+    name : str
+        An option or parameter elsewhere, such as ``num_leaves``.
+
+    Returns
+    -------
+    str or None
+    """
+    return next((one for one in _parameters(name) if one in _parameters_of_estimators()), None)
+
+
+def _parameters(name: str) -> tuple[str, ...]:
+    from hilboost.estimators.peer_names import PARAMETERS
+
+    return PARAMETERS.get(name, (name,))
+
+
+@cache
+def _parameters_of_estimators() -> frozenset[str]:
+    import hilboost
+
+    estimators = (
+        hilboost.BoostingRegressor,
+        hilboost.BoostingClassifier,
+        hilboost.BoostingRanker,
+        hilboost.BoostingSurvival,
+        hilboost.KernelBoostingRegressor,
+        hilboost.KernelBoostingClassifier,
+    )
+    return frozenset(name for one in estimators for name in signature(one).parameters)
+
+
+class Commands(TyperGroup):
+    """The commands; an unknown one that other libraries have is answered by the one here."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name.
+
+        Parameters
+        ----------
+        ctx : click.Context
+        args : list of str
+
+        Returns
+        -------
+        name, command, arguments : str, command, list of str
+        """
+        same = COMMANDS.get(args[0])
+        if same is not None:
+            ctx.fail(f"There is no command '{args[0]}'; use 'hilboost {same}'.")
+        return super().resolve_command(ctx, args)
+
+
+class Command(TyperCommand):
+    """A command; an unknown option that other libraries have is answered by the one here."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options and arguments.
+
+        Parameters
+        ----------
+        ctx : click.Context
+        args : list of str
+
+        Returns
+        -------
+        list of str
+        """
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # The class of click's error depends on the version of typer, which may bundle click.
+            written = getattr(error, "option_name", None)
+            instead = None if written is None else self._instead(written)
+            if instead is None:
+                raise
+            ctx.fail(f"There is no option '{written}'; {instead}.")
+            raise  # pragma: no cover
+
+    def _instead(self, written: str) -> str | None:
+        """Return what to write instead of an unknown option, if it has a purpose here."""
+        options = {flag for one in self.params for flag in (*one.opts, *one.secondary_opts)}
+        name = written.lstrip("-").replace("-", "_")
+        if written in options:
+            return None
+        known = {_key(flag) for flag in options} | {str(one.metavar) for one in self.params}
+        same = option_for(name, known)
+        if same is not None and same.isupper():
+            return f"write the file {same} without an option"
+        if same is not None:
+            return f"use --{same.replace('_', '-')}"
+        parameter = parameter_for(name) if "set" in known else None
+        return None if parameter is None else f"use --set {parameter}=VALUE"
+
+
+def _key(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
