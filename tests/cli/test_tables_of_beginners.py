@@ -185,6 +185,58 @@ def test_columns_of_dates():
     assert list(without_dates(dates[["iso"]])) == ["iso"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "order", "months"),
+    [
+        (["01.09.2023", "05.04.2021 10:30"], None, [9, 4]),  # dots: the day comes first
+        (["13/04/2021", "05/09/2021"], None, [4, 9]),  # the values show it
+        (["05/09/2021", "04/13/2021"], None, [5, 4]),
+        (["05/09/2021", "04/08/2021"], "dmy", [9, 8]),
+        (["05/09/2021", "04/08/2021"], "mdy", [5, 4]),
+        (["2021/05/09", "2021/13/04"], None, None),
+        (["13/04/2021", "04/13/2021"], None, None),
+        (["1.2.3", "10.0.1"], None, None),
+    ],
+)
+def test_orders_of_dates(texts, order, months):
+    frame = pd.DataFrame({"day": texts})
+    if months is None:
+        assert not date_columns(frame)
+    else:
+        assert date_columns(frame) == ["day"]
+        assert expanded(frame, ["day"], order)["day: month"].tolist() == months
+
+
+def test_dates_whose_order_is_not_clear(frame):
+    day = pd.date_range("2024-01-01", periods=N, freq="D")
+    frame["price"] = day.month + 0.5
+    frame.assign(day=day.strftime("%d/%m/%Y")).to_csv("dates.csv", index=False)
+    assert fit("dates.csv", "--dates", "expand").exit_code == 0
+    start = frame.assign(day="05/04/2024").drop(columns="price")
+    start.loc[3, "day"] = "unknown"
+    start.to_csv("new.csv", index=False)
+    assert (
+        "such as 05/04/2024, may have the day or the month"
+        in run("predict", "model", "new.csv").stderr
+    )
+    known = run("predict", "model", "new.csv", "--date-order", "dmy")
+    assert "1 value of 'day', such as 'unknown', are no dates" in known.stderr
+    text = start.assign(day="2024-04-05")
+    text.loc[3, "day"] = ""
+    text.to_csv("iso.csv", index=False)
+    assert known.stdout == run("predict", "model", "iso.csv").stdout
+    assert "no column contains dates" in fit("good.csv", "--dates", "expand", out="same").stderr
+    frame.loc[40, "price"] = np.nan
+    frame.assign(day="13/04/2024").to_csv("gap.csv", index=False)
+    frame.assign(day=["13/04/2024", "04/13/2024"] * 40).to_csv("both.csv", index=False)
+    assert "or drop these rows with --drop-m" in run("evaluate", "model", "gap.csv").stderr
+    scored = run("evaluate", "model", "gap.csv", "--drop-missing-target", "--metric", "mae")
+    assert "dropped 1 of 80 rows" in scored.stderr
+    assert scored.exit_code == 0
+    both = run("evaluate", "model", "both.csv", "--drop-missing-target")
+    assert "with the day first and dates with the month first" in both.stderr
+
+
 # Warnings and help
 
 

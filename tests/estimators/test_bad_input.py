@@ -86,6 +86,9 @@ def test_continuous_target_for_a_classifier():
     )
     with pytest.raises(InvalidData, match=message):
         classifier().fit(X, Y)
+    sets = [{"a", "b"} if y > 0 else {"a"} for y in Y]
+    with pytest.raises(InvalidData, match="one class per row. For several labels per row, use Out"):
+        classifier().fit(X, sets)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

@@ -340,6 +340,7 @@ Y = RNG.normal(size=40)
             r"shape \(2,\), but X has 3 columns; pass one number per column",
         ),
         ({"monotonic_cst": [[1, 0, 0]]}, r"shape \(1, 3\), but X has 3 columns"),
+        ({"monotonic_cst": [0, "up", 0]}, "has 'up' for column 1; it must be 1"),
         ({"monotonic_cst": [1, [0], 0]}, "must be a sequence with one number per column"),
         ({"monotonic_cst": {0, 1}}, "must be a sequence with one number per column"),
         ({"monotonic_cst": [1, 2, 0]}, r"has 2 for column 1; it must be 1 \(increasing\), -1"),

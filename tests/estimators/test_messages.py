@@ -462,7 +462,9 @@ def test_parameters_of_other_estimators(estimator, name, message):
 
 
 def test_an_argument_like_no_other():
-    with pytest.raises(InvalidType, match="fit has no argument 'event'; its arguments are X, y, s"):
+    with pytest.raises(InvalidType, match="fit has no argument 'cause'; its arguments are X, y, s"):
+        SURVIVAL.fit(X, cause=LABELS)
+    with pytest.raises(InvalidType, match=r"such as frame\[\['event', 'time'\]\]"):
         SURVIVAL.fit(X, event=LABELS, time=Y)
 
 

@@ -95,6 +95,7 @@ def test_several_targets_and_early_stopping():
         (lambda y, raw: raw - y, IncompatibleParts, "must return a tuple of the gradient and"),
         (lambda y, raw: (raw - y, 1.0), IncompatibleParts, r"of the shape of raw, \(200,\); it"),
         (lambda y, raw: (raw - y, 0 * raw), InvalidData, "has no best constant: .* hessian"),
+        (lambda y, raw: (y - raw, 1 + 0 * raw), IncompatibleParts, "returns the negative gradient"),
         (lambda y, raw: (raw * np.nan, 1 + 0 * raw), InvalidData, "has no best constant"),
         (3, InvalidType, "loss must be a name"),
     ],
@@ -102,6 +103,15 @@ def test_several_targets_and_early_stopping():
 def test_functions_that_are_no_losses(function, error, match):
     with pytest.raises(error, match=match):
         BoostingRegressor(function, **FEW).fit(X, Y)
+
+
+def test_a_loss_that_is_not_convex_has_no_wrong_sign():
+    def welsch(y, raw):
+        error = raw - y
+        return error * np.exp(-(error**2)), np.abs(1 - 2 * error**2) * np.exp(-(error**2)) + 1e-9
+
+    y = 30 + 0.1 * RNG.normal(size=(50, 1))
+    FunctionLoss(welsch).initial_raw(Target(y))
 
 
 def test_classifiers_and_files_do_not_support_functions(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from hilboost.core.target import Target
 from hilboost.losses import MultinomialLogLoss
+from hilboost.losses._centers import distances
 from hilboost.losses._row_sums import row_sums
 from hilboost.losses.exponential import MultinomialExponential
 
@@ -17,7 +18,10 @@ def test_columns_are_added_in_turn(order):
     expected = [sum(row[1:], row[0]) for row in values.tolist()]
     np.testing.assert_array_equal(row_sums(values), expected)
     np.testing.assert_array_equal(row_sums(values[7:8]), expected[7:8])
+    np.testing.assert_array_equal(row_sums(values[:150]), expected[:150])
     np.testing.assert_array_equal(row_sums(values[:, :1]), values[:, 0])
+    lengths = np.sqrt(row_sums(values**2) + 4.0)
+    np.testing.assert_array_equal(distances(values, np.full(300, 2.0)), lengths)
 
 
 @pytest.mark.parametrize("n_classes", [9, 26])

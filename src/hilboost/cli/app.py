@@ -124,6 +124,7 @@ def fit(
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
     dates: options.Dates = None,
+    date_order: options.DateOrder = None,
     drop_missing_target: options.DropMissingTarget = False,
     n_estimators: options.Rounds = None,
     learning_rate: options.LearningRate = None,
@@ -160,6 +161,7 @@ def fit(
             "decimal": decimal,
             "encoding": encoding,
             "dates": dates,
+            "date_order": date_order,
             "drop_missing_target": drop_missing_target or None,
             "n_estimators": n_estimators,
             "learning_rate": learning_rate,
@@ -208,6 +210,7 @@ def predict(
     sep: options.Separator = None,
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
+    date_order: options.DateOrder = None,
     debug: options.Debug = False,
 ) -> None:
     """Predict the rows of a table. Columns are matched by name."""
@@ -215,7 +218,7 @@ def predict(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.predictions import PredictJob, run_predict
 
-        form = Dialect(sep, decimal, encoding)
+        form = Dialect(sep, decimal, encoding, date_order)
         run_predict(PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset))
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.errors import note
+from hilboost.cli.errors import CliError, note
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PARTS", "date_columns", "expanded", "with_calendar", "without_dates"]
+__all__ = ["ORDERS", "PARTS", "date_columns", "expanded", "with_calendar", "without_dates"]
 
 PARTS = ("year", "month", "day", "weekday", "hour", "days")
 """Calendar numbers of a date; ``days`` counts from 1970."""
+ORDERS = ("dmy", "mdy")
+"""Orders of day, month and year where the year comes last."""
 _SAMPLE = 100
-_LOOKS = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ]\d{1,2}:\d{2}.*)?\s*"
+_YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
+_YEAR_LAST = r"(\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2}[-/.]\d{2}[-/.]\d{2})"
+_TIME = r"([T ]\d{1,2}:\d{2}.*)?\s*"
 
 
 def date_columns(frame: pd.DataFrame) -> list[str]:
@@ -40,21 +44,66 @@ def _holds_dates(column: pd.Series[Any]) -> bool:
     if types.is_numeric_dtype(column):
         return False
     sample = column.dropna().head(_SAMPLE).astype(str)
-    if not len(sample) or not sample.str.fullmatch(_LOOKS).all():
+    if not len(sample):
         return False
-    return bool(_parsed(sample).notna().all())
+    orders = _orders(sample)
+    if orders is None:
+        looks = sample.str.fullmatch(rf"\s*{_YEAR_FIRST}{_TIME}").all()
+        return bool(looks and _parsed(sample, None).notna().all())
+    return any(bool(_parsed(sample, order).notna().all()) for order in orders)
 
 
-def _parsed(column: pd.Series[Any]) -> pd.Series[Any]:
+def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
+    """The possible orders of the dates of a column; None if the year does not come last."""
+    text = column.dropna().astype(str)
+    text = text[text.str.fullmatch(rf"\s*{_YEAR_LAST}{_TIME}")]
+    if not len(text):
+        return None
+    if text.str.contains(r"^\s*\d+\.").all():
+        return ("dmy",)
+    numbers = text.str.extract(r"(\d+)\D(\d+)").astype(int)
+    largest = numbers.max()
+    if largest[0] > 12 and largest[1] > 12:
+        return ()
+    return tuple(order for order, k in zip(ORDERS, (1, 0), strict=True) if largest[k] <= 12)
+
+
+def _parsed(column: pd.Series[Any], order: str | None) -> pd.Series[Any]:
     import pandas as pd
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of formats that pandas infers
+        if order is not None:
+            first = order == "dmy"
+            return pd.to_datetime(column, errors="coerce", utc=True, format="mixed", dayfirst=first)
         for form in ("ISO8601", None):  # None: that of the first value
             found = pd.to_datetime(column, errors="coerce", utc=True, format=form)
             if (found.notna() == column.notna()).all():
                 break
         return found
+
+
+def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
+    """Return the order of the dates of a column: that of its values, or else the given one."""
+    from pandas.api import types
+
+    orders = None if types.is_datetime64_any_dtype(column) else _orders(column)
+    if orders is None:
+        return None
+    if len(orders) == 1:
+        return orders[0]
+    example = str(column.dropna().iloc[0])
+    if not orders:
+        raise CliError(
+            f"Column '{column.name}' contains dates with the day first and dates with the month "
+            "first; write them as year-month-day."
+        )
+    if given is None:
+        raise CliError(
+            f"Dates of column '{column.name}', such as {example}, may have the day or the month "
+            "first; add --date-order dmy or --date-order mdy."
+        )
+    return given
 
 
 def without_dates(features: pd.DataFrame) -> pd.DataFrame:
@@ -79,7 +128,7 @@ def without_dates(features: pd.DataFrame) -> pd.DataFrame:
     return features.drop(columns=dates)
 
 
-def expanded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
     """Replace columns of dates by calendar numbers, such as ``day: month``.
 
     Parameters
@@ -87,11 +136,13 @@ def expanded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     frame : pandas.DataFrame
     names : list of str
         The columns of dates.
+    order : {"dmy", "mdy"} or None
+        Of dates whose year comes last, where values and separators do not show it.
 
     Returns
     -------
     pandas.DataFrame
-        Missing dates give missing numbers.
+        Missing dates give missing numbers; other text does so with a note.
     """
     import pandas as pd
 
@@ -100,7 +151,9 @@ def expanded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
         if name not in names:
             found[str(name)] = column
             continue
-        date = _parsed(column).dt
+        parsed = _parsed(column, _order_of(column, order))
+        _note_no_dates(column, parsed)
+        date = parsed.dt
         found |= {
             f"{name}: year": date.year,
             f"{name}: month": date.month,
@@ -112,7 +165,14 @@ def expanded(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def with_calendar(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
+    odd = column[parsed.isna() & column.notna()]
+    if len(odd):
+        values = "1 value" if len(odd) == 1 else f"{len(odd)} values"
+        note(f"{values} of '{column.name}', such as '{odd.iloc[0]}', are no dates: missing values.")
+
+
+def with_calendar(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
     """Expand the columns of dates whose calendar numbers a model uses.
 
     Parameters
@@ -120,6 +180,8 @@ def with_calendar(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     frame : pandas.DataFrame
     names : list of str
         The columns of the model.
+    order : {"dmy", "mdy"} or None
+        As for ``expanded``.
 
     Returns
     -------
@@ -127,4 +189,4 @@ def with_calendar(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """
     wanted = {name.rpartition(": ")[0] for name in names if name.rpartition(": ")[2] in PARTS}
     dates = [name for name in wanted - set(names) if name in frame.columns]
-    return expanded(frame, dates) if dates else frame
+    return expanded(frame, dates, order) if dates else frame

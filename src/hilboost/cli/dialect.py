@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hilboost.cli.errors import CliError, note
@@ -27,11 +27,14 @@ class Dialect:
     Attributes
     ----------
     separator, decimal, encoding : str or None
+    date_order : {"dmy", "mdy"} or None
+        Of dates whose year comes last.
     """
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    date_order: str | None = None
 
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""
@@ -63,7 +66,7 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     Returns
     -------
     Dialect
-        Without ``None``.
+        With a separator, a decimal mark and an encoding.
     """
     encoding = given.encoding or _encoding_of(sample)
     text = sample.decode(encoding, errors="replace").removeprefix("\ufeff")
@@ -81,7 +84,7 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
         found.append(f"in the encoding {_FALLBACK}, because it is not UTF-8 text")
     if found:
         note(f"reading '{path}' as fields {', '.join(found)} (see --sep, --decimal, --encoding).")
-    return Dialect(separator, decimal, encoding)
+    return replace(given, separator=separator, decimal=decimal, encoding=encoding)
 
 
 def _encoding_of(sample: bytes) -> str:

@@ -59,6 +59,7 @@ class FitJob:
     decimal: str | None = None
     encoding: str | None = None
     dates: Literal["ignore", "expand", "text"] = "ignore"
+    date_order: Literal["dmy", "mdy"] | None = None
     drop_missing_target: bool = False
     time_budget: float | None = None
     stream: bool = False
@@ -68,7 +69,7 @@ class FitJob:
     @property
     def dialect(self) -> Dialect:
         """Form of the CSV files."""
-        return Dialect(self.sep, self.decimal, self.encoding)
+        return Dialect(self.sep, self.decimal, self.encoding, self.date_order)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     if job.dates == "ignore":
         features = without_dates(features)
     elif job.dates == "expand":
-        features = expanded(features, date_columns(features))
+        features = _with_calendar_numbers(features, job)
     task = choose_task(column, job.task, job.loss or "", job.group, job.event)
     note(f"{task.name}, because {task.reason}.")
     if task.name == "classification":
@@ -136,13 +137,20 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     return told(job, model, rows.X.shape, seconds, scores, as_json)
 
 
+def _with_calendar_numbers(features: "pd.DataFrame", job: FitJob) -> "pd.DataFrame":
+    dates = date_columns(features)
+    if not dates:
+        note("no column contains dates, so that --dates expand has no effect.")
+    return expanded(features, dates, job.date_order)
+
+
 def _validation_rows(
     path: Path, features: "pd.DataFrame", target: str, job: FitJob, task: TaskName
 ) -> _Rows:
     """Read a table of validation data with the features of the training table."""
     text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
     held_out, held_column = split_target(
-        with_calendar(read_table(path, text, job.dialect), list(features.columns)),
+        with_calendar(read_table(path, text, job.dialect), list(features.columns), job.date_order),
         target,
         job.drop_missing_target,
     )

@@ -8,8 +8,10 @@ import typer
 from hilboost.cli.errors import one_line_errors
 from hilboost.cli.options import (
     AsJson,
+    DateOrder,
     Debug,
     Decimal,
+    DropMissingTarget,
     Encoding,
     Event,
     Group,
@@ -91,6 +93,8 @@ def evaluate(
     sep: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    date_order: DateOrder = None,
+    drop_missing_target: DropMissingTarget = False,
     debug: Debug = False,
 ) -> None:
     """Evaluate a model on a table with true values."""
@@ -98,7 +102,8 @@ def evaluate(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_evaluate
 
-        rows = LabeledTable(table, target, group, event, offset, Dialect(sep, decimal, encoding))
+        form = Dialect(sep, decimal, encoding, date_order)
+        rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_evaluate(model, rows, metric or (), as_json))
 
 
@@ -124,6 +129,8 @@ def report(
     sep: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,
+    date_order: DateOrder = None,
+    drop_missing_target: DropMissingTarget = False,
     debug: Debug = False,
 ) -> None:
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
@@ -131,7 +138,8 @@ def report(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_report
 
-        rows = LabeledTable(table, target, group, event, offset, Dialect(sep, decimal, encoding))
+        form = Dialect(sep, decimal, encoding, date_order)
+        rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_report(model, rows, out, title, train, versus or ()))
 
 

@@ -49,6 +49,7 @@ class LabeledTable:
     event: str | None = None
     offset: str | None = None
     dialect: Dialect = DETECT
+    drop_missing_target: bool = False
 
     def asides(self, model: Any) -> dict[str, str]:
         """Columns of groups, events and offsets by option, as the model requires them."""
@@ -94,20 +95,32 @@ def _rows_and_names(
             f"The model uses the column '{target}' as a feature, so that it cannot be the target; "
             "choose the column that the model predicts."
         )
-    column = frame[target]
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise CliError(
-            f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
-            f"in data row {missing.argmax() + 1}); fill in the values or remove these rows."
-        )
-    X, y = model_columns(model, frame, [target]), _labels(model, column)
+    known = _rows_with_target(frame[target], table)
+    frame = frame[known].reset_index(drop=True)
+    values = {option: found[known] for option, found in values.items()}
+    X = model_columns(model, frame, [target], table.dialect.date_order)
+    y = _labels(model, frame[target])
     if "--event" in values:
         causes = model.loss == "discrete_hazard"
         y = survival_target(y, values["--event"], asides["--event"], causes)
     arguments = (("groups", "--group"), ("offset", "--offset"))
     more = {name: values[option] for name, option in arguments if option in values}
     return X, y, more, {target, *asides.values()}
+
+
+def _rows_with_target(column: "pd.Series[Any]", table: LabeledTable) -> "np.ndarray[Any, Any]":
+    """Return which rows have a target; all of them without ``drop_missing_target``."""
+    missing = column.isna().to_numpy()
+    some = f"{missing.sum()} of {len(column)} rows"
+    if missing.any() and table.drop_missing_target and not missing.all():
+        note(f"dropped {some}, which have no target.")
+    elif missing.any():
+        raise CliError(
+            f"The target '{column.name}' is missing in {some} (first in data row "
+            f"{missing.argmax() + 1}); fill in the values, or drop these rows with "
+            "--drop-missing-target."
+        )
+    return ~missing
 
 
 def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:

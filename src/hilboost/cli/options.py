@@ -35,6 +35,14 @@ Dates = Annotated[
         help="Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
     ),
 ]
+DateOrder = Annotated[
+    Literal["dmy", "mdy"] | None,
+    Option(
+        metavar="ORDER",
+        help="Order of dates whose year comes last, dmy or mdy; detected where values or dots show "
+        "it.",
+    ),
+]
 DropMissingTarget = Annotated[
     bool, Option("--drop-missing-target", help="Drop rows without a target.")
 ]

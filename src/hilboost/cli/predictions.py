@@ -69,7 +69,7 @@ def run_predict(job: PredictJob) -> None:
     check_offset_option(model, job.offset)
     frame, offset = split_aside(frame, job.offset, "--offset", model.fitted_.schema.names or ())
     more = {} if offset is None else {"offset": offset}
-    X = model_columns(model, frame)
+    X = model_columns(model, frame, date_order=job.dialect.date_order)
     try:
         found = _predictions(model, X, job.proba, more)
         if job.coverage is not None:
@@ -88,7 +88,12 @@ def text_columns(model: Any) -> list[str]:
     return [str(column.name) for column in model.fitted_.schema.columns if column.holds_text]
 
 
-def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) -> Any:
+def model_columns(
+    model: Any,
+    frame: "pd.DataFrame",
+    aside: Sequence[str] = (),
+    date_order: str | None = None,
+) -> Any:
     """Select and convert the feature columns of a model.
 
     Parameters
@@ -98,6 +103,8 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
     frame : pandas.DataFrame
     aside : sequence of str
         Columns to drop without a note, such as the target.
+    date_order : {"dmy", "mdy"} or None
+        Of dates whose year comes last.
 
     Returns
     -------
@@ -114,7 +121,7 @@ def model_columns(model: Any, frame: "pd.DataFrame", aside: Sequence[str] = ()) 
             )
         note("the model has no column names; using the columns in the order of the table.")
         return features_for_fit(frame).to_numpy()
-    frame = with_calendar(frame, list(names))
+    frame = with_calendar(frame, list(names), date_order)
     features, extra = align_columns(frame, list(names))
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)

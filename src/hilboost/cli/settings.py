@@ -38,6 +38,7 @@ _KEYS: dict[str, str] = {
     "decimal": _TEXT,
     "encoding": _TEXT,
     "dates": _TEXT,
+    "date_order": _TEXT,
     "drop_missing_target": _YES,
     "n_estimators": _WHOLE,
     "learning_rate": _NUMBER,
@@ -52,6 +53,7 @@ _CHOICES = {
     "task": ("auto", "regression", "classification", "ranking", "survival"),
     "family": ("tree", "kernel"),
     "dates": ("ignore", "expand", "text"),
+    "date_order": ("dmy", "mdy"),
 }
 
 

@@ -56,6 +56,9 @@ _PREFIXES = ("reg:", "binary:", "multi:", "count:")
 
 _HELD_OUT = ("X_val", "y_val")
 _OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigma"})
+_OF_EVENTS = frozenset(
+    {"durations", "duration_col", "event", "event_col", "event_observed", "events", "time"}
+)
 _AMBIGUOUS = frozenset({"alpha"})  # names of several parameters, of which one is meant
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "alpha": ("quantile", "regularization"),
@@ -254,6 +257,8 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
         return f"pass {_joined(passed, name)} to fit"
     if name in _OF_KERNELS and "kernel" in parameters:
         return "pass a kernel object as kernel, such as hilboost.kernels.Gaussian(length_scale=2.0)"
+    if name in _OF_EVENTS and "strata" in of_fit:
+        return "pass events and times together as y, such as frame[['event', 'time']]"
     if "class_weight" in same:
         return "only classifiers have weights of classes; pass sample_weight to fit"
     near = get_close_matches(name, [*parameters, *of_fit], n=3, cutoff=0.7)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.medians import geometric_medians
 from hilboost.core.dtypes import Floats
+from hilboost.losses._row_sums import row_sums
 
 Reweight = Callable[[Floats], Floats]
 """From distances (n,) to the weights ``ℓ'(d) / d`` of the parabolas that majorize the loss."""
@@ -19,7 +20,7 @@ _MOST_CYCLES = 200
 
 def distances(residual: Floats, outside: Floats | None = None) -> Floats:
     """Compute the lengths of residuals (n, r) with parts ``outside`` (n,) their space, (n,)."""
-    square = np.einsum("ij,ij->i", residual, residual)
+    square = row_sums(residual * residual)
     return np.sqrt(square if outside is None else square + outside * outside)
 
 

@@ -17,6 +17,7 @@ from hilboost.losses._row_sums import row_sums
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _MOST_STEPS = 100
 _TOLERANCE = 1e-12
+_STEP = 1e-6  # of finite differences
 
 
 class FunctionLoss(Loss):
@@ -41,7 +42,16 @@ class FunctionLoss(Loss):
         self.function = function
 
     def initial_raw(self, target: Target) -> Floats:
-        """Find the zero of the weighted mean gradient by Newton steps, (c,)."""
+        """Find the zero of the weighted mean gradient by Newton steps, (c,).
+
+        Raises
+        ------
+        IncompatibleParts
+            The function returns the negative gradient.
+        InvalidData
+            There is no such zero.
+        """
+        self._check_sign(target)
         raw = np.zeros(target.y.shape[1])
         slope, curvature = self._means(target, raw)
         for _ in range(_MOST_STEPS):
@@ -84,6 +94,21 @@ class FunctionLoss(Loss):
         weight = target.weight
         return np.average(gradient, axis=0, weights=weight), np.average(
             hessian, axis=0, weights=weight
+        )
+
+    def _check_sign(self, target: Target) -> None:
+        """Reject a gradient whose derivative is minus the hessian, even where ``raw`` equals y."""
+        for raw in (np.zeros_like(target.y), target.y):
+            step = _STEP * np.maximum(np.abs(raw), 1.0)
+            with np.errstate(all="ignore"):
+                hessian = self._derivatives(target, raw)[1]
+                ends = (self._derivatives(target, raw + side * step)[0] for side in (1, -1))
+                slope = np.subtract(*ends) / (2 * step)
+                if not (hessian > 0).all() or not np.allclose(slope, -hessian, rtol=0.01, atol=0):
+                    return
+        raise IncompatibleParts(
+            f"loss={self._name} returns the negative gradient, which falls as raw rises; return "
+            "the gradient and the hessian with respect to raw."
         )
 
     def _check_start(self, raw: Floats, slope: Floats, curvature: Floats) -> None:

@@ -159,7 +159,8 @@ def _encode_ratios(shares: Floats) -> Floats:
 
 
 def _decode_ratios(raw: Floats) -> Floats:
-    logarithms = raw @ scipy.linalg.helmert(raw.shape[1] + 1)
+    # BLAS, and sums over columns in Fortran order, depend on the number of rows in the last bits.
+    logarithms = np.einsum("ij,jk->ik", raw, scipy.linalg.helmert(raw.shape[1] + 1), order="C")
     return np.asarray(softmax(logarithms, axis=1))
 
 

@@ -46,7 +46,9 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
             f"monotonic_cst has shape {directions.shape}, but X has {d} columns; pass one number "
             "per column, or a dict from column name to number."
         )
-    known = np.isin(directions, [-1, 0, 1])
+    if directions.dtype.kind not in "biuf":  # text among numbers makes all of them text
+        directions = np.array(list(given), dtype=object)
+    known = np.array([direction in (-1, 0, 1) for direction in directions.tolist()], dtype=bool)
     if not known.all():
         column = int(np.flatnonzero(~known)[0])
         where = column if names is None else repr(str(names[column]))

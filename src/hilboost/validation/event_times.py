@@ -14,7 +14,8 @@ from hilboost.tables import as_array, named_columns, refuse_dates_and_complex
 
 FORMS = (
     "y must be a structured array with an event (bool, or the number of its cause) and a time, as "
-    "in scikit-survival, or have two columns, the lower and upper bound of the time"
+    "in scikit-survival, a data frame of these two, such as frame[['event', 'time']], or have two "
+    "columns, the lower and upper bound of the time"
 )
 MOST_CAUSES = 100
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -136,10 +137,15 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     try:
         check_classification_targets(y)
     except ValueError as error:
-        kind = str(error).partition(".")[0]
+        kind, odd = str(error).partition(".")[0], _no_label(y)
+        if isinstance(odd, Collection):
+            raise InvalidData(
+                f"y contains {shown(odd)}, but must contain one class per row. For several labels "
+                "per row, use OutputKernelBoostingRegressor('label_set')."
+            ) from error
         raise InvalidData(
-            f"{kind}; y contains {shown(_no_label(y))}, but must contain classes. Use a regressor, "
-            "such as BoostingRegressor, for numbers."
+            f"{kind}; y contains {shown(odd)}, but must contain classes. Use a regressor, such as "
+            "BoostingRegressor, for numbers."
         ) from error
     check_length(y, n)
     return y
