@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics import log_loss
 
 import hilboost
@@ -421,6 +422,30 @@ def test_validation_rows_of_the_caller():
     model.fit(X[:300], SMOOTH[:300], X_val=X[300:], y_val=SMOOTH[300:])
     assert model.parts_["kernel"].gain > 0.3
     assert model.parts_["kernel"].n_centers == 300
+
+
+@pytest.mark.parametrize("rows_per_center", [1.5, 0])
+def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_center, monkeypatch):
+    monkeypatch.setattr(machines, "ROWS_PER_CENTER", rows_per_center)
+    found, final = [], machines.SharedCenters.final
+
+    def spied(self, models):
+        found.append((*final(self, models), self._table, self._members.split_off))
+        return found[0][:1]
+
+    monkeypatch.setattr(machines.SharedCenters, "final", spied)
+    weight = 1.0 + np.arange(N) % 2
+    model = BoostingRegressor(learner="auto", cv_folds=1, **FEW).fit(X, SMOOTH, weight)
+    one, table, split_off = found[0]
+    assert (len(table), len(split_off)) == (360, 40)
+    every = table.joined(split_off)
+    K = Matern(nu=2.5)(one.features(every.X), one.centers)
+    centered = every.target - np.average(every.target, axis=0, weights=every.weight)
+    moments = K.T @ (every.weight[:, None] * (centered - K @ one.weights))
+    products = Matern(nu=2.5)(one.centers, one.centers) @ one.weights
+    ridge = (moments * products).sum() / (products**2).sum()
+    np.testing.assert_allclose(moments, ridge * products, atol=0.01 * np.abs(moments).max())
+    assert model.parts_["kernel"].n_centers == (N if rows_per_center else 360)
 
 
 @pytest.mark.parametrize("rows_per_center", [1.5, 0])

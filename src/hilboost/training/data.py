@@ -43,6 +43,8 @@ class TrainingData:
         Validation rows.
     sample_weight : (n,) float64 or None
         Weights of the rows without those of their classes; ``None`` is one for every row.
+    is_split : bool
+        Whether the validation rows were split off the training rows.
     others : tuple of ValidationSet
         Further validation rows, whose loss and metrics are only noted.
     has_one_class : bool
@@ -57,6 +59,7 @@ class TrainingData:
     sample_weight: Floats | None = None
     has_one_class: bool = False
     others: tuple[ValidationSet, ...] = ()
+    is_split: bool = False
 
     @property
     def strata(self) -> NDArray[Any]:
@@ -89,6 +92,7 @@ class TrainingData:
             X=X[learn],
             target=replace(target, share=share and renumbered(share, learn)),
             held_out=(held, self.target.rows(hold)),
+            is_split=True,
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 

@@ -19,6 +19,7 @@ _SEARCHED = 600  # rows, by which a metric is learned in these seconds
 _SECONDS_OF_METRIC, _SECONDS_OF_OWN_METRIC = 1.2, 0.9
 _PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
 _CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
+_FITS_OF_ONE_MEMBER = 2  # without and with the rows that are held out from it
 _MORE_FACTORS = 3  # than members, for the choice of the ridge
 
 
@@ -68,6 +69,7 @@ def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: in
     if n <= ROWS_PER_CENTER * n_centers:  # all rows of a member are centers
         size, products = n - n // n_fits if n_fits > 1 else n, n**2
     small = min(MOST_ROWS_OF_OWN_METRICS, n_centers)
+    n_fits = max(n_fits, _FITS_OF_ONE_MEMBER)
     cubes = n_fits * size**3 + _MORE_FACTORS * (size**3 if products > n**2 else small**3)
     return (
         _SECONDS_OF_METRIC * searched

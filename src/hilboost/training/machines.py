@@ -41,6 +41,8 @@ class Members:
         For each member, how important the columns are to its trees.
     seed : int
     team : ThreadTeam
+    split_off : Rows or None
+        Rows that were held out from a single member to judge it.
     """
 
     inputs: tuple[Floats, ...]
@@ -48,6 +50,7 @@ class Members:
     priorities: tuple[Floats, ...]
     seed: int
     team: ThreadTeam
+    split_off: Rows | None = None
 
     def rows_of(self, member: int) -> NDArray[np.uint32]:
         """The training rows of a member."""
@@ -78,6 +81,10 @@ class Machines(Protocol):
         """Number of training rows in the mean of the machines."""
         ...
 
+    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
+        """Return the machines of the model, for those that were weighed against the trees."""
+        ...
+
 
 class SharedCenters:
     """Kernel machines of all members on the same centers, with one metric.
@@ -105,12 +112,31 @@ class SharedCenters:
         """All machines have the same centers."""
         return len(machines[0].centers)
 
+    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
+        """Fit a single machine to the rows that were split off, too."""
+        rows = self._members.split_off
+        return list(machines) if rows is None else [self._with_rows(rows)]
+
+    def _with_rows(self, rows: Rows) -> MetricExpansion:
+        table, features = self._table.joined(rows), self._space.features
+        if self._has_few_rows:
+            centers = features(table.X, self._learner.precision)
+            system = System.of(centers, table, self._members.team)
+            weights, _ = system.solved(np.arange(len(table)), self._ridge)
+        else:
+            centers, equations, ridge = self._equations
+            weights = equations.with_rows(features, centers, rows).solved(None, ridge)
+        return MetricExpansion.of(features, centers, weights, table.spread)
+
+    @property
+    def _has_few_rows(self) -> bool:
+        """Whether all rows are centers."""
+        return len(self._table) <= ROWS_PER_CENTER * self._learner.n_centers
+
     @cached_property
     def _system(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
         """The centers, and a function of the member that returns their coefficients."""
-        if len(self._table) <= ROWS_PER_CENTER * self._learner.n_centers:
-            return self._with_all_rows()
-        return self._by_least_squares()
+        return self._with_all_rows() if self._has_few_rows else self._by_least_squares()
 
     def _with_all_rows(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
         """All rows are centers; the coefficients of those held out from a member are zero."""
@@ -121,6 +147,13 @@ class SharedCenters:
 
     def _by_least_squares(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
         """Some of the rows are centers, whose coefficients are fitted to all rows."""
+        centers, equations, ridge = self._equations
+        folded = self._members.folds is not None
+        return centers, lambda member: equations.solved(member if folded else None, ridge)
+
+    @cached_property
+    def _equations(self) -> tuple[NDArray[Any], NormalEquations, float]:
+        """The centers, least squares on all rows, and the ridge."""
         table, members, features = self._table, self._members, self._space.features
         every = np.arange(len(table), dtype=np.uint32)
         chosen = self._learner.centers(every, members.seed, members.team)
@@ -129,8 +162,7 @@ class SharedCenters:
         ridge = self._ridge
         if ridge < self._space.ridge:  # otherwise, more rows than those of the search need no less
             ridge = equations.better_ridge(ridge)
-        folded = members.folds is not None
-        return centers, lambda member: equations.solved(member if folded else None, ridge)
+        return centers, equations, ridge
 
     def _with_some_rows(self) -> MetricExpansion:
         """A fit to some rows of the first member."""
@@ -181,3 +213,7 @@ class OwnCenters:
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """Each machine has its own centers."""
         return sum(len(machine.centers) for machine in machines)
+
+    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
+        """Members that leave out folds remain as they are."""
+        return list(machines)

@@ -146,10 +146,11 @@ class Attempt:
     @cached_property
     def _machines(self) -> Machines:
         """The kernel machines, which know what the columns are worth to the first stages."""
-        members = Members(
-            self._inputs, self._state.folds, self._priorities, self._recipe.seed, self._team
-        )
-        tables = [self._table(X) for X in self._inputs]
+        data, folds = self._recipe.data, self._state.folds
+        more = self._table(*self._held[0]) if data.is_split else None
+        seed, team = self._recipe.seed, self._team
+        members = Members(self._inputs, folds, self._priorities, seed, team, more)
+        tables = [self._table(X, data.target) for X in self._inputs]
         if self._shares:
             return SharedCenters(self._learner, tables[0], members)
         return OwnCenters(self._learner, tables, members)
@@ -162,9 +163,9 @@ class Attempt:
             yield
         self._seconds += time.monotonic() - began
 
-    def _table(self, X: Floats) -> Rows:
+    def _table(self, X: Floats, target: Target) -> Rows:
         """The rows with the negative gradients at the start as targets."""
-        target, start = self._recipe.data.target, self._recipe.initial_raw
+        start = self._recipe.initial_raw
         raw = np.tile(start, (len(target.y), 1))
         negative = self._recipe.loss.gradients(target, raw).negative_gradient
         return Rows(X, negative, target.weight)
@@ -304,10 +305,12 @@ class Attempt:
             weights = np.array([1.0, 0.0])
             if is_judged and found.is_material:
                 weights = self._judge.without_trees(target, found.shrunk, outputs, kernel)
+            machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
+            if weights[1]:
+                machines = self._machines.final(machines)
         parts = self._record(found, weights, target, (outputs, kernel), seconds)
         if not weights[1]:
             return replace(outcome, parts=parts)
-        machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
         parts["kernel"] = replace(parts["kernel"], n_centers=self._machines.n_centers(machines))
         state = self._mixed(machines, weights, target, (outputs, kernel))
         learner = MixedLearner((outcome.learner, self._learner), NAMES)

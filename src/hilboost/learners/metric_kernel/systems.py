@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,14 @@ class Rows:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         return Rows(self.X[rows], self.target[rows], weight)
+
+    def joined(self, others: Rows) -> Rows:
+        """Return these rows and others."""
+        weight = None
+        if self.weight is not None or others.weight is not None:
+            weight = np.concatenate([self.mass, others.mass])
+        X, target = (self.X, others.X), (self.target, others.target)
+        return Rows(np.concatenate(X), np.concatenate(target), weight)
 
     @property
     def spread(self) -> float:
@@ -177,6 +185,11 @@ class NormalEquations:
             return _summed(features, Z, table.some(rows))
 
         return cls(_values(Z, team), tuple(team.map(sums, parts)))
+
+    def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
+        """Return the equations with further rows, as another part."""
+        more = _summed(features, centers.astype(np.float64), rows)
+        return replace(self, parts=(*self.parts, more))
 
     def solved(self, left_out: int | None, ridge: float) -> Floats:
         """Return the coefficients (m, r), without the rows of one part."""
