@@ -28,15 +28,15 @@ from hilboost.boosting import loop
 from hilboost.learners.tree import learner
 
 STEPS = {
-    "gradients": (loop, "gradients"),
     "pack gradients": (learner, "pack"),
     "leaf of every row": (learner, "leaf_of_rows"),
     "leaf values": (learner, "newton_steps"),
     "tree": (learner, "tree_of"),
     "add to raw": (loop, "add_stage"),
-    "training loss": (loop, "mean_loss"),
+    "loss and gradients": (loop, "mean_loss_and_gradients"),
 }
 GROWTH = ("divide rows", "sum histograms", "find splits")
+N_FIRST = 3
 UNITS = {"divide rows": "row and split", "sum histograms": "row and column", "find splits": "split"}
 
 
@@ -105,7 +105,7 @@ def data(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def profile(rows: int, columns: int, leaves: int, binary: bool, rounds: int) -> dict[str, Any]:
-    """Median seconds of each step of a stage."""
+    """Median seconds of each step of a stage, once the rows are sorted."""
     X, y = data(rows, columns)
     kind = BoostingClassifier if binary else BoostingRegressor
     model = kind(
@@ -121,8 +121,8 @@ def profile(rows: int, columns: int, leaves: int, binary: bool, rounds: int) -> 
         model.fit(X, y > 1 if binary else y)
     steps = {}
     for step in (*STEPS, *GROWTH):
-        seconds = statistics.median(clock.seconds[step])
-        units = statistics.median(clock.work[step]) if step in clock.work else rows
+        seconds = statistics.median(clock.seconds[step][N_FIRST:])
+        units = statistics.median(clock.work[step][N_FIRST:]) if step in clock.work else rows
         steps[step] = {"seconds": seconds, "units": units, "ns": 1e9 * seconds / units}
     return {
         "rows": rows,

@@ -33,6 +33,7 @@ from tests.reference import isotonic as isotonic_twin
 from tests.reference import joint_columns as joint_twin
 from tests.reference import leaves as leaves_twin
 from tests.reference import partition as partition_twin
+from tests.reference import row_order as row_order_twin
 from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
@@ -53,6 +54,7 @@ from hilboost.backends.trees import grown_tree as compiled_tree
 from hilboost.backends.trees import joint_columns as compiled_joint
 from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
+from hilboost.backends.trees import row_order as compiled_row_order
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
 from hilboost.learners.tree.joint_columns import joint_columns
@@ -473,16 +475,35 @@ def draw_leaves(rng, n):
 
 @seeded
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_mark_cells(seed, n_threads):
-    nodes, leaves, rows = draw_leaves(np.random.default_rng(seed), 50)
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_mark_cells(seed, n_threads, is_sorted):
+    rng = np.random.default_rng(seed)
+    nodes, leaves, given = draw_leaves(rng, 50)
+    offsets = rng.permutation(50).astype(np.uint16)[: 50 if is_sorted else 0]
     results = []
     for module in (compiled_leaves, leaves_twin):
-        result = np.full(50, -1, dtype=np.int32)
+        rows, result = given.copy(), np.full(50, -1, dtype=np.int32)
         for thread in range(n_threads):
-            module.mark_leaves(thread, n_threads, nodes, leaves, rows, result)
-        results.append(result)
+            module.mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, result)
+        results.append((result, rows))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    assert (results[0][0] >= 0).all()
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_arrange(k):
+    rng, size = np.random.default_rng(k), compiled_row_order.ROWS_PER_BLOCK
+    given = rng.integers(1000, size=(size + 7, k))
+    offsets = np.concatenate([rng.permutation(size), rng.permutation(7)]).astype(np.uint16)
+    results = []
+    for module in (compiled_row_order, row_order_twin):
+        values = given.copy()
+        for begin in (0, size):
+            module.arrange(values, offsets, begin, np.empty((size, k), dtype=np.int64))
+        results.append(values)
     np.testing.assert_array_equal(*results)
-    assert (results[0] >= 0).all()
+    assert (results[0] != given).any()
 
 
 @seeded

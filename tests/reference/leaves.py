@@ -6,9 +6,12 @@ from tests.reference.exact_sums import add_values
 from hilboost.backends.exact_sums import empty_sums, rounded
 
 
-def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
+def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     for leaf in range(thread, len(leaves), n_threads):
         begin, end, buffer = nodes[leaves[leaf], :3]
+        if len(offsets):
+            here = rows[buffer, begin:end].astype(int)
+            rows[buffer, begin:end] = here // 65536 * 65536 + offsets[here]
         leaf_of_row[rows[buffer, begin:end]] = leaf
 
 

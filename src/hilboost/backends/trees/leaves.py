@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import allocating, compiled
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
+from hilboost.backends.trees.row_order import row_at
 
 
 class LeafGradients(NamedTuple):
@@ -41,16 +42,24 @@ class LeafGradients(NamedTuple):
 
 
 @compiled
-def mark_leaves(thread, n_threads, nodes, leaves, rows, leaf_of_row):
+def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     """Write the leaf number of every learned row; each thread its share of the leaves.
 
     nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
-    rows : (2, m) uint32, leaf_of_row : (n,) int32
+    rows : (2, m) uint32
+        If the table is sorted, positions there, which are replaced by the numbers of the rows.
+    offsets : (n,) uint16
+        Which row of its block is at each position of the table; (0,) if rows are at their numbers.
+    leaf_of_row : (n,) int32
     """
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
         order = rows[nodes[node, BUFFER]]
-        for i in range(nodes[node, BEGIN], nodes[node, END]):
+        begin, end = nodes[node, BEGIN], nodes[node, END]
+        if offsets.shape[0] > 0:
+            for i in range(begin, end):
+                order[uint64(i)] = row_at(order[uint64(i)], offsets)
+        for i in range(begin, end):
             leaf_of_row[order[uint64(i)]] = leaf
 
 

@@ -241,7 +241,7 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
     keep_apart()
     fields, rows = growth.nodes.fields, growth.buffers.rows
     leaves = grown.trees.leaves[tree][:n_leaves]
-    mark_leaves(0, 1, fields, leaves, rows, grown.leaf_of_row[tree])
+    mark_leaves(0, 1, fields, leaves, rows, stage.rows.view(np.uint16)[:0], grown.leaf_of_row[tree])
     learned = LeafGradients(
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],

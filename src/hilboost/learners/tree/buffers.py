@@ -22,6 +22,7 @@ from hilboost.core import dtypes
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.binning import BinnedTable
 from hilboost.learners.tree.joint_columns import joint_columns
+from hilboost.learners.tree.row_order import RowOrder
 
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
@@ -174,7 +175,8 @@ class TreeData:
     """A binned table, the threads of a fit, and the memory reused for successive trees.
 
     ``share`` says which rows of the whole table these are, if other workers have the others.
-    ``joins`` says whether columns of few values may form groups.
+    ``joins`` says whether columns of few values may form groups, ``n_sorts`` by how many
+    of the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
     """
 
     table: BinnedTable
@@ -182,6 +184,8 @@ class TreeData:
     buffers: dict[tuple[int, ...], list[TreeBuffers]]
     share: RowShare | None = None
     joins: bool = False
+    n_sorts: int = 0
+    order: RowOrder | None = None
 
     @cached_property
     def joint(self) -> JointColumns | None:
@@ -195,3 +199,29 @@ class TreeData:
     def n_rows(self) -> int:
         """Number of rows of the whole table."""
         return self.table.n_rows if self.share is None else self.share.n_rows
+
+    @property
+    def _words(self) -> list[NDArray[np.uint64]]:
+        """What compiled code reads of each row, (n,) each."""
+        groups = self.__dict__.get("joint")  # those found later are in the order of the table
+        return [*self.table.words, *(() if groups is None else groups.words)]
+
+    @property
+    def may_be_sorted(self) -> bool:
+        """Whether the rows are sorted, or will be after the next tree."""
+        return self.order is not None or self.n_sorts > 0
+
+    def sort_rows(self, leaf_of_row: NDArray[np.int32], ranks: NDArray[np.intp]) -> None:
+        """Sort the rows by the leaves (n,) of a tree, whose ``ranks`` (n_leaves,) are given."""
+        if self.n_sorts == 0:
+            return
+        self.n_sorts -= 1
+        if self.order is None:
+            self.order = RowOrder.as_given(self.table.n_rows, self.team)
+        self.order.sort(leaf_of_row, ranks, self._words)
+
+    def bring_rows_back(self) -> None:
+        """Undo the sorting of the rows."""
+        if self.order is not None:
+            self.order.undo(self._words)
+            self.order = None

@@ -35,6 +35,7 @@ from hilboost.learners.tree.leaves import (
     tree_of,
 )
 from hilboost.learners.tree.packing import Packed, columns_of, pack, rounds_at_random
+from hilboost.learners.tree.row_order import n_sorts_worthwhile, ranks_of_leaves
 from hilboost.learners.tree.separate import (
     SeparateTask,
     TreeDraws,
@@ -227,7 +228,13 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         # Trees with vector leaves have no use for groups, and those of a table on disk no room.
         small = table.n_rows < _ROWS_WORTH_JOINING
         joins = not (self.shared or small or isinstance(X, FileTable))
-        return TreeData(table, team, {}, joins=joins)
+        n_sorts = 0 if isinstance(X, FileTable) else n_sorts_worthwhile(table.words)
+        return TreeData(table, team, {}, joins=joins, n_sorts=n_sorts)
+
+    def for_member(self, data: TreeData) -> TreeData:
+        """Return the same data, whose rows stay in place: several members read them at a time."""
+        data.n_sorts = 0
+        return data
 
     def among_workers(self) -> AmongWorkers | None:
         """Return the learner itself; random projections round differently for other rows.
@@ -256,7 +263,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
 
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
-        return [replace(data, table=data.table.part(rows), joins=False) for rows in ranges]
+        parts = [data.table.part(rows) for rows in ranges]
+        return [replace(data, table=part, joins=False, n_sorts=0) for part in parts]
 
     def joined(self, parts: Sequence[TreeData]) -> TreeData:
         """Put the bins of the parts together."""
@@ -296,7 +304,11 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         if rng is not None:
             seeds = rng.integers(2**62, size=len(groups)).tolist()
         apart = not self.shared and not self.symmetric and data.share is None
-        if apart and one_thread_each(r, data.team.n_threads):
+        alone = apart and one_thread_each(r, data.team.n_threads)
+        by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
+        if not by_position:
+            data.bring_rows_back()
+        if alone and not by_position:
             return self._fit_separately(data, gradients, sample, seeds)
         return [
             self._fit_tree(data, data.team, gradients, columns, sample, seed)
@@ -367,7 +379,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
             categories = category_splits(self, table, space)
             tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
-            leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows)
+            leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows, data.order)
             if sample.rows is not None:
                 leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
             exact = leaf_gradients(negative, hessian, weight, self.l2_regularization, data.share)
@@ -380,6 +392,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
                 values = np.clip(values, lower, upper)
         finally:
             space.release()
+        if sample.rows is None:
+            data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
         term = Term.of(tree.with_values(values), columns)
         return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
@@ -424,4 +438,5 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             space.rows[0] = sample.rows
         sampled = sample.rows is not None
         seed = int(rng.integers(2**62))
-        return pack(space, negative, hessian, weight, sampled, seed, data.team, data.share)
+        places = data.share, data.order
+        return pack(space, negative, hessian, weight, sampled, seed, data.team, *places)

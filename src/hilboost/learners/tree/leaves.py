@@ -20,6 +20,7 @@ from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
+from hilboost.learners.tree.row_order import RowOrder
 from hilboost.learners.tree.tree import Tree
 from hilboost.reductions.sums import anywhere, is_whole
 
@@ -67,10 +68,16 @@ def leaf_of_rows(
     leaves: NDArray[np.int64],
     rows: NDArray[np.uint32],
     n: int,
+    order: RowOrder | None = None,
 ) -> NDArray[np.int32]:
-    """Leaf of each row of the table, (n,) int32; -1 for rows not used to grow the tree."""
+    """Leaf of each row of the table, (n,) int32; -1 for rows not used to grow the tree.
+
+    If the table is sorted, ``rows`` become the numbers of the rows that are at these positions.
+    """
     leaf_of_row = np.full(n, -1, dtype=dtypes.LEAF)
-    team.run(lambda thread: mark_leaves(thread, team.n_threads, nodes, leaves, rows, leaf_of_row))
+    offsets = np.empty(0, np.uint16) if order is None else order.offsets
+    given = nodes, leaves, rows, offsets, leaf_of_row
+    team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
     return leaf_of_row
 
 

@@ -25,10 +25,12 @@ from hilboost.backends.fixed_point import (
 )
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.row_order import ROWS_PER_BLOCK
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.row_order import RowOrder
 from hilboost.reductions.sums import anywhere, count, is_whole, largest, merged
 
 _BLOCK_ROWS = 32_768
@@ -93,6 +95,7 @@ def pack(
     seed: int,
     team: ThreadTeam,
     share: RowShare | None = None,
+    order: RowOrder | None = None,
 ) -> Packed:
     """Choose a layout for the gradients and round them.
 
@@ -111,11 +114,14 @@ def pack(
     team : ThreadTeam
     share : RowShare or None
         Which rows of the table these are, if other workers have the others.
+    order : RowOrder or None
+        Order of the rows of a sorted table, in which the integers are written.
     """
     rows = space.rows[0] if sampled else space.rows[0, :0]
     learned = WeightedGradients(negative, hessian, weight, rows)
     m, r = space.rows.shape[1], negative.shape[1]
-    blocks = [(b, min(b + _BLOCK_ROWS, m)) for b in range(0, max(m, 1), _BLOCK_ROWS)]
+    size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
+    blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
     found = _totals(learned, blocks, team, share)
     packing, rounding = _choose(learned, found, count(m, share), seed)
     n_channels = r + (packing.count_mask == 0)
@@ -129,6 +135,8 @@ def pack(
                 pack_one(learned, packing, placed, *part, ordered)
             else:
                 pack_gradients(learned, packing, placed, *part, values, ordered)
+        if order is not None:
+            order.arrange(ordered[:, None] if values is None else values, block[0])
         here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
         packed_sums(values, ordered[here], space.rows[0, here], totals)
         return totals

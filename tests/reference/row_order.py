@@ -1,0 +1,6 @@
+"""Naive twins of ``hilboost.backends.trees.row_order``."""
+
+
+def arrange(values, offsets, begin, scratch):
+    block = values[begin : begin + len(scratch)].copy()
+    values[begin : begin + len(scratch)] = block[offsets[begin : begin + len(scratch)]]
