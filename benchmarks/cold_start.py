@@ -27,6 +27,7 @@ BoostingRegressor(n_estimators=50, early_stopping=False).fit(X, X[:, 0])
 PROCESSES = {
     "first fit, nothing compiled": (FIT, True, 3),
     "import and a small fit, compiled code on the disk": (FIT, False, 5),
+    "import scikit-learn, with pandas installed": ("import sklearn.base", False, 9),
     "import hilboost": ("import hilboost", False, 9),
     "import numpy": ("import numpy", False, 9),
 }

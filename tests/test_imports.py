@@ -28,9 +28,16 @@ def test_the_package_alone_loads_nothing_heavy():
 
 
 def test_estimators_load_neither_plots_nor_commands():
-    code = "import sys, hilboost; hilboost.BoostingRegressor; hilboost.to_onnx; print(*sys.modules)"
+    code = (
+        "import sys, hilboost; hilboost.BoostingRegressor; print(*sys.modules); print('|')\n"
+        "hilboost.to_onnx; print(*sys.modules)"
+    )
     loaded = run(code)
-    assert "hilboost.estimators" in loaded
+    first = loaded[: loaded.index("|")]
+    assert "hilboost.estimators.regressor" in first
+    of_others = ("kernel_machine.full", "kernel_machine.tuning", "tree.vector")
+    assert not {f"hilboost.learners.{name}" for name in of_others} & set(first)
+    assert not {"sklearn.metrics", "sklearn.pipeline", "hilboost.outputs.registry"} & set(first)
     assert not {"matplotlib", "typer", "hilboost.cli", "onnx", "jinja2", "hilboost.report"} & set(
         loaded
     )

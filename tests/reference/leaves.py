@@ -9,7 +9,7 @@ from hilboost.backends.exact_sums import empty_sums, rounded
 def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     for leaf in range(thread, len(leaves), n_threads):
         begin, end, buffer = nodes[leaves[leaf], :3]
-        if len(offsets):
+        if offsets is not None:
             here = rows[buffer, begin:end].astype(int)
             rows[buffer, begin:end] = here // 65536 * 65536 + offsets[here]
         leaf_of_row[rows[buffer, begin:end]] = leaf

@@ -42,8 +42,8 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
         given = fields, size, growth.nodes.gains, thresholds, is_category
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
-        in_place = np.empty(0, np.uint16)
-        mark_leaves(0, 1, fields, leaves, growth.buffers.rows, in_place, grown.leaf_of_row[tree])
+        grown.leaf_of_row[tree] = -1
+        mark_leaves(0, 1, fields, leaves, growth.buffers.rows, None, grown.leaf_of_row[tree])
         exact = LeafGradients(
             gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
         )

@@ -1,26 +1,54 @@
 """Estimators with the scikit-learn API."""
 
-from hilboost.estimators.classifier import BoostingClassifier
-from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
-from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
-from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.estimators.output_kernel_forest import (
-    OutputKernelForestRegressor,
-    OutputKernelTreeRegressor,
-)
-from hilboost.estimators.ranker import BoostingRanker
-from hilboost.estimators.regressor import BoostingRegressor
-from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
-from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
-from hilboost.estimators.subset_ensembles import (
-    AdaBoostKernelClassifier,
-    AveragedKernelRidge,
-    BayesianCommitteeMachine,
-    ConvexKernelRidge,
-    MixtureOfKernelExperts,
-    StackedKernelRidge,
-)
-from hilboost.estimators.survival import BoostingSurvival
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hilboost.core.lazy import names_of
+
+if TYPE_CHECKING:
+    from hilboost.estimators.classifier import BoostingClassifier
+    from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
+    from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
+    from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+    from hilboost.estimators.output_kernel_forest import (
+        OutputKernelForestRegressor,
+        OutputKernelTreeRegressor,
+    )
+    from hilboost.estimators.ranker import BoostingRanker
+    from hilboost.estimators.regressor import BoostingRegressor
+    from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
+    from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
+    from hilboost.estimators.subset_ensembles import (
+        AdaBoostKernelClassifier,
+        AveragedKernelRidge,
+        BayesianCommitteeMachine,
+        ConvexKernelRidge,
+        MixtureOfKernelExperts,
+        StackedKernelRidge,
+    )
+    from hilboost.estimators.survival import BoostingSurvival
+
+# Imported on first use: an estimator does not need the code of the others.
+_HOMES = {
+    "AdaBoostKernelClassifier": "subset_ensembles",
+    "AveragedKernelRidge": "subset_ensembles",
+    "BayesianCommitteeMachine": "subset_ensembles",
+    "BoostingClassifier": "classifier",
+    "BoostingRanker": "ranker",
+    "BoostingRegressor": "regressor",
+    "BoostingSurvival": "survival",
+    "ConvexKernelRidge": "subset_ensembles",
+    "KernelBoostingClassifier": "kernel_classifier",
+    "KernelBoostingRegressor": "kernel_regressor",
+    "MixtureOfKernelExperts": "subset_ensembles",
+    "OutputKernelBoostingRegressor": "output_kernel_boosting",
+    "OutputKernelForestRegressor": "output_kernel_forest",
+    "OutputKernelTreeRegressor": "output_kernel_forest",
+    "SparseKernelClassifier": "sparse_kernel_classifier",
+    "SparseKernelRidge": "sparse_kernel_ridge",
+    "StackedKernelRidge": "subset_ensembles",
+}
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -41,3 +69,9 @@ __all__ = [
     "SparseKernelRidge",
     "StackedKernelRidge",
 ]
+
+__getattr__ = names_of(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

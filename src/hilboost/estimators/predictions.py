@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, r2_score
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
@@ -90,6 +89,8 @@ class NumberPredictions(PredictionIntervals):
             shaped = self.fitted_.numbers.shaped(predicted)
             if shaped.ndim == 2:
                 return _r2_of_known(self.fitted_.encode_target(y, len(raw)), shaped, sample_weight)
+            from sklearn.metrics import r2_score  # slow to import
+
             return float(r2_score(y, shaped, sample_weight=sample_weight))
         target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
         return explained(loss, target, predicted)
@@ -116,6 +117,8 @@ class NumberPredictions(PredictionIntervals):
 
 def _r2_of_known(y: Floats, predicted: Floats, sample_weight: Any) -> float:
     """Mean R² of the targets (n, c), each of the rows in which it is known."""
+    from sklearn.metrics import r2_score
+
     weight = check_weights(sample_weight, y)
     found = []
     for true, guess in zip(y.T, predicted.T, strict=True):
@@ -240,6 +243,8 @@ class ClassPredictions(PredictionSets):
         -------
         float
         """
+        from sklearn.metrics import accuracy_score
+
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def decision_function(self, X: Any, offset: Any = None) -> Floats:

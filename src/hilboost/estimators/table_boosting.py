@@ -15,7 +15,6 @@ from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.fitted_trees import FittedTrees
-from hilboost.estimators.kernel_boosting import chosen_learners
 from hilboost.estimators.offsets import Offsets
 from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
@@ -190,12 +189,20 @@ class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
         """Create the loss from the parameters."""
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        learner = chosen_learners(self, self.learner, len(data.X), data.schema.categories)
+        learner = self._learners(len(data.X), data.schema.categories)
         parameters = {**self._all_parameters(), "learner": learner}
         loss = self._make_loss(data.codec)
         recipe = table_recipe(parameters, loss, data, seed, continuation)
         self._check_tree_parameters()
         return recipe
+
+    def _learners(self, n: int, categorical: tuple[int, ...], stages: str | None = None) -> Any:
+        """The learner or learners, where kernel machines are those of a single stage."""
+        if isinstance(self.learner, str):
+            return self.learner
+        from hilboost.estimators.kernel_boosting import chosen_learners  # not for trees alone
+
+        return chosen_learners(self, self.learner, n, categorical, stages)
 
     def _check_tree_parameters(self) -> None:
         """Reject tree parameters that another learner would ignore."""
@@ -226,7 +233,7 @@ class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
         columns = stored.schema.categories
-        chosen = chosen_learners(self, self.learner, 1, columns, stored.stages)
+        chosen = self._learners(1, columns, stored.stages)
         parameters = {**self._all_parameters(), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema, stored.parts)
         return self._make_loss(codec), learner

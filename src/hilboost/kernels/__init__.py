@@ -1,26 +1,55 @@
 """Kernels: similarity functions of rows, their algebra, blocked Gram matrices, and fitting.
 
 Each built-in kernel declares its names in its own class, and :mod:`hilboost.kernels.registry`
-finds it.  The imports below make the names visible to type checkers.
+finds it.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
-from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
-from hilboost.kernels.base import Kernel
-from hilboost.kernels.categorical import Delta, Hamming
-from hilboost.kernels.description import from_description, to_description
-from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
-from hilboost.kernels.mapped import Mapped
-from hilboost.kernels.registry import KERNEL_NAMES, as_kernel, as_kernels
-from hilboost.kernels.stationary import (
-    Gaussian,
-    Laplace,
-    Matern,
-    RationalQuadratic,
-    Stationary,
-)
+from typing import TYPE_CHECKING
+
+from hilboost.core.lazy import names_of
+
+if TYPE_CHECKING:
+    from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
+    from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
+    from hilboost.kernels.base import Kernel
+    from hilboost.kernels.categorical import Delta, Hamming
+    from hilboost.kernels.description import from_description, to_description
+    from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
+    from hilboost.kernels.mapped import Mapped
+    from hilboost.kernels.registry import KERNEL_NAMES, as_kernel, as_kernels
+    from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic, Stationary
+
+# Imported on first use: trees do not need them.
+_HOMES = {
+    "CallableKernel": "adapters",
+    "Constant": "algebra",
+    "Cosine": "dot_product",
+    "Delta": "categorical",
+    "Gaussian": "stationary",
+    "Hamming": "categorical",
+    "KERNEL_NAMES": "registry",
+    "Kernel": "base",
+    "Laplace": "stationary",
+    "Linear": "dot_product",
+    "Mapped": "mapped",
+    "Matern": "stationary",
+    "OnColumns": "algebra",
+    "Polynomial": "dot_product",
+    "Precomputed": "adapters",
+    "Product": "algebra",
+    "RationalQuadratic": "stationary",
+    "Scaled": "algebra",
+    "SklearnKernel": "adapters",
+    "Stationary": "stationary",
+    "Sum": "algebra",
+    "Tanimoto": "dot_product",
+    "as_kernel": "registry",
+    "as_kernels": "registry",
+    "from_description": "description",
+    "to_description": "description",
+}
 
 __all__ = [
     "KERNEL_NAMES",
@@ -52,13 +81,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Look up kernels of the package that are not imported above."""
+def _find(name: str) -> type[Kernel] | None:
+    """Return a kernel of the package that is not named above."""
     from hilboost.kernels.registry import kernel_classes
 
     # Skip submodules: the registry imports them, and they may import each other.
-    if name[:1].isupper():
-        for kernel in kernel_classes().values():
-            if kernel.__name__ == name:
-                return kernel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not name[:1].isupper():
+        return None
+    return next((one for one in kernel_classes().values() if one.__name__ == name), None)
+
+
+__getattr__ = names_of(__name__, _HOMES, _find)

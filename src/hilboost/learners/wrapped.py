@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -46,6 +45,8 @@ class WrappedModel(BaseModel):
 
 def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:
     """Arguments that pass sample weights to ``fit``; ``None`` if it accepts none."""
+    from sklearn.pipeline import Pipeline  # slow to import
+
     if isinstance(regressor, Pipeline):
         name, last = regressor.steps[-1]
         return (

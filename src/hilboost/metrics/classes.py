@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
@@ -119,6 +118,8 @@ class AUC(_OneVersusRest):
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """One value for each class."""
+        from sklearn.metrics import roc_auc_score  # slow to import
+
         return self._score(roc_auc_score, target, predicted)
 
 
@@ -129,4 +130,6 @@ class AveragePrecision(_OneVersusRest):
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """One value for each class."""
+        from sklearn.metrics import average_precision_score  # slow to import
+
         return self._score(average_precision_score, target, predicted)

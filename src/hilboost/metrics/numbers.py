@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from sklearn.metrics import r2_score
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
@@ -92,6 +91,8 @@ class R2(Metric):
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """One value for each target column."""
+        from sklearn.metrics import r2_score  # slow to import
+
         _one_for_each_target(self, target, predicted)
         known = ~np.isnan(target.y)
         weight = target.weight

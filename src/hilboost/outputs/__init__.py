@@ -1,24 +1,49 @@
 """Output spaces, which embed labels of any type in a Hilbert space and decode its points.
 
 Each built-in space declares its names in its own class, and :mod:`hilboost.outputs.registry` finds
-it.  The imports below make the names visible to type checkers.
+it.
 """
 
-from typing import Any
+from __future__ import annotations
 
-from hilboost.outputs.compositions import Compositions
-from hilboost.outputs.distributions import Distributions
-from hilboost.outputs.graphs import Graphs
-from hilboost.outputs.hierarchies import Hierarchy
-from hilboost.outputs.kernel_output import KernelOutput
-from hilboost.outputs.label_sets import LabelSets
-from hilboost.outputs.precomputed import PrecomputedOutput
-from hilboost.outputs.preimage import Candidates, decode
-from hilboost.outputs.rankings import Rankings
-from hilboost.outputs.registry import OUTPUT_NAMES, as_output
-from hilboost.outputs.spd_matrices import PositiveMatrices
-from hilboost.outputs.strings import Strings
-from hilboost.outputs.vectors import Vectors
+from typing import TYPE_CHECKING
+
+from hilboost.core.lazy import names_of
+
+if TYPE_CHECKING:
+    from hilboost.core.output_space import OutputSpace
+    from hilboost.outputs.compositions import Compositions
+    from hilboost.outputs.distributions import Distributions
+    from hilboost.outputs.graphs import Graphs
+    from hilboost.outputs.hierarchies import Hierarchy
+    from hilboost.outputs.kernel_output import KernelOutput
+    from hilboost.outputs.label_sets import LabelSets
+    from hilboost.outputs.precomputed import PrecomputedOutput
+    from hilboost.outputs.preimage import Candidates, decode
+    from hilboost.outputs.rankings import Rankings
+    from hilboost.outputs.registry import OUTPUT_NAMES, as_output
+    from hilboost.outputs.spd_matrices import PositiveMatrices
+    from hilboost.outputs.strings import Strings
+    from hilboost.outputs.vectors import Vectors
+
+# Imported on first use: models of numbers and classes do not need them.
+_HOMES = {
+    "Candidates": "preimage",
+    "Compositions": "compositions",
+    "Distributions": "distributions",
+    "Graphs": "graphs",
+    "Hierarchy": "hierarchies",
+    "KernelOutput": "kernel_output",
+    "LabelSets": "label_sets",
+    "OUTPUT_NAMES": "registry",
+    "PositiveMatrices": "spd_matrices",
+    "PrecomputedOutput": "precomputed",
+    "Rankings": "rankings",
+    "Strings": "strings",
+    "Vectors": "vectors",
+    "as_output": "registry",
+    "decode": "preimage",
+}
 
 __all__ = [
     "OUTPUT_NAMES",
@@ -39,14 +64,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Look up output spaces of the package that are not imported above."""
+def _find(name: str) -> type[OutputSpace] | None:
+    """Return an output space of the package that is not named above."""
     from hilboost.core.discovery import classes_in
     from hilboost.core.output_space import OutputSpace
 
     # Skip submodules: the registry imports them, and they may import each other.
-    if name[:1].isupper():
-        for space in classes_in(__name__, OutputSpace):  # type: ignore[type-abstract]
-            if space.__name__ == name:
-                return space
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not name[:1].isupper():
+        return None
+    spaces = classes_in(__name__, OutputSpace)  # type: ignore[type-abstract]
+    return next((space for space in spaces if space.__name__ == name), None)
+
+
+__getattr__ = names_of(__name__, _HOMES, _find)

@@ -25,7 +25,6 @@ from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
-from hilboost.persistence.fitted import stages_from_file, stages_to_file
 from hilboost.persistence.values import ValueReader, ValueWriter
 from hilboost.training.fingerprints import FitFingerprint, plain_value
 from hilboost.training.recipe import Continuation, Recipe
@@ -104,6 +103,8 @@ class StoredFit:
         state = TrainingState(
             members, train=train, validation=validation, metrics=metrics, snapshots=snapshots
         )
+        from hilboost.persistence.fitted import stages_from_file  # imports all output spaces
+
         chosen, stages = header["chosen"], stages_from_file(header)
         resolved = None if chosen is None else ResolvedParameters(**chosen)
         return Continuation(state, int(header["seed"]), resolved, in_units=True, stages=stages)
@@ -113,6 +114,8 @@ def header_of(
     fingerprint: FitFingerprint, recipe: Recipe, n_members: int, n_features: int
 ) -> dict[str, Any]:
     """Return what the header of a checkpoint contains from the first stage to the last."""
+    from hilboost.persistence.fitted import stages_to_file  # imports all output spaces
+
     return {
         "kind": _KIND,
         "version": __version__,

@@ -12,6 +12,9 @@ from hilboost.boosting.effective_size import WeightScale
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.validation.choices import is_name
 
+SHARE_OF_TUNING = 0.35
+"""Of a time budget, for the choice of kernel and λ."""
+
 _SMALLEST_EARLY = 200
 _SMALLEST_SCALED = 40
 _LARGE = 50_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
@@ -47,13 +46,18 @@ class Trial:
         config: BoostingConfig,
         initial: InitialState,
         data: Any = None,
+        in_place: bool = False,
     ) -> Trial:
-        """Start a run with the first member, beside the state of the fit."""
+        """Start a run with the first member, beside the state of the fit.
+
+        ``in_place``, it overwrites the predictions of this member.
+        """
         state, validation = initial.state, initial.validation
         first = state.members[0]
         learner, own = candidate.learner.for_trials(data if first.data is None else first.data)
         stages: list[Stage] = []
-        member = replace(first, raw=first.raw.copy(order="F"), stages=stages, data=own)
+        raw = first.raw if in_place else first.raw.copy(order="F")
+        member = replace(first, raw=raw, stages=stages, data=own)
         held = None if validation is None else replace(validation, raw=validation.raw.copy())
         shards = [shard.first_member_afresh(stages) for shard in state.shards]
         trial = TrainingState([member], state.folds, shards)
@@ -165,15 +169,11 @@ def best_candidate(
     )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     target = recipe.data.target
-    trials = (Trial.of(candidate, short, initial, data) for candidate in recipe.candidates)
-    if len(recipe.candidates) > _FINALISTS:
-        found = _in_order(list(trials), first, target, team)[:_FINALISTS]
-    elif target.n_rows > _MANY_ROWS:
-        # One run after the other: only one of them has predictions in memory.
-        ends = map(partial(_end, n_stages=most, target=target, team=team), trials)
-        return min(ends, key=lambda found: found[0])[1]
-    else:
-        found = list(trials)
+    if len(recipe.candidates) <= _FINALISTS and target.n_rows > _MANY_ROWS:
+        return _best_one_by_one(recipe, short, data, initial, team, most)
+    found = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
+    if len(found) > _FINALISTS:
+        found = _in_order(found, first, target, team)[:_FINALISTS]
     for part, lead in _LEADS if target.n_rows >= _FEW_ROWS else ():
         best, second = _in_order(found, most // part, target, team)
         if second.loss - best.loss > lead * abs(best.loss):
@@ -181,10 +181,23 @@ def best_candidate(
     return _in_order(found, most, target, team)[0].candidate
 
 
-def _end(trial: Trial, n_stages: int, target: Target, team: ThreadTeam) -> tuple[float, Candidate]:
-    """Continue to a number of stages; the loss after them, and the candidate."""
-    trial.run(n_stages, target, team)
-    return trial.loss, trial.candidate
+def _best_one_by_one(
+    recipe: Recipe,
+    config: BoostingConfig,
+    data: Any,
+    initial: InitialState,
+    team: ThreadTeam,
+    n_stages: int,
+) -> Candidate:
+    """Return the candidate with the lowest loss, from runs that use the same memory in turn."""
+    first, target, losses = initial.state.members[0], recipe.data.target, []
+    for candidate in recipe.candidates:
+        trial = Trial.of(candidate, config, initial, data, in_place=True)
+        trial.run(n_stages, target, team)
+        losses.append(trial.loss)
+        if not initial.state.shards:
+            first.raw[:] = target.starting_raw(first.initial_raw)
+    return recipe.candidates[losses.index(min(losses))]
 
 
 def _in_order(

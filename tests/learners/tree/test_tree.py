@@ -105,6 +105,31 @@ def test_trees_with_other_values_have_the_same_cells():
     np.testing.assert_array_equal(other.predict_raw(X)[:, 0], tree.leaves(X))
 
 
+def test_leaves_stay_as_long_as_they_are_used():
+    X, negative = draw_table(400), np.random.default_rng(1).normal(size=(400, 1))
+    learner = TreeLearner(max_leaf_nodes=10)
+    data = learner.prepare(X, None, 0, 1)
+
+    def leaves(target):
+        sample, rng = RowSample(np.arange(300, dtype=np.uint32), None), np.random.default_rng(0)
+        (fitted,) = learner.fit(data, Gradients(target), sample, rng)
+        return fitted.leaves, fitted.term.model.leaves(X)
+
+    kept = [leaves(negative), leaves(-(negative**2))]
+    part = kept[0][0][100:]
+    for found, expected in kept:
+        np.testing.assert_array_equal(found, expected)
+    expected = part.copy()
+    del kept, found
+    for _ in range(3):
+        leaves(negative[::-1])
+    np.testing.assert_array_equal(part, expected)
+    (pool,) = data.buffers.values()
+    assert len(pool) == 1
+    del part
+    assert len(pool) == 2
+
+
 def test_forests_on_several_threads():
     tree = fit_tree(31, 2)[2].term.model
     X = draw_table(20_000)

@@ -48,15 +48,16 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
     rows : (2, m) uint32
         If the table is sorted, positions there, which are replaced by the numbers of the rows.
-    offsets : (n,) uint16
-        Which row of its block is at each position of the table; (0,) if rows are at their numbers.
+    offsets : (n,) uint16 or None
+        Which row of its block is at each position of the table; ``None`` if rows are at their
+        numbers.
     leaf_of_row : (n,) int32
     """
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
         order = rows[nodes[node, BUFFER]]
         begin, end = nodes[node, BEGIN], nodes[node, END]
-        if offsets.shape[0] > 0:
+        if offsets is not None:
             for i in range(begin, end):
                 order[uint64(i)] = row_at(order[uint64(i)], offsets)
         for i in range(begin, end):

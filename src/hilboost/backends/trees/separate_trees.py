@@ -241,7 +241,11 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
     keep_apart()
     fields, rows = growth.nodes.fields, growth.buffers.rows
     leaves = grown.trees.leaves[tree][:n_leaves]
-    mark_leaves(0, 1, fields, leaves, rows, stage.rows.view(np.uint16)[:0], grown.leaf_of_row[tree])
+    leaf_of_row = grown.leaf_of_row[tree]
+    if rows.shape[1] < leaf_of_row.shape[0]:
+        for i in range(leaf_of_row.shape[0]):
+            leaf_of_row[i] = -1
+    mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row)
     learned = LeafGradients(
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],

@@ -1,13 +1,32 @@
 """Kernel machines with sparse, block or full stages."""
 
-from hilboost.learners.kernel_machine.basis import SELECTIONS
-from hilboost.learners.kernel_machine.block import BlockLearner
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.full import FullLearner
-from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
-from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.learners.kernel_machine.workspace import Workspace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hilboost.core.lazy import names_of
+
+if TYPE_CHECKING:
+    from hilboost.learners.kernel_machine.basis import SELECTIONS
+    from hilboost.learners.kernel_machine.block import BlockLearner
+    from hilboost.learners.kernel_machine.config import KernelMachineConfig
+    from hilboost.learners.kernel_machine.expansion import KernelExpansion
+    from hilboost.learners.kernel_machine.full import FullLearner
+    from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
+    from hilboost.learners.kernel_machine.sparse import SparseLearner
+    from hilboost.learners.kernel_machine.workspace import Workspace
+
+# Imported on first use: trees do not need them.
+_HOMES = {
+    "BlockLearner": "block",
+    "FullLearner": "full",
+    "KernelExpansion": "expansion",
+    "KernelMachineConfig": "config",
+    "SELECTIONS": "basis",
+    "SeveralKernelsLearner": "several",
+    "SparseLearner": "sparse",
+    "Workspace": "workspace",
+}
 
 __all__ = [
     "SELECTIONS",
@@ -19,3 +38,5 @@ __all__ = [
     "SparseLearner",
     "Workspace",
 ]
+
+__getattr__ = names_of(__name__, _HOMES)

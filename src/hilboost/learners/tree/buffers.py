@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +27,6 @@ HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
 
 _BLOCK_ROWS = 2**16
-_lock = Lock()
 
 
 class TreeBuffers:
@@ -69,21 +67,39 @@ class TreeBuffers:
         self._packed: dict[int, NDArray[np.int64]] = {}
         self._ordered: dict[int, NDArray[np.int64]] = {}
         self._histograms: dict[int, NDArray[np.int64]] = {}
+        self._is_lent = False
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
         """Return memory of these sizes, from the pool if available."""
         key = tuple(sizes.values())
-        with _lock:
-            free = pool.setdefault(key, [])
-            if free:
-                return free.pop()
-        return cls(pool, key, **sizes)
+        try:
+            return pool.setdefault(key, []).pop()
+        except IndexError:
+            return cls(pool, key, **sizes)
 
     def release(self) -> None:
-        """Return the memory to the pool for the next tree."""
-        with _lock:
+        """Return the memory to the pool for the next tree, or later if leaves are still in it."""
+        if not self._is_lent:
             self._pool[self._key].append(self)
+
+    def leaf_of_row(self, n_channels: int, is_alone: bool) -> NDArray[np.int32]:
+        """Memory for the leaf of every row after growth, (n_rows,) int32.
+
+        That of the packed gradients if the tree is the only one of its stage.  The buffers return
+        to the pool once neither the array nor a view of it is used any more.
+        """
+        if not is_alone:
+            return np.empty(self.n_rows, dtype=dtypes.LEAF)
+        packed = self.packed(n_channels)
+        memory = self._ordered[n_channels] if packed is None else packed.reshape(-1)
+        self._is_lent = True
+        return np.asarray(_Loan(self, memory.view(dtypes.LEAF)[: self.n_rows]))
+
+    def end_loan(self) -> None:
+        """Return the memory to the pool."""
+        self._is_lent = False
+        self.release()
 
     def learn_from(self, n_learned: int) -> None:
         """Set ``rows`` to (2, n_learned); buffers cover the whole table, samples may be smaller."""
@@ -168,6 +184,17 @@ class TreeBuffers:
             np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),
         )
         return sums, scratch
+
+
+class _Loan:
+    """The owner of an array in the memory of buffers, which it returns in the end."""
+
+    def __init__(self, space: TreeBuffers, memory: NDArray[Any]) -> None:
+        self._space = space
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._space.end_loan()
 
 
 @dataclass

@@ -327,7 +327,10 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         spaces = [self._borrow(data, one, sample) for _ in range(team.n_threads)]
         try:
             growers = [self._grower(data, space, task) for space in spaces]
-            fit = grow_separately(task, table, draws, self.l2_regularization, growers, team)
+            leaves = None
+            if len(seeds) == 1:
+                leaves = spaces[0].leaf_of_row(task.scales.n_channels, is_alone=True)[None]
+            fit = grow_separately(task, table, draws, self.l2_regularization, growers, team, leaves)
         finally:
             for space in spaces:
                 space.release()
@@ -379,7 +382,9 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
             categories = category_splits(self, table, space)
             tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
-            leaf_of_row = leaf_of_rows(team, nodes, leaves, space.rows, table.n_rows, data.order)
+            is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
+            leaf_of_row = space.leaf_of_row(len(packed.totals), is_alone)
+            leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order)
             if sample.rows is not None:
                 leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
             exact = leaf_gradients(negative, hessian, weight, self.l2_regularization, data.share)

@@ -17,7 +17,6 @@ from hilboost.backends.trees.grown_tree import GrownTree, empty_tree, write_tree
 from hilboost.backends.trees.leaves import LeafGradients, leaf_sums, mark_leaves, newton_leaves
 from hilboost.backends.trees.nodes import N_ROWS
 from hilboost.backends.trees.traverse import mark_left_leaves
-from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.row_order import RowOrder
@@ -67,18 +66,18 @@ def leaf_of_rows(
     nodes: NDArray[np.int64],
     leaves: NDArray[np.int64],
     rows: NDArray[np.uint32],
-    n: int,
+    leaf_of_row: NDArray[np.int32],
     order: RowOrder | None = None,
-) -> NDArray[np.int32]:
-    """Leaf of each row of the table, (n,) int32; -1 for rows not used to grow the tree.
+) -> None:
+    """Write the leaf of each row of the table, (n,); -1 for rows not used to grow the tree.
 
     If the table is sorted, ``rows`` become the numbers of the rows that are at these positions.
     """
-    leaf_of_row = np.full(n, -1, dtype=dtypes.LEAF)
-    offsets = np.empty(0, np.uint16) if order is None else order.offsets
+    if rows.shape[1] < len(leaf_of_row):
+        leaf_of_row[:] = -1
+    offsets = None if order is None else order.offsets
     given = nodes, leaves, rows, offsets, leaf_of_row
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
-    return leaf_of_row
 
 
 def leaves_of_others(

@@ -187,8 +187,11 @@ def grow_separately(
     l2: float,
     growers: Sequence[TreeGrower],
     team: ThreadTeam,
+    leaf_of_row: NDArray[np.int32] | None = None,
 ) -> tuple[list[Tree], NDArray[np.int32]]:
     """Grow one tree for each output; each thread has a grower.
+
+    ``leaf_of_row`` (n_trees, n) is memory for the leaves of the rows.
 
     Returns
     -------
@@ -197,7 +200,9 @@ def grow_separately(
     """
     sampled = len(task.rows) > 0
     stage = _stage(task, table, draws, l2)
-    grown = _empty_trees(len(draws.seeds), table.n_rows, growers[0].growth, sampled)
+    if leaf_of_row is None:
+        leaf_of_row = np.empty((len(draws.seeds), table.n_rows), dtype=dtypes.LEAF)
+    grown = _empty_trees(leaf_of_row, growers[0].growth, sampled)
 
     def work(thread: int) -> None:
         if thread < len(growers):
@@ -234,8 +239,9 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
     )
 
 
-def _empty_trees(n_trees: int, n: int, growth: Growth, sampled: bool) -> GrownTrees:
+def _empty_trees(leaf_of_row: NDArray[np.int32], growth: Growth, sampled: bool) -> GrownTrees:
     """Memory for the trees of a stage."""
+    n_trees = len(leaf_of_row)
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
     categories, constraints = growth.categories, growth.constraints
     n_sets = 0 if categories is None else len(categories.left_sets)
@@ -246,7 +252,7 @@ def _empty_trees(n_trees: int, n: int, growth: Growth, sampled: bool) -> GrownTr
         depths=np.empty(n_trees, dtype=np.int64),
         nodes=np.empty((n_trees, n_nodes if sampled else 0, N_NODE_FIELDS), dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),
-        leaf_of_row=np.full((n_trees, n), -1, dtype=dtypes.LEAF),
+        leaf_of_row=leaf_of_row,
         values=np.empty((n_trees, n_leaves, 1)),
         bounds=np.empty((n_trees, n_bounds, 2)),
     )

@@ -235,7 +235,8 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         nodes = growth.nodes.fields[:found]
         values, categories = growth.sums.values[:found], growth.categories
         tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
-        leaf_of_row = leaf_of_rows(team, nodes, leaves, rows, n)
+        leaf_of_row = np.empty(n, dtype=dtypes.LEAF)
+        leaf_of_rows(team, nodes, leaves, rows, leaf_of_row)
         exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, data.share)
         tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, data.share))
         if sample.rows is not None:

@@ -33,11 +33,11 @@ from hilboost.rules import PenalizedLineSearch
 from hilboost.training.begin import start
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
+from hilboost.training.defaults import SHARE_OF_TUNING
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
 from hilboost.training.regularization import held_out_penalty, held_out_regularization
 
-SHARE_OF_TUNING = 0.35  # of a time budget, for the choice of kernel and λ
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
 _ENDLESS = 2**31 - 1  # stages: the learner stops by itself

@@ -7,16 +7,14 @@ from typing import Any
 
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import Schema, category_columns
-from hilboost.training.defaults import resolve
+from hilboost.training.defaults import SHARE_OF_TUNING, resolve
 from hilboost.training.recipes.automatic import as_trees, with_stored_part
-from hilboost.training.recipes.kernel_machines import SHARE_OF_TUNING
 from hilboost.training.recipes.mixed import listed, mixed, names
 from hilboost.validation.choices import check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
@@ -76,6 +74,8 @@ def _named_learner(
     if name not in _LEARNERS:
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
+        from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+
         columns = tuple(column for column, _ in category_columns(schema))
         config = KernelMachineConfig(
             categorical=columns, tuning_seconds=_seconds_of_tuning(p.get("time_budget"), resolved)

@@ -41,7 +41,6 @@ from hilboost.training.recipes.mixed import (
     with_splitting,
 )
 from hilboost.training.recipes.table_learners import table_learner
-from hilboost.training.regularization import held_out_penalty
 from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
@@ -225,6 +224,8 @@ def _penalty_choice(
     """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
     if loss.quadratic or loss.couples_rows or not any(part.penalizes for part in learner.parts):
         return None
+    from hilboost.training.regularization import held_out_penalty  # not for trees
+
     return partial(held_out_penalty, loss, data.target, initial_raw)
 
 
