@@ -25,10 +25,12 @@ def draw(seed, largest=6, n_scores=4):
     return rng, starts, gains, scores
 
 
-def both(function, *arguments, n_results, n, modules=(compiled, naive)):
+def both(function, *arguments, n_results, n, modules=(compiled, naive), n_groups=0):
+    """Results (n,) of both, and one (n_groups,) if there is a number of groups."""
     found = []
     for module in modules:
         results = [np.full(n, np.nan) for _ in range(n_results)]
+        results += [np.full(n_groups, np.nan)] * (n_groups > 0)
         getattr(module, function.__name__)(*arguments, *results)
         found.append(results)
     return found
@@ -65,8 +67,10 @@ def test_lambda_gradients(seed, k, normalized):
     rng, starts, gains, scores = draw(seed)
     n = len(gains)
     arguments = gains, scores, starts, k, discounts(starts), normalized, scratch_of(starts, rng)
-    ours, twin = both(compiled.lambda_gradients, *arguments, n_results=2, n=n)
-    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
+    sizes = {"n": n, "n_groups": len(starts) - 1}
+    ours, twin = both(compiled.lambda_gradients, *arguments, n_results=2, **sizes)
+    for own, other in zip(ours, twin, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("order", ["kept", "reversed", "any"])
@@ -78,8 +82,10 @@ def test_long_groups(order):
     arguments, scratch = (gains, scores, starts, 9, discounts(starts)), scratch_of(starts, rng)
     if order == "reversed":
         scratch[0][:] = np.lexsort((scores, np.arange(n) >= 150))
-    ours, twin = both(compiled.lambda_gradients, *arguments, True, scratch, n_results=2, n=n)
-    np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
+    sizes = {"n": n, "n_groups": 2}
+    ours, twin = both(compiled.lambda_gradients, *arguments, True, scratch, n_results=2, **sizes)
+    for own, other in zip(ours, twin, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-10, atol=1e-13)
     if order == "any":
         scratch = scratch_of(starts, rng)
     ours, twin = both(compiled.group_ndcg, *arguments, scratch[:3], n_results=1, n=2)
@@ -119,7 +125,8 @@ def test_order_of_the_rows_changes_no_bit(seed):
     for order in (np.arange(n), moved):
         g, s, found = gains[order], scores[order], np.empty((5, n))
         scratch = scratch_of(starts, rng)
-        compiled.lambda_gradients(g, s, starts, 7, table, True, scratch, found[0], found[1])
+        given = g, s, starts, 7, table, True, scratch
+        compiled.lambda_gradients(*given, found[0], found[1], np.empty(1))
         for with_values in (False, True):
             pairwise_gradients(
                 g, s, starts, 99, with_values, scratch[:1] + scratch[3:7], *found[2:]

@@ -18,6 +18,7 @@ PARAMETERS = [
     {"monotonic": (1, -1, 0, 0, 0, 0)},
     {"groups": ((0, 1, 2), (2, 3, 4, 5))},
     {"categorical": ((5, 9),)},
+    {"symmetric": True, "max_features": 0.5, "max_features_per_tree": 0.7},
 ]
 FIELDS = ("column", "threshold", "missing_right", "child", "gain", "leaf_number", "leaf_values")
 

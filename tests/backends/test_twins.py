@@ -115,7 +115,9 @@ def test_accumulate(seed, d):
 
 
 @seeded
-@pytest.mark.parametrize("sizes", [[2] * 20, [15] * 4, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]])
+@pytest.mark.parametrize(
+    "sizes", [[2] * 20, [15] * 4, [2] * 100, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]]
+)
 def test_accumulate_joint(seed, sizes):
     rng = np.random.default_rng(seed)
     n, n_bins, n_values = 1500, max(sizes) + 1, np.array(sizes)
@@ -130,7 +132,9 @@ def test_accumulate_joint(seed, sizes):
     ordered, results = rng.integers(-(2**40), 2**40, size=len(rows)), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
-        module.accumulate_joint(joint, 1, n_values, n_bins, rows, ordered, begin, end, result)
+        for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
+            given = n_values, n_bins, rows, ordered, begin, end, result
+            module.accumulate_joint(joint, 1, *ends, *given)
         results.append(result)
     naive = np.zeros_like(results[0])
     histogram_twin.accumulate(

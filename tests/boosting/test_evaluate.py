@@ -7,7 +7,7 @@ from hilboost import BoostingClassifier
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import gradients, mean_loss, mean_loss_and_gradients
 from hilboost.core.target import Target
-from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
+from hilboost.losses import BinomialLogLoss, Cox, LambdaRank, MultinomialLogLoss, SquaredError
 
 RNG = np.random.default_rng(0)
 
@@ -42,3 +42,22 @@ def test_gradients_computed_ahead_give_the_same_model(parameters, monkeypatch):
     other = model.__class__(**model.get_params() | {"warm_start": False}).fit(X, y)
     assert np.array_equal(model.predict_proba(X), other.predict_proba(X))
     assert np.array_equal(model.history_.train, other.history_.train)
+
+
+@pytest.mark.parametrize("loss", [LambdaRank(), Cox(), Cox("efron")])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_one_pass_over_groups_gives_the_bits_of_two(loss, n_threads):
+    rng, n = np.random.default_rng(0), 9000
+    target = Target(rng.integers(4, size=(n, 1)).astype(float), None, np.arange(n) // 6)
+    if loss.survival_name is not None:
+        time, event = rng.integers(1, 50, size=n), rng.uniform(size=n) < 0.5
+        y = np.column_stack([time, np.where(event, time, np.inf), np.zeros(n), np.zeros(n)])
+        target = Target(y)
+    raw, team = rng.normal(size=(n, 1)), ThreadTeam(n_threads)
+    with team:
+        mean, found = mean_loss_and_gradients(loss, target, raw, team, None)
+    other, alone = Target(target.y, None, target.groups), ThreadTeam(1)
+    expected = gradients(loss, other, raw, alone)
+    assert mean == mean_loss(loss, other, raw, alone)
+    assert np.array_equal(found.negative_gradient, expected.negative_gradient)
+    assert np.array_equal(found.hessian, expected.hessian)

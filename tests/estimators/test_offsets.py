@@ -134,12 +134,29 @@ def test_continued_and_refitted_models(tmp_path):
     part = BoostingRegressor("poisson", **settings | {"n_estimators": 3}, warm_start=True)
     part.fit(X, COUNTS, offset=OFFSET).set_params(n_estimators=8).fit(X, COUNTS, offset=OFFSET)
     np.testing.assert_allclose(part.predict(X), whole.predict(X))
+    with pytest.raises(InvalidData, match="fitted with offsets, but offset is None; pass offset"):
+        part.set_params(n_estimators=9).fit(X, COUNTS)
     same = whole.refit_leaves(X, COUNTS, offset=OFFSET, keep=0.5)
     np.testing.assert_allclose(same.predict(X), whole.predict(X), rtol=1e-6)
     path = Checkpoint(tmp_path / "c")
     BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET, callbacks=[path])
     with pytest.raises(InvalidData, match=r"different data \(offset\)"):
         BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET + 1, callbacks=[path])
+
+
+@pytest.mark.parametrize("offset", [None, OFFSET])
+def test_files_note_offsets(offset, tmp_path):
+    model = BoostingRegressor("poisson", **TREES, early_stopping=False, warm_start=True)
+    model.fit(X, COUNTS, offset=offset).save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    assert loaded.fitted_.beside_offsets == (offset is not None)
+    for given in (None, OFFSET):
+        np.testing.assert_array_equal(loaded.predict(X, given), model.predict(X, given))
+    loaded.set_params(n_estimators=10)
+    if offset is not None:
+        with pytest.raises(InvalidData, match="the existing stages were fitted with offsets"):
+            loaded.fit(X, COUNTS)
+    assert loaded.fit(X, COUNTS, offset=offset).n_estimators_ == 10
 
 
 def test_bad_offsets():

@@ -1,9 +1,11 @@
 """Naive twin of :mod:`hilboost.backends.trees.joint_columns`: one row and column at a time."""
 
 
-def accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end, histogram):
-    for group, (first, last) in enumerate(zip(joint.starts[:-1], joint.starts[1:], strict=True)):
-        for k in range(first, last):
+def accumulate_joint(
+    joint, thread, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+):
+    for group in range(8 * first_word, min(8 * last_word, len(joint.n_codes))):
+        for k in range(joint.starts[group], joint.starts[group + 1]):
             column = joint.columns[k]
             for b in (*range(n_values[column]), n_bins - 1):
                 histogram[256 * column + b] = 0

@@ -33,7 +33,10 @@ def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
     mean_over_orders(starts, scores, result, value)
 
 
-def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, negative, hessian):
+def lambda_gradients(
+    gains, scores, starts, k, discounts, normalized, scratch, negative, hessian, ndcg
+):
+    group_ndcg(gains, scores, starts, k, discounts, scratch, ndcg)
     negative[:], hessian[:] = 0.0, 0.0
     for first, last in groups(starts):
         rows = np.arange(first, last)

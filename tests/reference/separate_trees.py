@@ -10,6 +10,7 @@ from hilboost.backends.fixed_point import WeightedGradients
 from hilboost.backends.trees.grow import grow
 from hilboost.backends.trees.leaves import LeafGradients
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
+from hilboost.backends.trees.symmetric import grow_symmetric
 
 
 def grow_separate_trees(alone, stage, growth, scratch, grown):
@@ -32,7 +33,11 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
             for columns in (growth.constraints.allowed, growth.constraints.permitted):
                 columns[:] = stage.allowed[tree]
         growth.scratch.drawn[:] = stage.allowed[tree]
-        grow(alone, growth._replace(rules=growth.rules._replace(packing=packing)))
+        own = growth._replace(rules=growth.rules._replace(packing=packing))
+        if scratch.summed is None:
+            grow(alone, own)
+        else:
+            grow_symmetric(alone, own, scratch.summed)
 
         fields, size = growth.nodes.fields, int(growth.nodes.control[N_NODES])
         grown.sizes[tree] = size

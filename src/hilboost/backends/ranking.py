@@ -146,6 +146,25 @@ def ideal_of_group(ideals, group, gains, first, last, k, discounts, largest):
     return ideals[group]
 
 
+@inner
+def _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal):
+    """NDCG@k of a sorted group, the mean over all orders of tied rows."""
+    total, begin = 0.0, first
+    while begin < min(last, first + k):
+        end = end_of_tie(scores, order, begin, last)
+        if end == begin + 1:
+            total += gains[order[begin]] * discounts[begin - first]
+        else:
+            gained, discount = 0.0, 0.0
+            for at in range(begin, end):
+                gained += gains[order[at]]
+            for at in range(begin, min(end, first + k)):
+                discount += discounts[at - first]
+            total += gained / (end - begin) * discount
+        begin = end
+    return total / ideal
+
+
 @compiled
 def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
     """NDCG@k of every group, the mean over all orders of tied rows; 1 if all are equally good.
@@ -164,20 +183,7 @@ def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
             result[group] = 1.0
             continue
         resort_group(scores, gains, order, first, last)
-        total, begin = 0.0, first
-        while begin < min(last, first + k):
-            end = end_of_tie(scores, order, begin, last)
-            if end == begin + 1:
-                total += gains[order[begin]] * discounts[begin - first]
-            else:
-                gained, discount = 0.0, 0.0
-                for at in range(begin, end):
-                    gained += gains[order[at]]
-                for at in range(begin, min(end, first + k)):
-                    discount += discounts[at - first]
-                total += gained / (end - begin) * discount
-            begin = end
-        result[group] = total / ideal
+        result[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
 
 
 @inner
@@ -274,16 +280,19 @@ def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
 
 
 @compiled
-def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, negative, hessian):
+def lambda_gradients(
+    gains, scores, starts, k, discounts, normalized, scratch, negative, hessian, ndcg
+):
     """Negative gradients and hessians of LambdaMART: pairs by the change of NDCG@k if exchanged.
 
-    Only pairs that touch the first ``k`` positions count.
+    Only pairs that touch the first ``k`` positions count.  The results contain NDCG@k as well.
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
     normalized : bool, whether pairs with near scores count more, and groups count about equally
     scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, and six (longest,)
         float64); the first two as in :func:`group_ndcg`
     negative, hessian : (n,) float64, written
+    ndcg : (q,) float64, written as by :func:`group_ndcg`
     """
     order, ideals, largest, ranked = scratch[0], scratch[1], scratch[2], scratch[3:]
     ranked_gains, ranked_scores, slopes, bends = ranked[0], ranked[1], ranked[4], ranked[5]
@@ -293,9 +302,11 @@ def lambda_gradients(gains, scores, starts, k, discounts, normalized, scratch, n
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
         ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+        ndcg[group] = 1.0
         if ideal <= 0.0:
             continue
         _rank_group(gains, scores, order, first, last, k, discounts, ranked)
+        ndcg[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
         by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
         total, begin, scale = 0.0, 0, 1.0 / ideal
         while begin < min(n, k):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ _BLOCK_CELLS_OF_BOTH = 65_536
 """Threads that call many short functions wait for each other's turn in Python."""
 
 _NONE = np.empty((0, 0))
-_ROWS_OF_GROUPS, _RANGES_PER_THREAD = 8192, 4
+_ROWS_OF_GROUPS, _RANGES_PER_THREAD = 2048, 4
 
 
 def blocks(n: int, r: int, cells: int = _BLOCK_CELLS) -> list[slice]:
@@ -50,11 +51,13 @@ def blocks(n: int, r: int, cells: int = _BLOCK_CELLS) -> list[slice]:
     return [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
 
 
-def row_ranges(loss: Loss, target: Target, r: int, n_threads: int) -> list[slice]:
+def row_ranges(
+    loss: Loss, target: Target, r: int, n_threads: int, cells: int = _BLOCK_CELLS
+) -> list[slice]:
     """Split rows into blocks; for a loss that couples rows, whole groups, the longest first."""
     n = len(target.y)
     if not loss.couples_rows:
-        return blocks(n, r)
+        return blocks(n, r, cells)
     if target.groups is None or n_threads == 1:
         return [slice(0, n)]
     # The first group that begins in each block begins a range.
@@ -133,12 +136,9 @@ def _sums_of(
 def mean_loss_and_gradients(
     loss: Loss, target: Target, raw: Floats, team: ThreadTeam, memory: GradientMemory | None
 ) -> tuple[float, Gradients]:
-    """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows.
-
-    The loss must not couple rows.
-    """
+    """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows."""
     whole = is_whole(target.weight, target.share)
-    head, *others = blocks(len(raw), raw.shape[1], _BLOCK_CELLS_OF_BOTH)
+    ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
 
     def evaluated(rows: slice) -> tuple[NDArray[np.int64], Gradients]:
         block = target.block(rows)
@@ -146,57 +146,57 @@ def mean_loss_and_gradients(
         value = _checked_value(loss, value, len(raw[rows]))
         return _sums_of(loss, block, value, whole), checked(loss, now, raw[rows].shape)
 
-    sums, now = evaluated(head)
-    if others:
-        memory = GradientMemory() if memory is None else memory
-        negative = memory.like(raw, "negative gradient")
-        hessian = None if now.hessian is None else memory.like(raw, "hessian")
-        found = replace(now, negative_gradient=negative, hessian=hessian)
-        _place(now, found, head)
-
-        def fill(rows: slice) -> NDArray[np.int64]:
-            sums, now = evaluated(rows)
-            _place(now, found, rows)
-            return sums
-
-        for more in team.map(fill, others):
-            merge_sums(sums, more)
-        now = found
-    sums = merged(sums, target.share)
+    found, now = _in_ranges(evaluated, ranges, raw, team, memory)
+    first, *others = found
+    for sums in others:
+        merge_sums(first, sums)
+    sums = merged(first, target.share)
     return quotient(sums[0], sums[1]), now
-
-
-def _place(block: Gradients, whole: Gradients, rows: slice) -> None:
-    """Copy the gradients of a block to those of all rows."""
-    whole.negative_gradient[rows] = block.negative_gradient
-    if block.hessian is not None and whole.hessian is not None:
-        whole.hessian[rows] = block.hessian
 
 
 def gradients(
     loss: Loss, target: Target, raw: Floats, team: ThreadTeam, memory: GradientMemory | None = None
 ) -> Gradients:
     """Compute the gradients of all rows, in ``memory`` if the last ones are not used any more."""
+
+    def evaluated(rows: slice) -> tuple[None, Gradients]:
+        here = raw[rows]
+        return None, checked(loss, loss.gradients(target.block(rows), here), here.shape)
+
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads)
+    return _in_ranges(evaluated, ranges, raw, team, memory)[1]
+
+
+def _in_ranges(
+    evaluated: Callable[[slice], tuple[Any, Gradients]],
+    ranges: list[slice],
+    raw: Floats,
+    team: ThreadTeam,
+    memory: GradientMemory | None,
+) -> tuple[list[Any], Gradients]:
+    """Evaluate ranges of rows, and put their gradients together; what else results is a list."""
     if len(ranges) == 1:
-        return checked(loss, loss.gradients(target, raw), raw.shape)
+        found, now = evaluated(ranges[0])
+        return [found], now
     memory = GradientMemory() if memory is None else memory
     negative = memory.like(raw, "negative gradient")
     hessians: list[Floats] = []
     lock = Lock()
 
-    def fill(rows: slice) -> Gradients:
-        block = checked(loss, loss.gradients(target.block(rows), raw[rows]), raw[rows].shape)
-        negative[rows] = block.negative_gradient
-        if block.hessian is not None:
+    def fill(rows: slice) -> tuple[Any, Gradients]:
+        found, here = evaluated(rows)
+        negative[rows] = here.negative_gradient
+        if here.hessian is not None:
             with lock:
                 if not hessians:
                     hessians.append(memory.like(raw, "hessian"))
-            hessians[0][rows] = block.hessian
-        return replace(block, negative_gradient=_NONE, hessian=None)
+            hessians[0][rows] = here.hessian
+        return found, replace(here, negative_gradient=_NONE, hessian=None)
 
-    first = team.map(fill, ranges)[0]
-    return Gradients(negative, hessians[0] if hessians else None, first.bound, first.isotropic)
+    results = team.map(fill, ranges)
+    bound, isotropic = results[0][1].bound, results[0][1].isotropic
+    whole = Gradients(negative, hessians[0] if hessians else None, bound, isotropic)
+    return [found for found, _ in results], whole
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:

@@ -44,9 +44,10 @@ LIFETIMES = ("cox", "aft", "discrete_hazard")
 N_CLASSES = (2, 3)
 # Trees that two threads share, and gradients whose counts do not fit into the same integers.
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
+N_ROWS_RANKED = (20_000, N_ROWS_COUNTED)
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
 FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS) + 2
-WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES)
+WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES) + len(N_ROWS_RANKED)
 
 
 def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
@@ -105,6 +106,8 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
         progress.advance(1)
         BoostingClassifier(**COMMON, **constraints).fit(few, few[:, 0] > 0)
         progress.advance(1)
+    if groups_and_times:
+        _fit_many_groups(few, progress)
     # Groups of columns of few values.
     for inputs in (X, few):
         progress.describe("compiling: few values")
@@ -131,6 +134,19 @@ def _fit_groups_and_times(X: Any, rng: Any, progress: "StageProgress") -> None:
         progress.describe(f"compiling: {loss}")
         model = BoostingSurvival(loss, **COMMON, eval_metric="concordance")
         model.fit(X, times, X_val=X, y_val=times).predict(X)
+        progress.advance(1)
+
+
+def _fit_many_groups(X: Any, progress: "StageProgress") -> None:
+    """Fit symmetric trees that two threads share."""
+    import numpy as np
+
+    from hilboost import BoostingRanker
+
+    for n in N_ROWS_RANKED:
+        progress.describe("compiling: many groups")
+        ranker = BoostingRanker(**COMMON)
+        ranker.fit(X[:n], np.arange(n) % 3, groups=np.arange(n) // 10)
         progress.advance(1)
 
 

@@ -73,6 +73,11 @@ def training_data(
     one_class = codec.has_one_class(target)
     if before is not None:
         check_levels(schema, X)
+        if before.beside_offsets and target.offset is None:
+            raise InvalidData(
+                "warm_start: the existing stages were fitted with offsets, but offset is None; "
+                "pass offset, or set warm_start=False."
+            )
     data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
     found = [_validation_set(estimator, data, name, rows) for name, rows in sets.items()]
     if not found:

@@ -34,9 +34,13 @@ class RiskSets:
         Numbers of the rows in this order, which all arrays (n,) below have.
     event : (n,) bool
         Events of positive weight.
+    event_rows : (m,) int64
+        Their rows in the target.
     weight : (n,) float64 or None
     tie : (n,) int64
         Number of the time of each row within its stratum, counted over all strata.
+    tie_of_events, tie_or_none : (m,), (n,) int64
+        The same of the events, and of all rows with -1 for the others.
     entered : (n,) int64 or None
         Number of the tie before whose events the row enters: these it does not compete in.
         ``None`` if all rows enter at time zero.
@@ -56,8 +60,11 @@ class RiskSets:
 
     order: NDArray[np.int64]
     event: NDArray[np.bool_]
+    event_rows: NDArray[np.int64]
     weight: Floats | None
     tie: NDArray[np.int64]
+    tie_of_events: NDArray[np.int64]
+    tie_or_none: NDArray[np.int64]
     entered: NDArray[np.int64] | None
     times: Floats
     strata: Floats
@@ -87,12 +94,12 @@ class RiskSets:
         n_ties, event = len(starts), is_event(target)[order]
         if weight is not None:
             event &= weight > 0
-        times, strata = time[starts], stratum[starts]
+        times, strata, tie_or_none = time[starts], stratum[starts], np.where(event, tie, -1)
         return cls(
-            *(order, event, weight, tie, _ties_entered(entry, stratum, times, strata)),
-            *(times, strata),
+            *(order, event, order[event], weight, tie, tie[event], tie_or_none),
+            *(_ties_entered(entry, stratum, times, strata), times, strata),
             [*np.flatnonzero(np.diff(strata, prepend=np.nan) != 0).tolist(), n_ties],
-            masses_of_groups(np.where(event, tie, -1), weight, n_ties),
+            masses_of_groups(tie_or_none, weight, n_ties),
             np.bincount(tie[event], minlength=n_ties),
             _padded(weight, stratum, np.append(starts[1:], len(time)) - 1),
         )
@@ -156,9 +163,9 @@ class Risks:
     def _found(cls, sets: RiskSets, target: Target, scores: Floats, ties: str) -> Self:
         counted = target.weight is None or target.weight > 0
         shift = float(scores.max(initial=-np.inf, where=counted))
-        power = np.exp(np.clip(scores[sets.order] - shift, *_EXPONENTS))
-        events = np.where(sets.event, sets.tie, -1)
-        own = sums_of_groups(events, power, sets.weight, len(sets.times))
+        power = scores[sets.order] - shift
+        power = np.exp(np.clip(power, *_EXPONENTS, out=power), out=power)
+        own = sums_of_groups(sets.tie_or_none, power, sets.weight, len(sets.times))
         risk = np.maximum(sets.at_risk(power), own)
         hazard, partial, log_risk = _increments(risk, own, sets.mass, sets.count, ties)
         return cls(sets, power, hazard, partial, log_risk + shift, shift)
@@ -172,10 +179,12 @@ class Risks:
 
     def hazard_of_rows(self) -> Floats:
         """Hazard that each row has been exposed to, times ``exp(shift)``, (n,)."""
-        sets, total = self.sets, np.append(self.cumulative(), 0.0)
-        exposed = total[sets.tie]
+        sets, total = self.sets, self.cumulative()
+        exposed: Floats = total[sets.tie]
         if sets.entered is not None:
-            exposed -= total[sets.entered]
+            exposed -= np.append(total, 0.0)[sets.entered]
+        if self.partial_hazard is self.hazard:
+            return exposed
         missed = self.hazard - self.partial_hazard
         return exposed - np.where(sets.event, missed[sets.tie], 0.0)
 
@@ -218,8 +227,8 @@ def _increments(
     some = count > 0
     safe = np.where(some, risk, 1.0)
     if ties == "breslow" or count.max(initial=0) < 2:
-        hazard = np.where(some, mass / safe, 0.0)
-        return hazard, hazard, np.where(some, np.log(safe), 0.0)
+        hazard = mass / safe  # zero, as the mass is, at times without events
+        return hazard, hazard, np.log(safe)
     # Each of m events at one time sees the others leave one after the other.
     tie = np.repeat(np.arange(len(count)), count)
     rank = np.arange(len(tie)) - np.repeat(np.cumsum(count) - count, count)

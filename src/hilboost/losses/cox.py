@@ -40,6 +40,7 @@ class Cox(GroupLoss):
     """
 
     survival_name = "cox"
+    evaluates_both = True
 
     def __init__(self, ties: str = "breslow") -> None:
         if ties not in TIES:
@@ -66,16 +67,30 @@ class Cox(GroupLoss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Term of each row, (n,): zero for censored rows."""
-        found = Risks.of(target, raw[:, 0], self.ties)
-        sets, values = found.sets, np.zeros(len(raw))
-        rows = sets.order[sets.event]
-        values[rows] = found.log_risk[sets.tie[sets.event]] - raw[rows, 0]
-        return values
+        return _terms(Risks.of(target, raw[:, 0], self.ties), raw)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Event minus expected number of events; the hessian is the expected number."""
+        return _gradients(Risks.of(target, raw[:, 0], self.ties))
+
+    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+        """Both by the same sums over risk sets."""
         found = Risks.of(target, raw[:, 0], self.ties)
-        order, expected, event = found.sets.order, np.empty(len(raw)), np.empty(len(raw))
-        expected[order] = found.power * found.hazard_of_rows()
-        event[order] = found.sets.event
-        return Gradients((event - expected)[:, None], expected[:, None])
+        return _terms(found, raw), _gradients(found)
+
+
+def _terms(risks: Risks, raw: Floats) -> Floats:
+    """Term of each row in the negative log likelihood, (n,)."""
+    sets, values = risks.sets, np.zeros(len(raw))
+    rows = sets.event_rows
+    values[rows] = risks.log_risk[sets.tie_of_events] - raw[rows, 0]
+    return values
+
+
+def _gradients(risks: Risks) -> Gradients:
+    sets, n = risks.sets, len(risks.power)
+    negative, expected = np.empty((n, 1)), np.empty((n, 1))
+    expected[sets.order, 0] = risks.power * risks.hazard_of_rows()
+    np.negative(expected, out=negative)
+    negative[sets.event_rows] += 1.0
+    return Gradients(negative, expected)

@@ -8,7 +8,13 @@ from hilboost.backends.ranking import lambda_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._ranking import FirstPositionsLoss, discounts, ranking_memory, scores_of
+from hilboost.losses._ranking import (
+    FirstPositionsLoss,
+    discounts,
+    ranking_memory,
+    scores_of,
+    spread,
+)
 
 
 class LambdaRank(FirstPositionsLoss):
@@ -43,15 +49,27 @@ class LambdaRank(FirstPositionsLoss):
     """
 
     ranker_name = "lambdarank"
+    evaluates_both = True
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        n, raw = len(raw), self._shown(target, raw)
-        negative, hessian = np.empty(n), np.empty(n)
+        return self._computed(target, self._shown(target, raw))[1]
+
+    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+        """Both by the same order of the rows, unless positions have effects on the gradients."""
+        if self._shown(target, raw) is not raw:
+            return super().value_and_gradients(target, raw)
+        ndcg, found = self._computed(target, raw)
+        return spread(target, 1 - ndcg), found
+
+    def _computed(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+        """NDCG@k of the groups, (q,), and the gradients of the rows."""
+        n, ndcg = len(raw), np.empty(len(target.starts) - 1)
+        negative, hessian = np.empty((n, 1)), np.empty((n, 1))
         with ranking_memory(target, self.gain, self.k) as memory:
             scratch = memory.order, memory.ideals, memory.by_row, *memory.by_place
             lambda_gradients(
                 *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
-                *(True, scratch, negative, hessian),
+                *(True, scratch, negative[:, 0], hessian[:, 0], ndcg),
             )
-        return Gradients(negative[:, None], hessian[:, None])
+        return ndcg, Gradients(negative, hessian)

@@ -62,6 +62,8 @@ class FittedModel:
         With ``warm_start=True``, the state of learners that cannot be continued from their stages.
     survival : SurvivalCurves or None
         What turns the risks of a survival model into survival functions.
+    beside_offsets : bool
+        Whether the fit had offsets, to which the model is added.
     row_draws : int
         Version of the random draws of rows; the first one was not noted.
     marks : RowMarks or None
@@ -85,6 +87,7 @@ class FittedModel:
     parts: dict[str, ModelPart] | None = None
     kept: KeptState | None = None
     survival: SurvivalCurves | None = None
+    beside_offsets: bool = False
     row_draws: int = 1
     marks: RowMarks | None = None
     cut_from: int | None = None

@@ -55,6 +55,8 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["chosen"] = _resolved_to_file(fitted.resolved)
     if fitted.parts is not None:
         header["parts"] = _parts_to_file(fitted.parts)
+    if fitted.beside_offsets:
+        header["offset"] = True
     own, more = _codec_to_file(fitted, writer)
     header, arrays = header | own, arrays | more
     if fitted.loss.sharpness is not None:
@@ -93,6 +95,7 @@ def from_file(
         summary, stages = kernel_machines.from_file(
             header["machine"], arrays, additive, schema.n_columns, reader
         )
+    require(type(header.get("offset", False)) is bool, "offset")
     resolved = _resolved_from_file(header["chosen"]) if "chosen" in header else None
     curves = None
     if isinstance(codec, SurvivalCodec):
@@ -111,6 +114,7 @@ def from_file(
         stages=stages,
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
         survival=curves,
+        beside_offsets=header.get("offset", False),
     )
 
 

@@ -41,6 +41,8 @@ class StoredModel:
     sharpness : float or None
         Sharpness of least-squares classification.
     survival : SurvivalCurves or None
+    beside_offsets : bool
+        Whether the fit had offsets; not noted by files of earlier versions.
     """
 
     model: AdditiveModel
@@ -56,6 +58,7 @@ class StoredModel:
     stages: str | None = None
     sharpness: float | None = None
     survival: SurvivalCurves | None = None
+    beside_offsets: bool = False
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""
@@ -74,6 +77,7 @@ class StoredModel:
             calibration=self.calibration,
             parts=self.parts,
             survival=self.survival,
+            beside_offsets=self.beside_offsets,
         )
 
 

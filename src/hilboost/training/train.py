@@ -309,6 +309,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         resolved=_resolved_now(recipe, state),
         kernel_machine=summary,
         parts=outcome.parts,
+        beside_offsets=data.target.offset is not None,
         row_draws=ROW_DRAWS,
     )
 

@@ -68,14 +68,18 @@ def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
 
 
 @compiled
-def accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end, histogram):
-    """:func:`~hilboost.backends.trees.histogram.accumulate` of all columns, by their groups.
+def accumulate_joint(
+    joint, thread, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+):
+    """:func:`~hilboost.backends.trees.histogram.accumulate` by the groups of some words.
 
     Parameters
     ----------
     joint : JointColumns
     thread : int
         Whose working memory is used.
+    first_word, last_word : int
+        Words of ``joint``.
     n_values : (d,) int64
     n_bins : int
     rows : (m,) uint32
@@ -84,10 +88,10 @@ def accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end,
     histogram : (d * STRIDE,) int64, overwritten
     """
     keep_apart()
-    n_words, stride, sums = joint.words.shape[0], np.int64(STRIDE), joint.sums[thread]
-    n_codes = joint.n_codes
-    accumulate(joint.words, np.int64(0), n_words, n_codes, stride, rows, ordered, begin, end, sums)
-    for group in range(joint.n_codes.shape[0]):
+    stride, sums, n_codes = np.int64(STRIDE), joint.sums[thread], joint.n_codes
+    given = n_codes, stride, rows, ordered, begin, end, sums
+    accumulate(joint.words, first_word, last_word, *given)
+    for group in range(8 * first_word, min(8 * last_word, n_codes.shape[0])):
         for k in range(joint.starts[group], joint.starts[group + 1]):
             column, size = joint.columns[k], joint.sizes[k]
             slab, present = column * STRIDE, n_values[column]

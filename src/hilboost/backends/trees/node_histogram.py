@@ -34,13 +34,17 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
 
     Notes
     -----
-    Threads share out the rows of large nodes and the words of small ones.
+    Threads share out the rows of large nodes, and the words or groups of columns of small ones.
     """
     keep_apart()
     thread, n_threads, n_channels = threads.number, threads.n_threads, n_channels_of(packed)
     begin, end = nodes.fields[node, BEGIN], nodes.fields[node, END]
     source, n_columns = nodes.fields[node, BUFFER], table.n_values.shape[0]
-    first_word, last_word, n_parts = np.int64(0), table.words.shape[0], np.int64(1)
+    joins, n_words, n_parts = False, table.words.shape[0], np.int64(1)
+    if joint is not None:
+        joins = end - begin >= FEWEST_ROWS
+        n_words = joint.words.shape[0] if joins else n_words
+    first_word, last_word = np.int64(0), n_words
     target = histograms.slots[slot]
     if n_threads > 1 and end - begin >= ROWS_WORTH_SHARING * n_threads:
         n_parts = n_threads
@@ -49,17 +53,15 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
         if thread > 0:
             target = histograms.private[thread]
     elif n_threads > 1:
-        first_word, last_word = share(table.words.shape[0], thread, n_threads)
+        first_word, last_word = share(n_words, thread, n_threads)
     rows, ordered = buffers.rows[source], buffers.ordered[source]
     if packed is None:
-        words, n_values, n_bins = table.words, table.n_values, table.n_bins
-        all_words = last_word - first_word == words.shape[0]
-        if joint is not None and all_words and end - begin >= FEWEST_ROWS:
-            accumulate_joint(joint, thread, n_values, n_bins, rows, ordered, begin, end, target)
+        own, n_values, n_bins = (first_word, last_word), table.n_values, table.n_bins
+        given = n_values, n_bins, rows, ordered, begin, end, target
+        if joint is not None and joins:
+            accumulate_joint(joint, thread, *own, *given)
         else:
-            accumulate(
-                words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, target
-            )
+            accumulate(table.words, *own, *given)
     else:
         words, n_bins = table.words, table.n_bins
         accumulate_channels(

@@ -22,7 +22,9 @@ from hilboost.backends.trees.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSI
 
 _AHEAD = 32
 ROWS_WORTH_SHARING = 4096
-"""A node of fewer rows a thread is left to one thread."""
+"""The histogram of a node of fewer rows a thread is not shared by rows."""
+_ROWS_WORTH_DIVIDING = 768
+"""A node of fewer rows a thread is divided by one thread."""
 
 
 class RowBuffers(NamedTuple):
@@ -128,7 +130,7 @@ def divide_rows(threads, node, table, nodes, categories, buffers):
     fields, counts = nodes.fields, buffers.counts
     begin, end, source = fields[node, BEGIN], fields[node, END], fields[node, BUFFER]
     thread, n_parts = threads.number, np.int64(1)
-    if end - begin >= ROWS_WORTH_SHARING * threads.n_threads:
+    if end - begin >= _ROWS_WORTH_DIVIDING * threads.n_threads:
         n_parts = threads.n_threads
     low, high = share(end - begin, thread, n_parts)
     low, high = begin + low, begin + high

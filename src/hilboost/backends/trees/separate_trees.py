@@ -31,6 +31,7 @@ from hilboost.backends.trees.histogram import n_channels_of
 from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, NODE, open_root
 from hilboost.backends.trees.split_search import SplitRules
+from hilboost.backends.trees.symmetric import grow_levels
 
 
 class SeparateTrees(NamedTuple):
@@ -115,11 +116,14 @@ class StageScratch(NamedTuple):
     numbers : (1, 2, CHUNK) float64
     sums : (2, n_leaves, 1, 5) int64
     thresholds : (n_nodes,) float64
+    summed : (1, 512) float64 or None
+        For symmetric trees; ``None`` for those that are grown best first.
     """
 
     numbers: NDArray[np.float64]
     sums: NDArray[np.int64]
     thresholds: NDArray[np.float64]
+    summed: NDArray[np.float64] | None
 
 
 @inner
@@ -281,6 +285,22 @@ def _keep_nodes(tree, n_nodes, fields, categories, grown):
                 grown.left_sets[tree, node, word] = categories.left_sets[node, word]
 
 
+@inner
+def _grow(alone, growth, summed):
+    """Grow a tree, best first or level by level."""
+    if summed is not None:
+        grow_levels(alone, growth, summed)
+        return
+    # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
+    # compiler optimize all of them once more.
+    while True:
+        divide_step(alone, growth)
+        sum_step(alone, growth)
+        decide_step(alone, growth)
+        if growth.nodes.control[NODE] < 0:
+            break
+
+
 @compiled
 def grow_separate_trees(alone, stage, growth, scratch, grown):
     """Grow trees until all have been taken.
@@ -305,15 +325,7 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
             return
         packing = _packing_of(tree, stage, growth.rules.packing)
         _start(tree, stage, packing, growth)
-        own = _with_packing(packing, growth)
-        # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
-        # compiler optimize all of them once more.
-        while True:
-            divide_step(alone, own)
-            sum_step(alone, own)
-            decide_step(alone, own)
-            if own.nodes.control[NODE] < 0:
-                break
+        _grow(alone, _with_packing(packing, growth), scratch.summed)
         n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
         _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
         n_nodes = growth.nodes.control[N_NODES]

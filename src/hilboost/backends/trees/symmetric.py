@@ -14,7 +14,7 @@ The steps in which a node is divided and its children are summed are those of
 import numpy as np
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.intrinsics import keep_apart, keep_inside
 from hilboost.backends.sync import ABORT, barrier, share
 from hilboost.backends.trees.column_splits import (
     NO_GAIN,
@@ -102,7 +102,7 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
 
     A cut at a bin without rows has the gain of the cut before it.
     """
-    keep_apart()
+    keep_inside()
     n_channels, histogram, places = totals.shape[0], column.histogram, scratch.places
     missing = (column.base + column.n_bins - 1) * n_channels
     n_cuts = np.int64(0)
@@ -175,7 +175,7 @@ def _has_missing(number, n_nodes, growth):
 @inner
 def _search_column(number, n_nodes, growth, scratch, summed):
     """The best cut of a column for all open nodes together: gain, cut, side of missing values."""
-    keep_apart()
+    keep_inside()
     nodes, rules = growth.nodes, growth.rules
     n_channels, n_values = growth.sums.totals.shape[1], rules.n_values[number]
     best, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0)
@@ -323,15 +323,9 @@ def _draw_level(nodes, limits, constraints, drawn):
         draw_columns(constraints.permitted, limits.columns_per_node, seed, drawn)
 
 
-@compiled
-def grow_symmetric(threads, growth, summed):
-    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
-
-    threads : Threads
-    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
-        ``rules.n_outputs`` is a number also with one channel
-    summed : (n_threads, 512) float64, working memory
-    """
+@inner
+def grow_levels(threads, growth, summed):
+    """Grow a tree level by level; the arguments as in :func:`grow_symmetric`."""
     nodes, limits = growth.nodes, growth.limits
     sum_step(threads, growth)
     for _ in range(limits.max_depth):
@@ -347,3 +341,15 @@ def grow_symmetric(threads, growth, summed):
     barrier(threads)
     if threads.number == 0:
         _restore_depths(nodes)
+
+
+@compiled
+def grow_symmetric(threads, growth, summed):
+    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
+
+    threads : Threads
+    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
+        ``rules.n_outputs`` is a number also with one channel
+    summed : (n_threads, 512) float64, working memory
+    """
+    grow_levels(threads, growth, summed)

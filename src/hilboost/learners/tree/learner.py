@@ -303,8 +303,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         seeds = [0] * len(groups)
         if rng is not None:
             seeds = rng.integers(2**62, size=len(groups)).tolist()
-        apart = not self.shared and not self.symmetric and data.share is None
-        alone = apart and one_thread_each(r, data.team.n_threads)
+        alone = self._apart(data, r)
         by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
         if not by_position:
             data.bring_rows_back()
@@ -314,6 +313,15 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
             self._fit_tree(data, data.team, gradients, columns, sample, seed)
             for columns, seed in zip(groups, seeds, strict=True)
         ]
+
+    def _apart(self, data: TreeData, r: int) -> bool:
+        """Return whether each tree is grown by one thread.
+
+        Symmetric trees keep histograms of all leaves, for which several at once need more memory.
+        """
+        if self.shared or data.share is not None or (self.symmetric and data.team.n_threads > 1):
+            return False
+        return one_thread_each(r, data.team.n_threads)
 
     def _fit_separately(
         self, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
@@ -344,7 +352,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         if found is None or not found.suits(self, table, layout):
             # Columns and seeds of any tree: each tree replaces them by its own.
             growth = growth_of(self, data, space, task.packed(space), np.random.default_rng(0))
-            found = space.grower = TreeGrower.of(self, table, layout, growth, space)
+            found = space.grower = TreeGrower.of(self, table, layout, growth, space, self.symmetric)
         return found
 
     def _fitted(self, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:

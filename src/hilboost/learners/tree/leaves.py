@@ -24,6 +24,9 @@ from hilboost.learners.tree.tree import Tree
 from hilboost.reductions.sums import anywhere, is_whole
 
 _BLOCK_ROWS = 2**15
+_ROWS_WORTH_A_TEAM = 2**15
+"""Handing work to other threads takes longer than what these save with fewer rows."""
+_ALONE = ThreadTeam(1)
 
 
 def tree_of(
@@ -75,6 +78,7 @@ def leaf_of_rows(
     """
     if rows.shape[1] < len(leaf_of_row):
         leaf_of_row[:] = -1
+    team = team if rows.size > 4 * _ROWS_WORTH_A_TEAM else _ALONE
     offsets = None if order is None else order.offsets
     given = nodes, leaves, rows, offsets, leaf_of_row
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
@@ -131,7 +135,9 @@ def newton_steps(
     """Compute the Newton step of every leaf from exact sums, (n_leaves, r)."""
     if share is not None:
         return _steps_of_all(team, nodes, leaves, rows, learned, share)
-    n_threads, shape = team.n_threads, (len(leaves), learned.gradients.shape[1])
+    shape = len(leaves), learned.gradients.shape[1]
+    team = team if rows.shape[1] * shape[1] > _ROWS_WORTH_A_TEAM else _ALONE
+    n_threads = team.n_threads
     values, sums = np.empty(shape), np.empty((2, *shape, FIELDS), dtype=np.int64)
     given = nodes, leaves, rows, learned, np.empty((n_threads, 2, CHUNK)), sums, values
     team.run(lambda thread: newton_leaves(thread, n_threads, *given))

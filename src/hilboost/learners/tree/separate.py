@@ -29,6 +29,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.growth import MOST_BINS
 from hilboost.learners.tree.leaves import as_tree, leaves_of_others
 from hilboost.learners.tree.packing import Packed, TreeScales, scales_of_trees
 from hilboost.learners.tree.tree import Tree
@@ -157,12 +158,14 @@ class TreeGrower:
         layout: tuple[Any, ...],
         growth: Growth,
         space: TreeBuffers,
+        symmetric: bool,
     ) -> TreeGrower:
         """Allocate the memory that a growth does not contain."""
         scratch = StageScratch(
             np.empty((1, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
             np.empty(space.n_nodes),
+            np.empty((1, MOST_BINS)) if symmetric else None,
         )
         return cls(learner, table, layout, Threads(0, 1, space.sync), growth, scratch)
 

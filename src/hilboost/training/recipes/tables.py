@@ -45,6 +45,9 @@ from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
+_COLUMNS_OF_GROUPS = 10
+"""The gradients of a loss over groups take about as long as trees with so many columns."""
+
 
 def table_recipe(
     parameters: Mapping[str, Any],
@@ -232,7 +235,10 @@ def _penalty_choice(
 def work(recipe: Recipe, multi_output: str) -> int:
     """Number of entries that a stage processes."""
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
-    return int(recipe.data.X.size * n_trees * recipe.n_folds)
+    n_entries, target = recipe.data.X.size, recipe.data.target
+    if target.groups is not None:
+        n_entries += _COLUMNS_OF_GROUPS * len(target.y)
+    return int(n_entries * n_trees * recipe.n_folds)
 
 
 def _with_share_of_columns(
