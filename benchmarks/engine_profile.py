@@ -24,7 +24,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.sync import Threads
 from hilboost.backends.trees.grow import decide, divide, sum_histograms
 from hilboost.backends.trees.nodes import N_ROWS, NODE, SEARCHED, SMALL
-from hilboost.boosting import loop
+from hilboost.boosting import history, loop
 from hilboost.learners.tree import learner
 
 STEPS = {
@@ -33,7 +33,7 @@ STEPS = {
     "leaf values": (learner, "newton_steps"),
     "tree": (learner, "tree_of"),
     "add to raw": (loop, "add_stage"),
-    "loss and gradients": (loop, "mean_loss_and_gradients"),
+    "loss and gradients": (history, "mean_loss_and_gradients"),
 }
 GROWTH = ("divide rows", "sum histograms", "find splits")
 N_FIRST = 3

@@ -15,37 +15,56 @@ HEAVY = ("numba", "sklearn", "pandas", "matplotlib", "rich", "typer", "scipy", "
 PROJECT = Path(__file__).parent.parent
 
 
+STEPS = """
+import sys, hilboost
+print(*sys.modules)
+hilboost.BoostingRegressor
+print(*sys.modules)
+hilboost.to_onnx
+print(*sys.modules)
+import hilboost.testing
+print(*sys.modules)
+print(*dir(hilboost))
+scope = {}
+exec("from hilboost import *", scope)
+del scope["__builtins__"]
+print(*scope)
+"""
+
+
 def run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
-def test_the_package_alone_loads_nothing_heavy():
-    loaded = run("import sys, hilboost; print(*sys.modules)")
-    assert "hilboost" in loaded
-    assert not set(HEAVY) & set(loaded)
+@pytest.fixture(scope="module")
+def steps():
+    """What a process has loaded, and the public names, after each step."""
+    return run(STEPS)
 
 
-def test_estimators_load_neither_plots_nor_commands():
-    code = (
-        "import sys, hilboost; hilboost.BoostingRegressor; print(*sys.modules); print('|')\n"
-        "hilboost.to_onnx; print(*sys.modules)"
-    )
-    loaded = run(code)
-    first = loaded[: loaded.index("|")]
-    assert "hilboost.estimators.regressor" in first
+def test_the_package_alone_loads_nothing_heavy(steps):
+    assert "hilboost" in steps[0]
+    assert not set(HEAVY) & steps[0]
+
+
+def test_estimators_load_neither_plots_nor_commands(steps):
+    assert "hilboost.estimators.regressor" in steps[1]
     of_others = ("kernel_machine.full", "kernel_machine.tuning", "tree.vector")
-    assert not {f"hilboost.learners.{name}" for name in of_others} & set(first)
-    assert not {"sklearn.metrics", "sklearn.pipeline", "hilboost.outputs.registry"} & set(first)
-    assert not {"matplotlib", "typer", "hilboost.cli", "onnx", "jinja2", "hilboost.report"} & set(
-        loaded
-    )
+    assert not {f"hilboost.learners.{name}" for name in of_others} & steps[1]
+    assert not {"sklearn.metrics", "sklearn.pipeline", "hilboost.outputs.registry"} & steps[1]
+    plots = {"matplotlib", "typer", "hilboost.cli", "onnx", "jinja2", "hilboost.report"}
+    assert not plots & steps[2]
+
+
+def test_contract_tests_do_not_need_pytest(steps):
+    assert "pytest" not in steps[3]
 
 
 def test_the_command_line_loads_nothing_heavy_to_say_what_it_can():
-    loaded = run("import sys, hilboost.cli.app; print(*sys.modules)")
-    assert not (set(HEAVY) - {"rich", "typer"}) & set(loaded)
+    (loaded,) = run("import sys, hilboost.cli.app; print(*sys.modules)")
+    assert not (set(HEAVY) - {"rich", "typer"}) & loaded
     assert "numpy" not in loaded
 
 
@@ -56,16 +75,11 @@ def declared():
     return {alias.name: line.module for line in block.body for alias in line.names}
 
 
-def test_all_lists_of_public_names_agree():
+def test_all_lists_of_public_names_agree(steps):
     """Those of type checkers, of ``import *``, of tab completion, and of the estimators."""
     names = {*declared(), "__version__"}
-    code = (
-        "import hilboost; listed = dir(hilboost); scope = {}\n"
-        "exec('from hilboost import *', scope); del scope['__builtins__']\n"
-        "print(*listed, '|', *scope)"
-    )
-    listed, imported = (part.split() for part in " ".join(run(code)).split("|"))
-    assert sorted(listed) == sorted(imported) == sorted(names)
+    listed, imported = steps[4:]
+    assert listed == imported == names
     assert set(estimators.__all__) <= names
 
 

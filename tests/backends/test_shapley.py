@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.reference import leaf_paths as paths_twin
 from tests.reference import shapley as twin
 
 from hilboost import BoostingRegressor
-from hilboost.backends.trees import shapley
+from hilboost.backends.trees import leaf_paths, shapley
 from hilboost.export.shapley import _factors, _gauss_rules, _leaf_values, _paths
 from hilboost.learners.tree.tree import flat_trees
 
@@ -46,10 +47,10 @@ def test_paths_and_counts(seed):
         module.node_counts(X, trees, 2, 10, counts)
         return counts
 
-    np.testing.assert_array_equal(*both(counted))
+    np.testing.assert_array_equal(counted(leaf_paths), counted(paths_twin))
     for tree in range(len(terms)):
         of_tree = []
-        for module in (shapley, twin):
+        for module in (leaf_paths, paths_twin):
             paths = _paths(trees, tree, players)
             for array in paths:
                 array.fill(0)
@@ -66,7 +67,7 @@ def test_values(seed, players):
     rng, X, terms, trees = forest(seed, n_outputs=1 + seed % 2)
     background = X[rng.integers(len(X), size=6)]
     counts = np.zeros(len(trees.child), dtype=np.int64)
-    shapley.node_counts(background, trees, 0, len(background), counts)
+    leaf_paths.node_counts(background, trees, 0, len(background), counts)
     points, masses = _gauss_rules()
     for tree, term in enumerate(terms):
         values = _leaf_values(term)

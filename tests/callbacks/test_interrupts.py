@@ -1,5 +1,6 @@
 """An interrupt keeps the stages so far, and reaches the caller."""
 
+import importlib
 import signal
 import threading
 
@@ -86,20 +87,20 @@ def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("cv_folds", "where", "n_calls"),
     [
-        (1, "add_stage", 3),
-        (1, "mean_loss", 4),
-        (1, "mean_loss_and_gradients", 4),
-        (2, "add_stage", 5),
-        (2, "mean_loss", 12),
-        (2, "gradients", 5),
+        (1, "loop.add_stage", 3),
+        (1, "history.mean_loss", 4),
+        (1, "history.mean_loss_and_gradients", 4),
+        (2, "loop.add_stage", 5),
+        (2, "history.mean_loss", 12),
+        (2, "loop.gradients", 5),
     ],
 )
 def test_stages_are_whole(cv_folds, where, n_calls, monkeypatch):
     """Wherever the third stage is interrupted, it is as if it had not begun."""
-    from hilboost.boosting import loop
-
+    module, name = where.split(".")
+    module = importlib.import_module(f"hilboost.boosting.{module}")
     calls, stages = [], 2
-    function = getattr(loop, where)
+    function = getattr(module, name)
 
     def counted(*arguments):
         calls.append(arguments)
@@ -111,7 +112,7 @@ def test_stages_are_whole(cv_folds, where, n_calls, monkeypatch):
     settings |= {"early_stopping": True, "cv_folds": cv_folds}
     model = BoostingRegressor(**settings)
     with monkeypatch.context() as patch:
-        patch.setattr(loop, where, counted)
+        patch.setattr(module, name, counted)
         interrupted(model, X, Y, match=f"fitted with {stages} stages")
     whole = BoostingRegressor(**settings | {"n_estimators": stages}).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), whole.predict(X))

@@ -553,7 +553,7 @@ def test_the_kernel_machine_does_no_harm(make):
     errors = []
     for learner in ("auto", "tree"):
         if make is _separable:
-            model = BoostingClassifier(learner=learner, n_estimators=50, random_state=0)
+            model = BoostingClassifier(learner=learner, n_estimators=20, random_state=0)
             model.fit(table[:half], target[:half])
             errors.append(log_loss(target[half:], model.predict_proba(table[half:])))
         else:

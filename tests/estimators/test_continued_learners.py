@@ -10,7 +10,7 @@ from tests.model.editing import contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
-from hilboost.boosting import loop
+from hilboost.boosting import history, loop
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, HilboostError, InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian, Linear, OnColumns
@@ -175,10 +175,12 @@ def test_early_stopping_keeps_the_state_of_the_best_stage(tmp_path):
         assert_same_fit(fit(model.set_params(**patient), **HELD), alone)
 
 
-@pytest.mark.parametrize("where", ["add_stage", "mean_loss", "_take_snapshot"])
+@pytest.mark.parametrize(
+    ("module", "where"), [(loop, "add_stage"), (history, "mean_loss"), (loop, "_take_snapshot")]
+)
 @pytest.mark.parametrize("name", ["list", "list, folds", "full, quantiles"])
-def test_a_fit_interrupted_inside_a_stage(where, name, wholes, monkeypatch, tmp_path):
-    function, calls = getattr(loop, where), []
+def test_a_fit_interrupted_inside_a_stage(module, where, name, wholes, monkeypatch, tmp_path):
+    function, calls = getattr(module, where), []
 
     def interrupted(*arguments):
         calls.append(where)
@@ -188,7 +190,7 @@ def test_a_fit_interrupted_inside_a_stage(where, name, wholes, monkeypatch, tmp_
 
     model = build(CASES[name], warm_start=True)
     with monkeypatch.context() as patch:
-        patch.setattr(loop, where, interrupted)
+        patch.setattr(module, where, interrupted)
         with pytest.warns(FitWarning), pytest.raises(KeyboardInterrupt):
             fit(model, Checkpoint(tmp_path / "c"))
     assert 0 < len(model.history_.train) - 1 < N

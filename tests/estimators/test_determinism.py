@@ -249,13 +249,12 @@ def test_a_process_may_fork_after_a_fit():
 
 def test_no_thread_outlives_a_fit():
     X, y = draw(LOSSES[0], n=3000, d=90)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     model = fit_on(2, BoostingRegressor(**PLAIN), X, y)
     model.predict(X)
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.daemon:
-            thread.join(5)
-    assert threading.active_count() <= before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_a_pickled_model_predicts_the_same():

@@ -7,6 +7,8 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hilboost import BoostingRegressor
 from hilboost.backends import threads as team
@@ -16,7 +18,8 @@ X = RNG.normal(size=(27_000, 20))  # half of it is worth a second thread
 Y = X[:, 0] * X[:, 1] + X[:, 2]
 SHORT = {"n_estimators": 3, "early_stopping": False, "max_features": 1.0, "random_state": 0}
 MODEL = BoostingRegressor(**SHORT)
-GRID = {"max_leaf_nodes": [4, 8]}
+PIPELINE = make_pipeline(StandardScaler(), MODEL)
+GRID = {"boostingregressor__max_leaf_nodes": [4, 8]}
 
 
 @pytest.mark.parametrize(
@@ -52,13 +55,12 @@ def crowd(event):
     assert 1 + others <= max(1, joblib.cpu_count() // 2)
 
 
-def test_a_search_in_two_workers_shares_the_cores():
+def test_a_search_through_a_pipeline_in_two_workers_shares_the_cores():
     """And it ends in the model of a search without workers."""
-    found = [
-        GridSearchCV(MODEL, GRID, cv=2, n_jobs=n, refit=False, error_score="raise") for n in (1, 2)
-    ]
+    settings = {"cv": 2, "refit": False, "error_score": "raise"}
+    found = [GridSearchCV(PIPELINE, GRID, n_jobs=n, **settings) for n in (1, 2)]
     found[0].fit(X, Y)
-    found[1].fit(X, Y, callbacks=[crowd])
+    found[1].fit(X, Y, boostingregressor__callbacks=[crowd])
     one, two = (search.cv_results_["mean_test_score"] for search in found)
     np.testing.assert_array_equal(one, two)
 

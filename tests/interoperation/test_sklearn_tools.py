@@ -119,16 +119,6 @@ def test_grid_search(model, grid):
     assert search.score(X, target(model)) > 0.6
 
 
-def test_grid_search_through_a_pipeline_in_two_processes():
-    pipeline = make_pipeline(StandardScaler(), REGRESSORS[0])
-    grid = {"boostingregressor__max_leaf_nodes": [2, 4]}
-    alone = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
-    both = GridSearchCV(pipeline, grid, cv=2, n_jobs=2, error_score="raise").fit(X, Y)
-    np.testing.assert_array_equal(
-        both.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"]
-    )
-
-
 @pytest.mark.parametrize("model", [REGRESSORS[0], CLASSIFIERS[0]], ids=name)
 @pytest.mark.parametrize("resource", ["n_samples", "n_estimators"])
 def test_halving_random_search(model, resource):

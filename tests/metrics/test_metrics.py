@@ -184,6 +184,8 @@ def test_checkpoints_keep_the_metrics(tmp_path):
     ("given", "error", "message"),
     [
         ("rmsee", InvalidParameter, "Did you mean 'rmse'"),
+        ("RMSE", InvalidParameter, r"Did you mean 'rmse'\?"),
+        ("L1", InvalidParameter, r"Did you mean 'mae'\?"),
         (
             "auc",
             InvalidParameter,

@@ -1,7 +1,5 @@
 """The shipped contract tests pass what keeps its contract, and name what does not."""
 
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +26,8 @@ from hilboost.testing import (
     check_loss,
     check_output_space,
 )
+
+pytest_plugins = ("pytester",)
 
 RNG = np.random.default_rng(0)
 RANKINGS = np.array([RNG.permutation(4) + 1 for _ in range(60)])
@@ -480,24 +480,13 @@ def test_what_is_missing_is_asked_for():
         check_learner(Slopes(), np.zeros((4, 2)))
 
 
-def test_pytest_is_not_needed():
-    code = "import sys, hilboost.testing; assert 'pytest' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_pytest_collects_subclasses(tmp_path):
-    (tmp_path / "test_mine.py").write_text(
+def test_pytest_collects_subclasses(pytester):
+    pytester.makepyfile(
         "from hilboost.losses import SquaredError\n"
         "from hilboost.testing import LossContract\n"
         "class TestMine(LossContract):\n"
         "    def make(self):\n"
         "        return SquaredError()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    assert f"{len(LossContract.checks())} tests collected" in done.stdout
+    done = pytester.runpytest_inprocess("--collect-only", "-q", "-p", "no:cacheprovider")
+    assert f"{len(LossContract.checks())} tests collected" in done.stdout.str()

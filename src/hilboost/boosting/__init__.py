@@ -1,6 +1,7 @@
 """The boosting loop: functional gradient descent in stages."""
 
-from hilboost.boosting.loop import BoostingConfig, add_held_out, boost
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.loop import add_held_out, boost
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
 from hilboost.boosting.sampling import RowSampling, Turn

@@ -6,22 +6,18 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.evaluate import (
-    add_stage,
-    gradients,
-    mean_loss,
-    mean_loss_and_gradients,
-)
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
+from hilboost.boosting.history import loss_at_start, note_losses, note_others
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.sampling import RowSampling, Turn
-from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
+from hilboost.boosting.sampling import Turn
 from hilboost.boosting.shards import (
     STAGES_PER_TEST,
     GainTest,
@@ -31,57 +27,15 @@ from hilboost.boosting.shards import (
     stages_decided,
 )
 from hilboost.boosting.state import TrainingState, Validation
-from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
-from hilboost.core.callback import Callback, Event
-from hilboost.core.exchange import RowShare
+from hilboost.core.callback import Event
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss, TargetUnits
-from hilboost.core.metric import Metric
-from hilboost.core.rule import Rule, State
+from hilboost.core.loss import Loss
+from hilboost.core.rule import State
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
 from hilboost.reductions.sums import anywhere
-
-
-@dataclass(frozen=True)
-class BoostingConfig:
-    """The components of a fit and its stopping criteria.
-
-    If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
-    ``metric`` is the loss by which stages are compared, if it is another one.  The first of
-    ``metrics`` decides when to stop, if there are any.  ``adapts_shards`` joins shards when they
-    are too small.  With ``takes_snapshots``, the state contains what its stages do not determine.
-    ``division`` names workers that have the same rows.
-    """
-
-    loss: Loss
-    learner: Learner
-    rules: Sequence[Rule]
-    n_stages: int
-    sampling: RowSampling
-    stopping: EarlyStopping | None
-    callbacks: Sequence[Callback]
-    seed: int
-    units: TargetUnits | None = None
-    metric: Loss | None = None
-    adapts_shards: bool = False
-    takes_snapshots: bool = False
-    metrics: tuple[Metric, ...] = ()
-    division: RowShare | None = None
-    own_callbacks: Sequence[Callback] = ()
-
-    def watched(self, state: TrainingState) -> list[float]:
-        """What early stopping minimizes, after each stage; empty without the rows for it."""
-        if self.stopping is not None and self.stopping.on_training_rows:
-            return state.train
-        if not self.metrics or not state.validation:
-            return state.validation
-        first = self.metrics[0]
-        values = state.metrics[first.name]
-        return [-value for value in values] if first.higher_is_better else values
 
 
 def boost(
@@ -138,8 +92,8 @@ def _add_stages(
     side_by_side = len(state.members) > 1 and target.share is None
     inner = ThreadTeam(1) if side_by_side else team
     if not state.train:
-        _note_losses(config, target, state, team, validation)
-        _note_others(config, target, state, team, others)
+        note_losses(config, target, state, team, validation)
+        note_others(config, target, state, team, others)
     if not state.snapshots:
         _take_snapshot(config, data, state)
     so_far = len(state.train) - 1
@@ -152,8 +106,8 @@ def _add_stages(
         _fit_stage(config, data, target, state, number, team, inner)
         for held in held_out:
             add_held_out(held, state.members[0].stages[-1], team.n_threads)
-        _note_losses(config, target, state, team, validation)
-        _note_others(config, target, state, team, others)
+        note_losses(config, target, state, team, validation)
+        note_others(config, target, state, team, others)
         _take_snapshot(config, data, state)
         state.seconds.append(time.perf_counter() - began)
         if _ends(config, data, target, state):
@@ -194,7 +148,7 @@ def _gain_test(
     shards = state.shards
     if not config.adapts_shards or len(shards) < 2 or (number + 1) % STAGES_PER_TEST:
         return None
-    loss = _loss_at_start(config.metric or config.loss, target, state.members[0])
+    loss = loss_at_start(config.metric or config.loss, target, state.members[0])
 
     def of_shard(shard: Shard) -> float:
         losses = [
@@ -313,119 +267,6 @@ def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     if member.rows is None:
         return loss.with_curvature(target, member.raw)
     return loss.with_curvature(target.rows(member.rows), member.raw[member.rows])
-
-
-def _loss_at_start(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
-    """Return the loss by which stages are compared; it is the same for all stages."""
-    if not loss.adaptive:
-        return loss
-    return loss.adapted(target, target.starting_raw(member.initial_raw))
-
-
-def _note_losses(
-    config: BoostingConfig,
-    target: Target,
-    state: TrainingState,
-    team: ThreadTeam,
-    validation: Validation | None,
-) -> None:
-    """Append the mean training loss and, if there are held-out rows, the validation loss.
-
-    With shards, the training loss is that of the shard from which the next stage will learn.
-    """
-    members, rows, shard = state.members, target, state.turn
-    loss = _loss_at_start(config.metric or config.loss, target, members[0])
-    if shard is not None:
-        shard.catch_up(team.n_threads)
-        members, rows = shard.members, shard.target
-    train = [_training_loss(config, state, loss, rows, member, team) for member in members]
-    state.train.append(train[0] if len(train) == 1 else float(np.mean(train)))
-    if validation is not None:
-        whole = [(validation.target, validation.raw)]
-        state.validation.append(mean_loss(loss, validation.target, validation.raw, team))
-        _note_metrics(config, state, whole, whole)
-    elif state.folds is not None:
-        _note_out_of_fold(config, loss, target, state, team)
-
-
-def _training_loss(
-    config: BoostingConfig,
-    state: TrainingState,
-    loss: Loss,
-    target: Target,
-    member: EnsembleMember,
-    team: ThreadTeam,
-) -> float:
-    """Compute the mean loss of a member, and keep the gradients for the next stage if they result.
-
-    Rows held out from a member have gradients, but no part in its mean loss; shards may change
-    before their next stage.
-    """
-    member.ahead = None
-    alone = member.rows is None and not state.shards and len(state.train) < config.n_stages
-    curved = any(part.fits_curvature for part in config.learner.parts)
-    if curved or not alone or loss is not config.loss or not loss.evaluates_both:
-        return mean_loss(loss, target, member.raw, team, member.inside)
-    memory = None if config.learner.keeps_gradients else member.memory
-    value, member.ahead = mean_loss_and_gradients(loss, target, member.raw, team, memory)
-    return value
-
-
-def _note_others(
-    config: BoostingConfig,
-    target: Target,
-    state: TrainingState,
-    team: ThreadTeam,
-    others: Sequence[Validation],
-) -> None:
-    """Append the loss and the metrics of further validation sets, in original units."""
-    loss = _loss_at_start(config.metric or config.loss, target, state.members[0])
-    size = 1.0 if config.units is None else config.units.value
-    for other in others:
-        value = size * mean_loss(loss, other.target, other.raw, team)
-        state.metrics.setdefault(other.named("loss"), []).append(value)
-        for metric in config.metrics:
-            parts = [(other.target, other.raw)]
-            value = metric_value(metric, config.loss, config.units, parts)
-            state.metrics.setdefault(other.named(metric.name), []).append(value)
-
-
-def _note_out_of_fold(
-    config: BoostingConfig, loss: Loss, target: Target, state: TrainingState, team: ThreadTeam
-) -> None:
-    """Append the loss and the metrics of the held-out rows of every fold."""
-    folds = state.folds
-    assert folds is not None
-    couples = {loss.couples_rows, *(metric.couples_rows for metric in config.metrics)}
-    whole: list[Scored] = []
-    by_fold: list[Scored] = []
-    if couples == {True}:
-        for k, held in enumerate(state.held_out):
-            by_fold.append((target.part(held), state.raw_of(k, team.n_threads)[held]))
-    else:
-        out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
-        for k, held in enumerate(state.held_out[1:], start=1):
-            out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
-        if True in couples:
-            by_fold = [(target.part(held), out_of_fold[held]) for held in state.held_out]
-        held_by_some = folds < len(state.members)
-        if any(not metric.couples_rows for metric in config.metrics):
-            whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]
-    if loss.couples_rows:
-        state.validation.append(mean_loss_of_parts(loss, by_fold, team))
-    else:
-        state.validation.append(mean_loss(loss, target, out_of_fold, team, held_by_some))
-    _note_metrics(config, state, whole, by_fold)
-
-
-def _note_metrics(
-    config: BoostingConfig, state: TrainingState, whole: list[Scored], by_fold: list[Scored]
-) -> None:
-    """Append the metrics of the held-out rows, all together or of each fold by itself."""
-    for metric in config.metrics:
-        parts = by_fold if metric.couples_rows else whole
-        value = metric_value(metric, config.loss, config.units, parts)
-        state.metrics.setdefault(metric.name, []).append(value)
 
 
 def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingState) -> bool:

@@ -272,13 +272,14 @@ def chosen_scores(
     offset : array-like (n,), optional
     """
     from hilboost.core.errors import unknown_name
+    from hilboost.metrics.registry import same_metric
     from hilboost.report import scores
 
     measured = scores(model, X, y, groups=groups, sample_weight=sample_weight, offset=offset)
     found = {score["key"]: score["value"] for score in measured}
     for name in metrics:
         if name not in found:
-            raise unknown_name("--metric", name, found)
+            raise unknown_name("--metric", name, found, same_metric(name, found))
     return {name: found[name] for name in metrics} if metrics else found
 
 

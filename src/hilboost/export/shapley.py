@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.leaf_paths import LeafPaths, leaf_paths, node_counts
 from hilboost.backends.trees.shapley import (
     MOST_PLAYERS,
-    LeafPaths,
     add_interactions,
     add_interventional,
     add_path_dependent,
-    leaf_paths,
-    node_counts,
 )
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats

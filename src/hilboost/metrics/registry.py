@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -70,7 +70,7 @@ def _metric(given: Any, kind: str) -> Metric:
             other = metrics_by_name().get(given)
             if other is not None:
                 raise _of_another_kind(given, other.kind, kind)
-            raise unknown_name("eval_metric", given, supported)
+            raise unknown_name("eval_metric", given, supported, same_metric(given, supported))
         return supported[given]()
     if isinstance(given, type) and issubclass(given, Metric):
         given = given()
@@ -84,9 +84,45 @@ def _metric(given: Any, kind: str) -> Metric:
     return given
 
 
+def same_metric(name: str, known: Collection[str]) -> str | None:
+    """Return the name of a metric that another library calls ``name``, if it is one of ``known``.
+
+    Parameters
+    ----------
+    name : str
+    known : collection of str
+
+    Returns
+    -------
+    str or None
+    """
+    plain = name.lower().replace("-", "_")
+    return next((one for one in (plain, _ELSEWHERE.get(plain)) if one in known), None)
+
+
 def _of_kind(kind: str) -> dict[str, type[Metric]]:
     return {name: metric for name, metric in metrics_by_name().items() if metric.kind == kind}
 
+
+_ELSEWHERE = {
+    "aucpr": "average_precision",
+    "binary_error": "accuracy",
+    "binary_logloss": "log_loss",
+    "c_index": "concordance",
+    "crossentropy": "log_loss",
+    "error": "accuracy",
+    "l1": "mae",
+    "l2": "mse",
+    "logloss": "log_loss",
+    "mean_average_precision": "map",
+    "merror": "accuracy",
+    "mlogloss": "log_loss",
+    "multi_error": "accuracy",
+    "multi_logloss": "log_loss",
+    "multiclass": "log_loss",
+    "prauc": "average_precision",
+}
+"""Names of metrics in other libraries, in lower case."""
 
 _TARGETS = {"groups": "rankings", "survival": "survival times"}
 

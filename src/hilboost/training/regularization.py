@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.loop import BoostingConfig, advance
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.loop import advance
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import RowSampling, Turn
 from hilboost.core.dtypes import Floats
