@@ -10,8 +10,9 @@ import threading
 import time
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
+from numba.core import config
 from numba.extending import intrinsic
 
 from hilboost.backends.compiled import INTERPRETED
@@ -19,6 +20,25 @@ from hilboost.backends.compiled import INTERPRETED
 _SLEEP_MICROSECONDS = 20
 _WINDOWS = sys.platform == "win32"
 _X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+def _has_compress() -> bool:
+    """Whether code is compiled for a processor that can compress vectors."""
+    for_host = config.CPU_NAME is None and config.CPU_FEATURES is None and config.ENABLE_AVX
+    if INTERPRETED or not _X86 or not for_host:
+        return False
+    features = binding.get_host_cpu_features()
+    return bool(features.get("avx512f") and features.get("avx512vl"))
+
+
+HAS_COMPRESS = _has_compress()
+"""Whether :func:`compress_eight` may be called."""
+
+
+def _declared(builder, name, result, arguments):
+    """The function of a name, declared once in a module."""
+    kind = ir.FunctionType(result, arguments)
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name=name)
 
 
 def _element_pointer(context, builder, array_type, array, index):
@@ -108,6 +128,58 @@ def add_pair(typing_context, array, index, first, second):
 
 
 @intrinsic
+def flag_bits(typing_context, flags, index):
+    """Bit k says whether ``flags[index + k]``, uint8, is not zero: eight flags as one uint8."""
+    signature = types.uint8(flags, types.uint64)
+
+    def codegen(context, builder, sig, args):
+        eight = ir.VectorType(ir.IntType(8), 8)
+        pointer = _element_pointer(context, builder, sig.args[0], *args)
+        values = builder.load(builder.bitcast(pointer, eight.as_pointer()), align=1)
+        is_set = builder.icmp_unsigned("!=", values, ir.Constant(eight, [0] * 8))
+        return builder.bitcast(is_set, ir.IntType(8))
+
+    return signature, codegen
+
+
+@intrinsic
+def compress_eight(typing_context, source, index, bits, target, place):
+    """Write those of ``source[index : index + 8]`` whose bits are set to ``target[place:]``.
+
+    bits : uint8; the arrays have elements of 32 or 64 bits.  Returns how many there are, uint64.
+    """
+    signature = types.uint64(source, types.uint64, types.uint8, target, types.uint64)
+
+    def codegen(context, builder, sig, args):
+        source, index, bits, target, place = args
+        int64, width = ir.IntType(64), sig.args[0].dtype.bitwidth
+        count = builder.zext(builder.ctpop(bits), int64)
+        if not HAS_COMPRESS:
+            return count  # never called
+        eight, mask = ir.VectorType(ir.IntType(width), 8), ir.VectorType(ir.IntType(1), 8)
+
+        def at(kind, array, first):
+            pointer = _element_pointer(context, builder, kind, array, first)
+            return builder.bitcast(pointer, eight.as_pointer())
+
+        values = builder.load(at(sig.args[0], source, index), align=width // 8)
+        name = f"llvm.x86.avx512.mask.compress.v8i{width}"
+        compress = _declared(builder, name, eight, [eight, eight, mask])
+        chosen = [values, ir.Constant(eight, ir.Undefined), builder.bitcast(bits, mask)]
+        one = int64(1)
+        first_ones = builder.trunc(builder.sub(builder.shl(one, count), one), ir.IntType(8))
+        pointer = at(sig.args[3], target, place)
+        name = f"llvm.masked.store.v8i{width}.p0v8i{width}"
+        kinds = [eight, pointer.type, ir.IntType(32), mask]
+        store = _declared(builder, name, ir.VoidType(), kinds)
+        alignment, written = ir.IntType(32)(width // 8), builder.bitcast(first_ones, mask)
+        builder.call(store, [builder.call(compress, chosen), pointer, alignment, written])
+        return count
+
+    return signature, codegen
+
+
+@intrinsic
 def sleep(typing_context):
     """Leave the core to others for a moment.
 
@@ -118,9 +190,7 @@ def sleep(typing_context):
     def codegen(context, builder, sig, args):
         int32 = ir.IntType(32)
         name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
-        function = builder.module.globals.get(name) or ir.Function(
-            builder.module, ir.FunctionType(int32, arguments), name=name
-        )
+        function = _declared(builder, name, int32, arguments)
         return builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
 
     return types.int32(), codegen
@@ -132,11 +202,7 @@ def pause(typing_context):
 
     def codegen(context, builder, sig, args):
         if _X86:
-            name = "llvm.x86.sse2.pause"
-            function = builder.module.globals.get(name) or ir.Function(
-                builder.module, ir.FunctionType(ir.VoidType(), []), name=name
-            )
-            builder.call(function, [])
+            builder.call(_declared(builder, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
         return context.get_dummy_value()
 
     return types.void(), codegen

@@ -14,13 +14,17 @@ from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.intrinsics import (
+    HAS_COMPRESS,
+    compress_eight,
+    flag_bits,
+    keep_apart,
+)
 from hilboost.backends.sync import barrier, share
 from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import flag_level_rows
 from hilboost.backends.trees.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSING_LEFT
 
-_AHEAD = 32
 ROWS_WORTH_SHARING = 4096
 """The histogram of a node of fewer rows a thread is not shared by rows."""
 _ROWS_WORTH_DIVIDING = 768
@@ -62,16 +66,38 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     threshold = uint8(split_bin)
     missing = uint8(table.n_bins - 1)
     other = uint8(missing_left)
+    # Loads that nothing depends on overlap; the rest is vector code.
+    for i in range(begin, end):
+        j = uint64(i)
+        flags[j] = bins[offset + uint64(8) * uint64(rows[j])]
     count = 0
     for i in range(begin, end):
         j = uint64(i)
-        if i + _AHEAD < end:
-            prefetch(bins, int64(offset) + 8 * int64(rows[j + uint64(_AHEAD)]))
-        b = bins[offset + uint64(8) * uint64(rows[j])]
+        b = flags[j]
         left = uint8(b <= threshold) | (other & uint8(b == missing))
         flags[j] = left
         count += int64(left)
     return count
+
+
+@inner
+def _move_eights(buffers, source, begin, n_eights, left, right):
+    """Eight rows at a time; returns how many rows have been written on the left."""
+    flags, rows, target_rows = buffers.flags, buffers.rows[source], buffers.rows[1 - source]
+    ordered, target_ordered = buffers.ordered[source], buffers.ordered[1 - source]
+    with_gradients = buffers.ordered.shape[1] > 0
+    j, to_left, to_right = uint64(begin), uint64(left), uint64(right)
+    for _ in range(n_eights):
+        on_left = flag_bits(flags, j)
+        on_right = uint8(~on_left)
+        if with_gradients:
+            compress_eight(ordered, j, on_left, target_ordered, to_left)
+            compress_eight(ordered, j, on_right, target_ordered, to_right)
+        n_left = compress_eight(rows, j, on_left, target_rows, to_left)
+        to_right += compress_eight(rows, j, on_right, target_rows, to_right)
+        to_left += n_left
+        j += uint64(8)
+    return int64(to_left) - left
 
 
 @compiled
@@ -82,6 +108,10 @@ def move_rows(buffers, source, begin, end, left, right):
     """
     keep_apart()
     flags, rows, target_rows = buffers.flags, buffers.rows[source], buffers.rows[1 - source]
+    if HAS_COMPRESS:
+        n_eights = (end - begin) // 8
+        n_left = _move_eights(buffers, source, begin, n_eights, left, right)
+        begin, left, right = begin + 8 * n_eights, left + n_left, right + 8 * n_eights - n_left
     if buffers.ordered.shape[1] == 0:
         for i in range(begin, end):
             j = uint64(i)
