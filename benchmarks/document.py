@@ -51,6 +51,8 @@ PARTS = (
         "shard_losses",
         "cold_start",
         "quality",
+        "first_release",
+        "whole_tables",
         "equal_rounds",
         "frontier",
         "categories",

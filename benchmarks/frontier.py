@@ -186,9 +186,13 @@ def draw(summary: dict[str, Record], out: Path) -> None:
         point = found["seconds"], found["relative"]
         color = "tab:red" if library.startswith("hilboost") else "tab:blue"
         axes.plot(*point, "o", color=color)
-        # The points without a budget and with the largest one are close to each other.
-        below = library == "lightgbm" or found.get("budget") is not None
-        place = {"xytext": (-4, -5), "ha": "right", "va": "top"} if below else {"xytext": (5, 4)}
+        # The points without a budget and with the largest ones are close to each other.
+        budget = found.get("budget")
+        place: Record = {"xytext": (5, 4)}
+        if library == "lightgbm" or budget is not None:
+            place = {"xytext": (-4, -5), "ha": "right", "va": "top"}
+        if budget == BUDGETS[-2]:
+            place = {"xytext": (5, -6), "va": "top"}
         axes.annotate(
             LABELS.get(library, library), point, textcoords="offset points", fontsize=8, **place
         )
@@ -196,6 +200,7 @@ def draw(summary: dict[str, Record], out: Path) -> None:
     axes.set(xscale="log", xlabel="mean seconds per table", ylabel="score / best (geometric mean)")
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_xlim(0.22, 45)
+    axes.margins(y=0.1)
     axes.minorticks_off()
     axes.grid(alpha=0.3)
     figure.savefig(out / "frontier.png", dpi=120)
