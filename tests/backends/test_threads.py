@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +16,18 @@ from hilboost.backends.threads import ThreadTeam
 def test_map_keeps_the_order_of_the_tasks():
     with ThreadTeam(3) as team:
         assert team.map(lambda task: task**2, range(50)) == [task**2 for task in range(50)]
+
+
+def test_nothing_of_a_task_is_kept_until_the_next_one():
+    class Memory:
+        pass
+
+    memory = Memory()
+    used = weakref.ref(memory)
+    with ThreadTeam(2) as team:
+        team.run(lambda _thread, _memory: None, memory)
+        del memory
+        assert used() is None
 
 
 @pytest.mark.parametrize("failing", [0, 1])

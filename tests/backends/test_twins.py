@@ -639,7 +639,8 @@ def test_pack_bins(seed, dtype, d):
     results = []
     for module in (binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
-        module.pack_bins(values[2:66], edges, n_steps, 40, 2, words)
+        memory = np.empty(64), np.empty(64, dtype=np.int64)
+        module.pack_bins(values[2:66], edges, n_steps, 40, 2, words, *memory)
         results.append(words)
     np.testing.assert_array_equal(*results)
 

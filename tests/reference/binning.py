@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def pack_bins(values, edges, n_steps, missing_bin, begin, words):
+def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, position):
     end = begin + len(values)
     words[:, begin:end] = 0
     for k in range(values.shape[1]):

@@ -183,5 +183,8 @@ allocating = _decorator(_Entry)
 inner = _decorator(_Part, **_NO_REFERENCES)
 """For functions that only compiled functions call, and that create no arrays."""
 
+tiny = _decorator(_Part, **_NO_REFERENCES, inline="always")
+"""For inner functions of a few statements, which become a part of those that call them."""
+
 reordered = _decorator(_Part, **_NO_REFERENCES, fastmath={"reassoc", "contract", "nsz"})
 """For short inner sums whose order the compiler may choose, so that they become vector code."""

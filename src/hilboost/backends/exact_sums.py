@@ -24,7 +24,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import float_bits
 
 FIELDS = 5
@@ -152,7 +152,7 @@ def rounded(sums: NDArray[np.int64]) -> NDArray[np.float64]:
     return result
 
 
-@inner
+@tiny
 def clear_sum(total):
     """Make a sum (5,) int64 one of nothing."""
     for limb in range(_LIMBS):
@@ -160,7 +160,7 @@ def clear_sum(total):
     total[_TOP] = _LOWEST_TOP
 
 
-@inner
+@tiny
 def _top_for(bits):
     """The top for a number of these bits; NaN and infinite numbers have their own."""
     if bits >= _INFINITE:
@@ -217,7 +217,7 @@ def rounded_sum(total):
     return sign * math.ldexp(np.float64(high), int(_LIMB_BITS * (top - 2) + left))
 
 
-@inner
+@tiny
 def _carried(first, second, third, fourth):
     """The same number with all limbs but the first between 0 and 2**31."""
     mask = (1 << _LIMB_BITS) - 1
@@ -247,7 +247,7 @@ def _largest_bits(values, weights, weighted):
     return largest
 
 
-@inner
+@tiny
 def _limbs(number):
     """Round a number in units of the top to the nearest sum of four limbs."""
     first = number + _ROUND_1
@@ -265,8 +265,8 @@ def _limbs(number):
 
 
 @inner
-def add_contiguous(values, weights, whole, magnitudes, total):
-    """Add numbers that lie together, or their magnitudes, times the weights to a sum.
+def add_contiguous(values, weights, whole, total):
+    """Add numbers that lie together times the weights to a sum.
 
     values : (n,) float64; weights : (n,) float64, or (0,) for ones; total : (5,) int64
     whole : bool, see :func:`is_whole`: each addend is rounded, and then repeated; otherwise the
@@ -281,24 +281,14 @@ def add_contiguous(values, weights, whole, magnitudes, total):
     if weighted and whole:
         for i in range(values.shape[0]):
             times = np.int64(weights[i])
-            first, second, third, fourth = _limbs(
-                (abs(values[i]) if magnitudes else values[i]) * factor
-            )
+            first, second, third, fourth = _limbs(values[i] * factor)
             a += times * first
             b += times * second
             c += times * third
             d += times * fourth
     elif weighted:
         for i in range(values.shape[0]):
-            value = values[i] * weights[i]
-            first, second, third, fourth = _limbs((abs(value) if magnitudes else value) * factor)
-            a += first
-            b += second
-            c += third
-            d += fourth
-    elif magnitudes:
-        for i in range(values.shape[0]):
-            first, second, third, fourth = _limbs(abs(values[i]) * factor)
+            first, second, third, fourth = _limbs(values[i] * weights[i] * factor)
             a += first
             b += second
             c += third
@@ -337,7 +327,7 @@ def add_numbers(values, weights, whole, total):
     values : (n,) float64; weights : (n,) float64, or (0,) for ones; whole : bool, see
     :func:`is_whole`; total : (5,) int64
     """
-    add_contiguous(values, weights, whole, False, total)
+    add_contiguous(values, weights, whole, total)
 
 
 @inner

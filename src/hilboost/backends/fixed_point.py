@@ -10,7 +10,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.random_bits import bits_of
 
@@ -88,14 +88,15 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
     """
     gradients, hessians, weights, rows = learned
     r = gradients.shape[1]
-    alone = r == 1 and weights.shape[0] == 0 and rows.shape[0] == 0
-    for chunk in range(begin, end, max(1, end - begin) if alone else CHUNK):
-        last = end if alone else min(chunk + CHUNK, end)
+    for chunk in range(begin, end, CHUNK):
+        last = min(chunk + CHUNK, end)
         weight = weights[:0]
         if weights.shape[0] > 0:
             weight = scratch[1, : last - chunk]
-            gather(weights.reshape((weights.shape[0], 1)), 0, rows, chunk, last, weight)
-            add_contiguous(weight, weights[:0], whole, True, sums[2 * r])
+            for i in range(last - chunk):
+                row = chunk + i if rows.shape[0] == 0 else np.int64(rows[uint64(chunk + i)])
+                weight[i] = weights[uint64(row)]
+            add_contiguous(weight, weights[:0], whole, sums[2 * r])
         for k in range(r):
             _add_magnitudes(gradients, k, weight, whole, rows, chunk, last, scratch[0], sums[k])
         for k in range(hessians.shape[1]):
@@ -118,22 +119,20 @@ def absolute_sums_of_trees(thread, n_threads, trees, weights, rows, n_learned, s
 @inner
 def _add_magnitudes(values, k, weight, whole, rows, begin, end, scratch, total):
     """Add magnitudes of one column of the learned rows times their weights to a sum."""
-    if values.shape[1] == 1 and rows.shape[0] == 0:
-        flat = values.reshape(values.shape[0])
-        add_contiguous(flat[begin:end], weight, whole, True, total)
-    else:
-        here = scratch[: end - begin]
-        gather(values, k, rows, begin, end, here)
-        add_contiguous(here, weight, whole, True, total)
+    here = scratch[: end - begin]
+    gather(values, k, rows, begin, end, here)
+    for i in range(here.shape[0]):
+        here[i] = abs(here[i])
+    add_contiguous(here, weight, whole, total)
 
 
-@inner
+@tiny
 def _bits(number, rounding):
     """Random bits of a row, or of an output of it; those of a number are the same everywhere."""
     return bits_of(rounding.salt, number) if rounding.salt != uint64(0) else uint64(0)
 
 
-@inner
+@tiny
 def _round(value, bits, rounding):
     """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
@@ -165,7 +164,7 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
             )
 
 
-@inner
+@tiny
 def _times_weight(value, weight, bits, rounding):
     """A weighted gradient or hessian, already in steps, as an integer."""
     nearest = rounding.whole and rounding.salt == uint64(0)
@@ -213,7 +212,8 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
 @compiled
 def packed_sums(packed, ordered, rows, totals):
     """Sums of the packed gradients over the learned rows, a channel each."""
-    totals[:] = 0
+    for c in range(totals.shape[0]):
+        totals[c] = 0
     if packed is None:
         total = 0
         for i in range(ordered.shape[0]):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import INTERPRETED, inner
+from hilboost.backends.compiled import INTERPRETED, inner, tiny
 from hilboost.backends.intrinsics import atomic_add, pause, sleep
 
 _COUNT, _GENERATION, ABORT = 0, 8, 16  # a cache line apart
@@ -34,7 +34,7 @@ class Threads(NamedTuple):
     sync: NDArray[np.int64]
 
 
-@inner
+@tiny
 def share(n, part, n_parts):
     """One part of ``range(n)``, cut into parts as equal as can be: its first number and its end."""
     return n * part // n_parts, n * (part + 1) // n_parts

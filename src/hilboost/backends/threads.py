@@ -103,12 +103,16 @@ class ThreadTeam:
     def _work(self, inbox: SimpleQueue[Any]) -> None:
         while (task := inbox.get()) is not None:
             function, arguments, on_error = task
+            failure: BaseException | None = None
             try:
                 function(*arguments)
-                self._outbox.put(None)
             except BaseException as error:
                 on_error()
-                self._outbox.put(error)
+                failure = error
+            # Until the next task, nothing that this one used is kept in memory.
+            del task, function, arguments, on_error
+            self._outbox.put(failure)
+            del failure
 
     def run(
         self,

@@ -6,7 +6,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import allocating, inner
+from hilboost.backends.compiled import compiled, tiny
 
 
 class BinTable(NamedTuple):
@@ -30,14 +30,14 @@ class BinTable(NamedTuple):
     n_bins: int
 
 
-@inner
+@tiny
 def offset_of(table, column):
     """Where the bins of a column begin in the flat table; rows are 8 bytes apart."""
     return uint64((column // 8) * table.words.shape[1] * 8 + column % 8)
 
 
-@allocating
-def pack_bins(values, edges, n_steps, missing_bin, begin, words):
+@compiled
+def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, position):
     """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
 
     Parameters
@@ -49,6 +49,7 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words):
     n_steps : (d,) int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``
     missing_bin : int, the bin of NaN
     words : (n_words, n) uint64, written in ``[:, begin:begin + m]``
+    column : (m,) float64, position : (m,) int64; working memory
 
     Notes
     -----
@@ -57,11 +58,10 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words):
         position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
     """
     m, d = values.shape
-    column = np.empty(m)
-    position = np.empty(m, np.int64)
     for w in range(words.shape[0]):
         packed = words[w, begin : begin + m]
-        packed[:] = 0
+        for i in range(m):
+            packed[i] = 0
         for k in range(8 * w, min(8 * w + 8, d)):
             column_edges = edges[k]
             for i in range(m):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import float_bits, keep_apart
 
 NO_GAIN = -np.inf
@@ -100,7 +100,7 @@ class ScanScratch(NamedTuple):
     right: NDArray[np.int64]
 
 
-@inner
+@tiny
 def unpack(value, packing):
     """``(G, H, count)`` of a packed sum, the count still in steps."""
     count = value & packing.count_mask
@@ -236,7 +236,7 @@ def place_of(cut, column):
     return place
 
 
-@inner
+@tiny
 def _rank(gain):
     """A gain as an integer of the same order; NaN is no gain."""
     bits = float_bits(gain + 0.0 if gain == gain else NO_GAIN)
@@ -256,7 +256,7 @@ def _largest_rank(gains, n_cuts, ranks):
     return largest
 
 
-@inner
+@tiny
 def _first_place(number, numbers):
     """Where a number is found first."""
     place = np.int64(0)
@@ -393,7 +393,7 @@ def _same_channels(sums, histogram, leaf):
     return same
 
 
-@inner
+@tiny
 def is_empty(histogram, leaf, n_channels):
     """Whether a leaf of a histogram holds no rows."""
     empty = True

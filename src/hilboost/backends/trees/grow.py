@@ -311,7 +311,7 @@ def _settle(child, node, growth):
         growth.sums,
         growth.categories,
         growth.rules,
-        scan_scratch(scratch, 0),
+        scan_scratch(scratch, np.int64(0)),
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
 from hilboost.backends.sync import share
 
@@ -204,7 +204,7 @@ def subtract_sibling(threads, table, packed, histogram, sibling):
         subtract(histogram, sibling, missing, missing + 1)
 
 
-@inner
+@tiny
 def own_cells(threads, table, n_channels):
     """The leaf_of_row of a histogram that are one thread's: those of its share of the columns."""
     stride = STRIDE if n_channels == 1 else table.n_bins
@@ -212,7 +212,7 @@ def own_cells(threads, table, n_channels):
     return first * stride * n_channels, last * stride * n_channels
 
 
-@inner
+@tiny
 def global_sums(local):
     """Sums over the rows of all machines from those over the rows that are here.
 

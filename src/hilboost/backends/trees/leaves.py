@@ -82,10 +82,10 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
             weight = scratch[thread, 1, :0]
             if weights.shape[0] > 0:
                 weight = scratch[thread, 1, : last - begin]
-                gather(weights, 0, order, begin, last, weight)
+                gather(weights, np.int64(0), order, begin, last, weight)
             for k in range(values.shape[1]):
                 gather(values, k, order, begin, last, chosen)
-                add_contiguous(chosen, weight, whole, False, sums[leaf, k])
+                add_contiguous(chosen, weight, whole, sums[leaf, k])
 
 
 @compiled

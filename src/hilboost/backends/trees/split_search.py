@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.trees.category_splits import scan_levels, settle_levels
 from hilboost.backends.trees.column_splits import (
@@ -87,14 +87,14 @@ class SearchScratch(NamedTuple):
     sides: NDArray[np.int64]
 
 
-@inner
+@tiny
 def scan_scratch(scratch, thread):
     """The part of a search's memory that is one thread's."""
     sums, sides = scratch.sums[thread], scratch.sides[thread]
     return ScanScratch(sums[0], sums[1], scratch.bin_gains[thread], sides[0], sides[1])
 
 
-@inner
+@tiny
 def column_of(histogram, number, n_channels, rules):
     """One column of a histogram."""
     base = number * (STRIDE if n_channels == 1 else rules.n_bins)
@@ -187,7 +187,7 @@ def _middle_cut(column, cut, n_channels):
     return (cut + following - 1) // 2 if following < last else last - 1
 
 
-@inner
+@tiny
 def count_bits(sums, packing):
     """The weight in sums (n_channels,), in steps."""
     of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
@@ -195,7 +195,7 @@ def count_bits(sums, packing):
     return sums[of_count] & mask
 
 
-@inner
+@tiny
 def _heavier_left(left_totals, totals, packing):
     """Whether the left side holds at least half of the weight."""
     return 2 * count_bits(left_totals, packing) >= count_bits(totals, packing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,7 +213,7 @@ def _pack(
             w, begin = block
             first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
             values = X.columns(first, last, begin, end)
-            pack_bins(values, *edges.of_columns(first, last), begin, words[w : w + 1])
+            _pack_block(values, edges.of_columns(first, last), begin, words[w : w + 1])
 
         team.map(pack_columns, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
         return
@@ -223,7 +223,7 @@ def _pack(
 
             def pack_part(begin: int, first: int = first, batch: Floats = batch) -> None:
                 values = batch[begin : begin + _BLOCK_ROWS]
-                pack_bins(values, *edges, first + begin, words)
+                _pack_block(values, edges, first + begin, words)
 
             team.map(pack_part, range(0, len(batch), _BLOCK_ROWS))
         return
@@ -231,9 +231,15 @@ def _pack(
     def pack_rows(begin: int) -> None:
         end = min(begin + _BLOCK_ROWS, n)
         values = X.block(begin, end) if isinstance(X, DenseTable) else X[begin:end]
-        pack_bins(values, *edges, begin, words)
+        _pack_block(values, edges, begin, words)
 
     team.map(pack_rows, range(0, n, _BLOCK_ROWS))
+
+
+def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint64]) -> None:
+    """Pack a block of rows (m, d), the first of which is ``begin``."""
+    m = len(values)
+    pack_bins(values, *edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:
