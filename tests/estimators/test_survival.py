@@ -230,6 +230,11 @@ def test_defined_results():
     np.testing.assert_allclose(
         model.predict_survival_function(X[:1], [0.5, 1.0]), [[1, np.exp(-1)]]
     )
+    model = BoostingSurvival("aft", **SHORT).fit(X, alike)
+    np.testing.assert_allclose(model.predict(X), 1)
+    model = BoostingSurvival("discrete_hazard", **SHORT).fit(X, alike)
+    assert len(np.unique(model.predict(X))) == 1
+    np.testing.assert_allclose(model.predict_survival_function(X[:1], [1.0, 2.0]), 0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

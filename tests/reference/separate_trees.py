@@ -13,7 +13,7 @@ from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
 from hilboost.backends.trees.symmetric import grow_symmetric
 
 
-def grow_separate_trees(alone, stage, growth, scratch, grown):
+def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
     """Rounds to the nearest integers: not with salts."""
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
     for tree in range(len(grown.sizes)):
@@ -34,10 +34,10 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
                 columns[:] = stage.allowed[tree]
         growth.scratch.drawn[:] = stage.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
-        if scratch.summed is None:
+        if summed is None:
             grow(alone, own)
         else:
-            grow_symmetric(alone, own, scratch.summed)
+            grow_symmetric(alone, own, summed)
 
         fields, size = growth.nodes.fields, int(growth.nodes.control[N_NODES])
         grown.sizes[tree] = size

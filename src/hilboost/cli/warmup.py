@@ -44,7 +44,7 @@ LIFETIMES = ("cox", "aft", "discrete_hazard")
 N_CLASSES = (2, 3)
 # Trees that two threads share, and gradients whose counts do not fit into the same integers.
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
-N_ROWS_RANKED = (20_000, N_ROWS_COUNTED)
+N_ROWS_RANKED, N_COLUMNS_RANKED = (20_000, N_ROWS_COUNTED), 60
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
 FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS) + 2
 WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES) + len(N_ROWS_RANKED)
@@ -143,6 +143,7 @@ def _fit_many_groups(X: Any, progress: "StageProgress") -> None:
 
     from hilboost import BoostingRanker
 
+    X = np.tile(X[:, :1], N_COLUMNS_RANKED)
     for n in N_ROWS_RANKED:
         progress.describe("compiling: many groups")
         ranker = BoostingRanker(**COMMON)

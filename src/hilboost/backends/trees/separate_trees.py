@@ -116,14 +116,11 @@ class StageScratch(NamedTuple):
     numbers : (1, 2, CHUNK) float64
     sums : (2, n_leaves, 1, 5) int64
     thresholds : (n_nodes,) float64
-    summed : (1, 512) float64 or None
-        For symmetric trees; ``None`` for those that are grown best first.
     """
 
     numbers: NDArray[np.float64]
     sums: NDArray[np.int64]
     thresholds: NDArray[np.float64]
-    summed: NDArray[np.float64] | None
 
 
 @inner
@@ -285,24 +282,8 @@ def _keep_nodes(tree, n_nodes, fields, categories, grown):
                 grown.left_sets[tree, node, word] = categories.left_sets[node, word]
 
 
-@inner
-def _grow(alone, growth, summed):
-    """Grow a tree, best first or level by level."""
-    if summed is not None:
-        grow_levels(alone, growth, summed)
-        return
-    # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
-    # compiler optimize all of them once more.
-    while True:
-        divide_step(alone, growth)
-        sum_step(alone, growth)
-        decide_step(alone, growth)
-        if growth.nodes.control[NODE] < 0:
-            break
-
-
 @compiled
-def grow_separate_trees(alone, stage, growth, scratch, grown):
+def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
     """Grow trees until all have been taken.
 
     Parameters
@@ -313,6 +294,8 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
     growth : Growth
         Of the thread, for any tree: gradients, rows, root and columns are those of each tree.
     scratch : StageScratch
+    summed : (1, 512) float64 or None
+        Working memory of symmetric trees; ``None`` for trees that are grown best first.
     grown : GrownTrees
 
     Notes
@@ -325,7 +308,18 @@ def grow_separate_trees(alone, stage, growth, scratch, grown):
             return
         packing = _packing_of(tree, stage, growth.rules.packing)
         _start(tree, stage, packing, growth)
-        _grow(alone, _with_packing(packing, growth), scratch.summed)
+        own = _with_packing(packing, growth)
+        if summed is not None:
+            grow_levels(alone, own, summed)
+        else:
+            # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
+            # compiler optimize all of them once more.
+            while True:
+                divide_step(alone, own)
+                sum_step(alone, own)
+                decide_step(alone, own)
+                if own.nodes.control[NODE] < 0:
+                    break
         n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
         _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
         n_nodes = growth.nodes.control[N_NODES]

@@ -78,9 +78,9 @@ def leaf_of_rows(
     """
     if rows.shape[1] < len(leaf_of_row):
         leaf_of_row[:] = -1
-    team = team if rows.size > 4 * _ROWS_WORTH_A_TEAM else _ALONE
     offsets = None if order is None else order.offsets
     given = nodes, leaves, rows, offsets, leaf_of_row
+    team = team if rows.shape[1] > 2 * _ROWS_WORTH_A_TEAM else _ALONE
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
 
 

@@ -141,6 +141,8 @@ class TreeGrower:
     alone : Threads
     growth : Growth
     scratch : StageScratch
+    summed : (1, MOST_BINS) float64 or None
+        For symmetric trees.
     """
 
     learner: object
@@ -149,6 +151,7 @@ class TreeGrower:
     alone: Threads
     growth: Growth
     scratch: StageScratch
+    summed: Floats | None
 
     @classmethod
     def of(
@@ -165,9 +168,9 @@ class TreeGrower:
             np.empty((1, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
             np.empty(space.n_nodes),
-            np.empty((1, MOST_BINS)) if symmetric else None,
         )
-        return cls(learner, table, layout, Threads(0, 1, space.sync), growth, scratch)
+        summed = np.empty((1, MOST_BINS)) if symmetric else None
+        return cls(learner, table, layout, Threads(0, 1, space.sync), growth, scratch, summed)
 
     def suits(self, learner: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
         """Whether it can grow trees of this learner from this table, with gradients so arranged."""
@@ -175,7 +178,7 @@ class TreeGrower:
 
     def grow(self, stage: SeparateTrees, grown: GrownTrees) -> None:
         """Grow trees of a stage until all have been taken."""
-        grow_separate_trees(self.alone, stage, self.growth, self.scratch, grown)
+        grow_separate_trees(self.alone, stage, self.growth, self.scratch, self.summed, grown)
 
 
 def one_thread_each(n_trees: int, n_threads: int) -> bool:

@@ -45,8 +45,8 @@ from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
-_COLUMNS_OF_GROUPS = 10
-"""The gradients of a loss over groups take about as long as trees with so many columns."""
+_ENTRIES_OF_LEVELS = 4
+"""Threads meet so often in symmetric trees that each should have so many times the entries."""
 
 
 def table_recipe(
@@ -235,10 +235,10 @@ def _penalty_choice(
 def work(recipe: Recipe, multi_output: str) -> int:
     """Number of entries that a stage processes."""
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
-    n_entries, target = recipe.data.X.size, recipe.data.target
-    if target.groups is not None:
-        n_entries += _COLUMNS_OF_GROUPS * len(target.y)
-    return int(n_entries * n_trees * recipe.n_folds)
+    n_entries = int(recipe.data.X.size * n_trees * recipe.n_folds)
+    one_tree = n_trees * recipe.n_folds == 1 and len(recipe.learner.parts) == 1
+    by_levels = recipe.resolved is not None and recipe.resolved.symmetric
+    return n_entries // _ENTRIES_OF_LEVELS if one_tree and by_levels else n_entries
 
 
 def _with_share_of_columns(
