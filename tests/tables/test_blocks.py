@@ -1,5 +1,7 @@
 """Tables that are read in blocks give the same models as matrices of floats."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -87,3 +89,15 @@ def test_large_values_whose_sum_overflows_are_finite():
 def test_no_rows():
     with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\).*BoostingRegressor"):
         BoostingRegressor().fit(pd.DataFrame({"a": np.empty(0)}), np.empty(0))
+
+
+@pytest.mark.parametrize("view", [np.asfortranarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2]])
+def test_a_block_of_a_table_in_any_order_copies_no_other_rows(view):
+    X = view(np.arange(400_000, dtype=np.float32).reshape(40_000, 10))
+    table = DenseTable(X)[np.arange(39_999, 0, -3)]
+    tracemalloc.start()
+    block = table.block(100, 110)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(block, X[39_699:39_669:-3])
+    assert peak < 20_000

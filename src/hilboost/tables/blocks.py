@@ -117,12 +117,14 @@ class DenseTable(BlockTable):
     def block(self, begin: int, end: int) -> Floats:
         """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""
         columns = self._columns
-        if isinstance(columns, np.ndarray) and self._rows is not None:
-            block = columns.take(self._rows[begin:end], axis=0)  # copies whole rows, unlike [rows]
-            return np.ascontiguousarray(block, dtype=self.dtype)
         rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
         if isinstance(columns, np.ndarray):
-            return np.ascontiguousarray(columns[rows], dtype=self.dtype)
+            if isinstance(rows, slice) or not columns.flags.c_contiguous:
+                block = columns[rows]
+            else:
+                # Copies whole rows, unlike [rows]; of an array in another order, it would copy all.
+                block = columns.take(rows, axis=0)
+            return np.ascontiguousarray(block, dtype=self.dtype)
         block = np.empty((end - begin, len(columns)), dtype=self.dtype)
         for k, column in enumerate(columns):
             block[:, k] = column[rows]
