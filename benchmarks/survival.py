@@ -1,10 +1,10 @@
 """Survival times: hilboost, scikit-survival, lifelines and XGBoost, each at its defaults.
 
 Run ``python benchmarks/survival.py`` (``--sets``, ``--methods``, ``--repeats``).  Five folds of the
-data sets of scikit-survival, of rotterdam (from the package SurvSet), METABRIC and SUPPORT,
-stratified by event, ``--repeats`` times (the number of folds is in the last table), and the
-training and test parts of those of DeepSurv as published.  Every method gets the same matrix:
-categories as indicators, missing values as medians.
+data sets of scikit-survival, of rotterdam (from the package SurvSet) and of METABRIC (of SUPPORT,
+if the last table has it), stratified by event, ``--repeats`` times (the number of folds is in the
+last table), and the training and test parts of those of DeepSurv as published.  Every method gets
+the same matrix: categories as indicators, missing values as medians.
 *C* is Harrell's concordance.  *IBS* is the integrated Brier score of scikit-survival between the
 10th and 90th percentile of the times of the test events, weighted by the censoring of the training
 rows; XGBoost's Cox model has no survival function, and that of lifelines, with a penalty of 0.001,

@@ -112,7 +112,8 @@ def test_a_loss_that_is_not_convex_has_no_wrong_sign():
         return error * np.exp(-(error**2)), np.abs(1 - 2 * error**2) * np.exp(-(error**2)) + 1e-9
 
     y = 30 + 0.1 * RNG.normal(size=(50, 1))
-    FunctionLoss(welsch).initial_raw(Target(y))
+    start = FunctionLoss(welsch).initial_raw(Target(y))
+    np.testing.assert_array_equal(start, [0.0])  # so far from y, the gradient is zero
 
 
 def test_classifiers_and_files_do_not_support_functions(tmp_path):

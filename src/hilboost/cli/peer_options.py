@@ -191,10 +191,9 @@ class Command(TyperCommand):
             # The class of click's error depends on the version of typer, which may bundle click.
             written = getattr(error, "option_name", None)
             instead = None if written is None else self._instead(written)
-            if instead is None:
-                raise
-            ctx.fail(f"There is no option '{written}'; {instead}.")
-            raise  # pragma: no cover
+            if instead is not None:
+                ctx.fail(f"There is no option '{written}'; {instead}.")
+            raise
 
     def _instead(self, written: str) -> str | None:
         """Return what to write instead of an unknown option, if it has a purpose here."""
