@@ -25,9 +25,10 @@ over the day.
   with a later state of hilboost: `benchmarks/results/trees_xeon.md`. hilboost took .74 of
   LightGBM's time for regression (XGBoost 1.19), .92 for two classes (.99) and .71 on Letter (1.02),
   and .31 of XGBoost's time to predict 100,000 rows. Version 0.2.0 on the first machine,
-  against LightGBM: .65, .62, .43, and .60 on 2,000 × 20; .50 with 255 leaves; and .16 of XGBoost's
-  time to predict 100,000 rows (`benchmarks/results/trees_0_2_0.md`). In other runs of the same day,
-  it was .62 to .69, .59 to .66, .44 to .45, .60 to .64, and .47 to .56 with 255 leaves.
+  against LightGBM: .63, .51, .41, and .64 on 2,000 × 20; .63 with 255 leaves; and .16 of XGBoost's
+  time to predict 100,000 rows (`benchmarks/results/trees_0_2_0.md`). Fits of one run differed by
+  up to a third on this machine. In earlier runs, it was .62 to .69, .54 to .66, .41 to .45, .60 to
+  .64, and .47 to .56 with 255 leaves.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.

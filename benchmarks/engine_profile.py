@@ -25,13 +25,13 @@ from hilboost.backends.sync import Threads
 from hilboost.backends.trees.grow import decide, divide, sum_histograms
 from hilboost.backends.trees.nodes import N_ROWS, NODE, SEARCHED, SMALL
 from hilboost.boosting import history, loop
-from hilboost.learners.tree import learner
+from hilboost.learners.tree import fitting
 
 STEPS = {
-    "pack gradients": (learner, "pack"),
-    "leaf of every row": (learner, "leaf_of_rows"),
-    "leaf values": (learner, "newton_steps"),
-    "tree": (learner, "tree_of"),
+    "pack gradients": (fitting, "pack"),
+    "leaf of every row": (fitting, "leaf_of_rows"),
+    "leaf values": (fitting, "newton_steps"),
+    "tree": (fitting, "tree_of"),
     "add to raw": (loop, "add_stage"),
     "loss and gradients": (history, "mean_loss_and_gradients"),
 }
@@ -85,8 +85,8 @@ class Clock:
     def running(self) -> Iterator[None]:
         """Note the times of all fits meanwhile."""
         patches = [
-            patch.object(learner, "one_thread_each", lambda *_: False),
-            patch.object(learner, "grow_together", self.grow),
+            patch.object(fitting, "one_thread_each", lambda *_: False),
+            patch.object(fitting, "grow_together", self.grow),
         ]
         for step, (module, name) in STEPS.items():
             patches.append(patch.object(module, name, self.timed(step, getattr(module, name))))

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import gmean
-from threadpoolctl import threadpool_limits
 
-import quality
 from _common import (
     RESULTS,
     cell,
@@ -29,7 +28,9 @@ from _common import (
     markdown_table,
     write_json,
 )
-from tables import KEPT_BACK
+from _fits import COMPILING, EVERY, MODELS, Fit, Record, measure, measure_missing
+from quality import _table_means, report_progress
+from tables import KEPT_BACK, Table
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "hilboost": {"n_estimators": 100, "learning_rate": 0.1, "early_stopping": False},
@@ -47,36 +48,35 @@ NAME = "equal_rounds"
 
 
 def model_of(library: str, regression: bool, seed: int, threads: int) -> Any:
-    return quality.MODELS[library](regression, seed, threads).set_params(**SETTINGS[library])
+    return MODELS[library](regression, seed, threads).set_params(**SETTINGS[library])
 
 
-def run(tables: list[str], splits: int, content: dict[str, Any], path: Path) -> None:
-    done = {(r["table"], r["library"], r["seed"]) for r in content["records"]}
-    for library in SETTINGS:
-        quality.MODELS[library + "-equal"] = partial(model_of, library)
+def measured(library: str, name: str, table: Table, seed: int) -> Record:
+    own = library + "-equal"
+    MODELS[own] = partial(model_of, library)
+    if library in COMPILING:  # compile before the clock starts
+        measure(own, name, table, seed, 1)
+    return measure(own, name, table, seed, 1) | {"library": library}
+
+
+def fits(tables: list[str], splits: int) -> Iterator[Fit]:
     for name in tables:
-        table = quality.EVERY[name]()
+        table = EVERY[name]()
         for seed in range(splits):
             for library in SETTINGS:
-                if (name, library, seed) in done:
-                    continue
-                if library in quality.COMPILING:  # compile before the clock starts
-                    quality.measure(library + "-equal", name, table, seed, 1)
-                record = quality.measure(library + "-equal", name, table, seed, 1)
-                record["library"] = library
-                content["records"].append(record)
-                quality.report_progress(record)
-                write_json(path, content)
+                key = {"table": name, "library": library, "seed": seed}
+                fit = partial(measured, library, name, table, seed)
+                yield Fit(key, library + "-equal", table.task, fit)
 
 
 def markdown(content: dict[str, Any]) -> str:
     names = list(SETTINGS)
-    scores = quality._table_means(content["records"], "score")
-    seconds = quality._table_means(content["records"], "seconds")
+    scores = _table_means(content["records"], "score")
+    seconds = _table_means(content["records"], "seconds")
     lines = ["# Trees at equal rounds", "", environment_markdown(content["environment"]), ""]
     lines += [__doc__.split("\n\n", 1)[1].split("\n", 1)[1].strip(), ""]
     for title, kept in (("Tables used for choices", False), ("Tables kept back", True)):
-        some = [t for t in quality.EVERY if t in scores and (t in KEPT_BACK) == kept]
+        some = [t for t in EVERY if t in scores and (t in KEPT_BACK) == kept]
         if not some:
             continue
         grid = np.array([[scores[t][name] for name in names] for t in some])
@@ -109,7 +109,7 @@ def markdown(content: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=comma_list, default=list(quality.EVERY))
+    parser.add_argument("--tables", type=comma_list, default=list(EVERY))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--resume", action="store_true", help="keep what an earlier run finished")
     parser.add_argument("--render", action="store_true", help="only write the Markdown again")
@@ -120,8 +120,8 @@ def main() -> None:
     if options.render or (options.resume and path.is_file()):
         content = json.loads(path.read_text())
     if not options.render:
-        with threadpool_limits(1):
-            run(options.tables, options.splits, content, path)
+        keep = partial(write_json, path)
+        measure_missing(fits(options.tables, options.splits), content, 1, keep, report_progress)
     path.with_suffix(".md").write_text(markdown(content))
 
 

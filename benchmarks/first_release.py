@@ -16,11 +16,11 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from scipy.stats import gmean
-from threadpoolctl import threadpool_limits
 
 from _common import (
     RESULTS,
@@ -30,11 +30,9 @@ from _common import (
     markdown_table,
     write_json,
 )
-from quality import EVERY, hilboost_model, score, split, warm_up
+from _fits import EVERY, Fit, Record, hilboost_model, measure_missing, score, split
 
 THREADS = 1
-
-Record = dict[str, Any]
 
 
 def measure(name: str, seed: int) -> Record:
@@ -50,6 +48,14 @@ def measure(name: str, seed: int) -> Record:
         "seconds": seconds,
         "score": score(model, table, X_test, y_test),
     }
+
+
+def fits(tables: list[str], splits: int) -> Iterator[Fit]:
+    for name in tables:
+        task = EVERY[name]().task
+        for seed in range(splits):
+            key = {"table": name, "seed": seed}
+            yield Fit(key, "hilboost", task, partial(measure, name, seed))
 
 
 def today() -> dict[tuple[str, int], Record]:
@@ -96,18 +102,8 @@ def main() -> None:
     results: Record = {"environment": environment(THREADS), "records": []}
     if path.exists():
         results = json.loads(path.read_text())
-    done = {(r["table"], r["seed"]) for r in results["records"]}
-    warm: set[str] = set()
-    with threadpool_limits(THREADS):
-        for name in [] if options.render else options.tables:
-            task = EVERY[name]().task
-            if task not in warm:
-                warm_up(["hilboost"], task, THREADS)
-                warm.add(task)
-            for seed in (seed for seed in range(options.splits) if (name, seed) not in done):
-                results["records"].append(measure(name, seed))
-                print(results["records"][-1], flush=True)
-            save(results)
+    if not options.render:
+        measure_missing(fits(options.tables, options.splits), results, THREADS, save)
     save(results)
 
 

@@ -19,12 +19,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import gmean
-from threadpoolctl import threadpool_limits
 
 from _common import (
     RESULTS,
@@ -34,7 +34,18 @@ from _common import (
     markdown_table,
     write_json,
 )
-from quality import EVERY, MODELS, TINY, chosen, hilboost_model, score, split, warm_up
+from _fits import (
+    EVERY,
+    MODELS,
+    Fit,
+    Record,
+    chosen,
+    hilboost_model,
+    measure_missing,
+    score,
+    split,
+)
+from quality import TINY
 
 TABLES = (
     "kin40k",
@@ -52,8 +63,6 @@ TABLES = (
 )
 BUDGETS = (1.0, 3.0, 10.0, 30.0, None)
 SPLIT, THREADS = 0, 1
-
-Record = dict[str, Any]
 
 
 def library_of(budget: float | None) -> str:
@@ -78,6 +87,19 @@ def measure(name: str, budget: float | None) -> Record:
         "score": score(model, table, X_test, y_test),
         "chosen": chosen(model),
     }
+
+
+def fits(tables: list[str]) -> Iterator[Fit]:
+    for name in tables:
+        task = EVERY[name]().task
+        for budget in BUDGETS:
+            key = {"table": name, "budget": budget}
+            yield Fit(key, "hilboost", task, partial(measure, name, budget))
+
+
+def report_progress(record: Record) -> None:
+    library, score = record["library"], record["score"]
+    print(f"{record['table']:20} {library:14} {score:.4f} {_seconds(record)}", flush=True)
 
 
 def peers() -> list[Record]:
@@ -235,21 +257,11 @@ def main() -> None:
     if options.resume or options.render:
         results = json.loads(path.read_text())
     own = [r for r in results["records"] if "budget" in r]
-    done = {(r["table"], r["budget"]) for r in own}
     results["records"] = [*peers(), *own]
-    warm: set[str] = set()
-    with threadpool_limits(THREADS):
-        for name in [] if options.render else options.tables:
-            task = EVERY[name]().task
-            if task not in warm:
-                warm_up(["hilboost"], task, THREADS)
-                warm.add(task)
-            for budget in (b for b in BUDGETS if (name, b) not in done):
-                record = measure(name, budget)
-                results["records"].append(record)
-                print(f"{name:20} {record['library']:14} {record['score']:.4f} {_seconds(record)}")
-            save(options.out, results)
-    save(options.out, results)
+    keep = partial(save, options.out)
+    if not options.render:
+        measure_missing(fits(options.tables), results, THREADS, keep, report_progress)
+    keep(results)
 
 
 if __name__ == "__main__":

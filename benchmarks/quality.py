@@ -24,7 +24,7 @@ Run::
     python benchmarks/quality.py --resume                         # what the last run did not finish
     python benchmarks/quality.py --render                         # Markdown anew from the JSON
 
-The JSON is saved after every table. With ``--reuse`` the peers' records of an earlier file are kept
+The JSON is saved after every fit. With ``--reuse`` the peers' records of an earlier file are kept
 where library version, processor and thread count are the same, so that only hilboost and whatever
 is missing is run; their seconds are then those of the earlier run and marked so.
 """
@@ -33,22 +33,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import gmean, rankdata
-from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from _common import (
     RESULTS,
     cell,
     comma_list,
-    describe_error,
     environment,
     environment_markdown,
     importable,
@@ -56,154 +52,10 @@ from _common import (
     version_of,
     write_json,
 )
-from tables import KEPT_BACK, TABLES, Table
+from _fits import COMPILING, EVERY, MODELS, Fit, Record, measure, measure_missing
+from tables import KEPT_BACK, TABLES
 
-TEST_SHARE = 0.25
-COMPILING = ("hilboost", "hilboost-tree", "chimeraboost")
-EVERY = TABLES | KEPT_BACK
-WARM_UP_ROWS = (600, 3_000)
 TINY = 1e-12
-
-Record = dict[str, Any]
-
-
-def hilboost_model(regression: bool, seed: int, threads: int) -> Any:
-    import hilboost
-
-    make = hilboost.BoostingRegressor if regression else hilboost.BoostingClassifier
-    return make(random_state=seed, n_jobs=threads)
-
-
-def tree_model(regression: bool, seed: int, threads: int) -> Any:
-    return hilboost_model(regression, seed, threads).set_params(learner="tree")
-
-
-def lightgbm_model(regression: bool, seed: int, threads: int) -> Any:
-    import lightgbm
-
-    make = lightgbm.LGBMRegressor if regression else lightgbm.LGBMClassifier
-    return make(random_state=seed, n_jobs=threads, verbose=-1)
-
-
-def xgboost_model(regression: bool, seed: int, threads: int) -> Any:
-    import xgboost
-
-    make = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    return make(random_state=seed, n_jobs=threads)
-
-
-def catboost_model(regression: bool, seed: int, threads: int) -> Any:
-    import catboost
-
-    make = catboost.CatBoostRegressor if regression else catboost.CatBoostClassifier
-    return make(random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False)
-
-
-def sklearn_model(regression: bool, seed: int, threads: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    make = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    return make(random_state=seed)
-
-
-def chimeraboost_model(regression: bool, seed: int, threads: int) -> Any:
-    import chimeraboost
-
-    regressor, classifier = chimeraboost.ChimeraBoostRegressor, chimeraboost.ChimeraBoostClassifier
-    return (regressor if regression else classifier)(random_state=seed, thread_count=threads)
-
-
-def xrfm_model(regression: bool, seed: int, threads: int) -> Any:
-    from _xrfm import XRFM
-
-    return XRFM(regression=regression, random_state=seed, threads=threads)
-
-
-MODELS: dict[str, Callable[[bool, int, int], Any]] = {
-    "hilboost": hilboost_model,
-    "hilboost-tree": tree_model,
-    "lightgbm": lightgbm_model,
-    "xgboost": xgboost_model,
-    "catboost": catboost_model,
-    "sklearn": sklearn_model,
-    "chimeraboost": chimeraboost_model,
-    "xrfm": xrfm_model,
-}
-
-
-def split(table: Table, seed: int) -> list[np.ndarray]:
-    strata = None if table.task == "regression" else table.y
-    return train_test_split(
-        table.X, table.y, test_size=TEST_SHARE, random_state=seed, stratify=strata
-    )
-
-
-def score(model: Any, table: Table, X: np.ndarray, y: np.ndarray) -> float:
-    if table.task == "regression":
-        residual = y - np.ravel(model.predict(X))
-        return float(np.sqrt(np.mean(residual**2)) / np.std(table.y))
-    chance = np.clip(np.asarray(model.predict_proba(X), np.float64), 1e-7, 1)
-    chance /= chance.sum(axis=1, keepdims=True)
-    return float(log_loss(y, chance, labels=np.unique(table.y)))
-
-
-def chosen(model: Any) -> dict[str, Any]:
-    """What the fit chose: settings of the trees, and the kernel machine."""
-    resolved, parts = model.fitted_.resolved, model.fitted_.parts
-    names = ("max_features", "l2_regularization", "max_leaf_nodes", "learning_rate", "cv_folds")
-    found = {name: getattr(resolved, name) for name in names} | {"stages": model.n_estimators_}
-    if parts is not None:
-        kernel = parts["kernel"]
-        found["kernel"] = {
-            name: getattr(kernel, name)
-            for name in ("weight", "gain", "standard_error", "share", "seconds", "n_centers")
-        }
-    return found
-
-
-def measure(library: str, name: str, table: Table, seed: int, threads: int) -> Record:
-    X, X_test, y, y_test = split(table, seed)
-    record: Record = {
-        "table": name,
-        "library": library,
-        "version": version_of(library.partition("-")[0]),
-        "seed": seed,
-        "task": table.task,
-        "rows": len(table.X),
-        "columns": table.X.shape[1],
-        "reused": False,
-        "clock": "processor" if threads == 1 else "wall",
-    }
-    try:
-        model = MODELS[library](table.task == "regression", seed, threads)
-        clock = time.process_time if threads == 1 else time.perf_counter
-        start = clock()
-        model.fit(X, y)
-        record["seconds"] = clock() - start
-        record["score"] = score(model, table, X_test, y_test)
-        if library.startswith("hilboost"):
-            record["chosen"] = chosen(model)
-    except Exception as error:
-        record["error"] = describe_error(error)
-    return record
-
-
-def warm_up(libraries: list[str], task: str, threads: int) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((max(WARM_UP_ROWS), 5))
-    smooth = X[:, 0] + X[:, 1] * X[:, 2]
-    targets = {
-        "regression": smooth,
-        "binary": (smooth > 0).astype(np.int64),
-        "multiclass": np.digitize(smooth, [-1.0, 1.0]),
-    }
-    for library in libraries:
-        if library in COMPILING:
-            start = time.perf_counter()
-            for rows in WARM_UP_ROWS:
-                table = Table(X[:rows], targets[task][:rows], task)
-                measure(library, "warm-up", table, 0, threads)
-            print(f"{library} warm-up, {task}: {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def report_progress(record: Record) -> None:
@@ -212,53 +64,36 @@ def report_progress(record: Record) -> None:
     print(f"  split {record['seed']} {record['library']:13} {result}{source}", flush=True)
 
 
-def key(record: Record) -> tuple[str, str, int]:
-    return record["table"], record["library"], record["seed"]
-
-
-def reusable(path: Path, facts: dict[str, Any], own: bool) -> dict[tuple[str, str, int], Record]:
+def reusable(path: Path, facts: dict[str, Any], own: bool) -> list[Record]:
     """Records of an earlier file that would come out the same today; ``own``: also of hilboost."""
     if not path.exists():
         print(f"nothing to reuse: no {path.name}", flush=True)
-        return {}
+        return []
     earlier = json.loads(path.read_text())
     if any(earlier["environment"][fact] != facts[fact] for fact in ("cpu", "threads")):
         print("nothing to reuse: other processor or thread count", flush=True)
-        return {}
+        return []
     date = earlier["environment"]["date"]
-    return {
-        key(record): record | {"reused": not own, "date": record.get("date", date)}
+    return [
+        record | {"reused": not own, "date": record.get("date", date)}
         for record in earlier["records"]
         if (own or not record["library"].startswith("hilboost"))
         and record["version"] == version_of(record["library"].partition("-")[0])
         and "error" not in record
         and record.get("clock", "wall") == ("processor" if facts["threads"] == 1 else "wall")
-    }
+    ]
 
 
-def run(
-    options: argparse.Namespace, libraries: list[str], old: dict[tuple[str, str, int], Record]
-) -> None:
-    results = {"environment": environment(options.threads), "records": list(old.values())}
-    warm: set[str] = set()
+def fits(options: argparse.Namespace, libraries: list[str]) -> Iterator[Fit]:
     for name in options.tables:
         table = EVERY[name]()
         rows, columns = table.X.shape
         print(f"{name}: {rows:,} x {columns} {table.task}", flush=True)
-        wanted = [
-            (seed, library)
-            for seed in range(options.splits)
-            for library in libraries
-            if (name, library, seed) not in old
-        ]
-        if wanted and table.task not in warm:
-            warm_up(libraries, table.task, options.threads)
-            warm.add(table.task)
-        for seed, library in wanted:
-            record = measure(library, name, table, seed, options.threads)
-            results["records"].append(record)
-            report_progress(record)
-        save(options.out, results)
+        for seed in range(options.splits):
+            for library in libraries:
+                key = {"table": name, "library": library, "seed": seed}
+                fit = partial(measure, library, name, table, seed, options.threads)
+                yield Fit(key, library, table.task, fit)
 
 
 def _table_means(records: Iterable[Record], value: str) -> dict[str, dict[str, float]]:
@@ -488,13 +323,15 @@ def main() -> None:
     libraries = [library for library in options.libraries if importable(library.partition("-")[0])]
     if missing := set(options.libraries) - set(libraries):
         print(f"not installed, left out: {', '.join(sorted(missing))}", flush=True)
-    old: dict[tuple[str, str, int], Record] = {}
+    old: list[Record] = []
     if options.reuse is not None or options.resume:
         given = options.reuse is not None and options.reuse.name
         path = options.reuse if given else options.out / "quality.json"
         old = reusable(path, environment(options.threads), options.resume)
-    with threadpool_limits(options.threads):
-        run(options, libraries, old)
+    results = {"environment": environment(options.threads), "records": old}
+    keep = partial(save, options.out)
+    measure_missing(fits(options, libraries), results, options.threads, keep, report_progress)
+    keep(results)
     print(f"written: {options.out / 'quality.json'} and quality.md", flush=True)
 
 

@@ -117,7 +117,8 @@ def main() -> None:
     text = (
         f"# Memory of trees\n\n{environment_markdown(facts)}\n\n"
         f"{COLUMNS} columns ({bins} bytes of bins a row), {ROUNDS} rounds of {LEAVES} leaves, each "
-        f"case in a fresh process.\n\n{markdown_table(header, rows)}\n"
+        "case in a fresh process. Times are those of a machine that other programs share.\n\n"
+        f"{markdown_table(header, rows)}\n"
     )
     (RESULTS / "tree_memory.md").write_text(text)
     print(text)

@@ -22,11 +22,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from _common import (
     RESULTS,
@@ -37,14 +36,13 @@ from _common import (
     markdown_table,
     write_json,
 )
-from quality import COMPILING, MODELS, score, split, warm_up
+from _fits import MODELS, Fit, Record, measure_missing, score, split
 from tables import TABLES, Table, _arrays
 
 THREADS, SEED = 1, 0
 PEERS = ("lightgbm", "xgboost", "catboost", "sklearn", "chimeraboost")
 SLOW = {"letter": ("hilboost",), "usps_published": ("hilboost",), "kin40k": ("hilboost",)}
 
-Record = dict[str, Any]
 Parts = tuple[Table, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -108,6 +106,14 @@ def measure(name: str, library: str) -> Record:
     }
 
 
+def fits(tables: list[str], libraries: list[str]) -> Iterator[Fit]:
+    for name in tables:
+        task = SETS[name]()[0].task
+        for library in (one for one in libraries if one in SLOW.get(name, MODELS)):
+            key = {"table": name, "library": library}
+            yield Fit(key, library, task, partial(measure, name, library))
+
+
 def render(results: Record) -> str:
     by_key = {(r["table"], r["library"]): r for r in results["records"]}
     libraries = [one for one in ("hilboost", *PEERS) if any(one == key[1] for key in by_key)]
@@ -148,20 +154,8 @@ def main() -> None:
     results: Record = {"environment": environment(THREADS), "records": []}
     if options.resume or options.render:
         results = json.loads((RESULTS / "whole_tables.json").read_text())
-    done = {(r["table"], r["library"]) for r in results["records"]}
-    warm: set[tuple[str, str]] = set()
-    with threadpool_limits(THREADS):
-        for name in [] if options.render else options.tables:
-            task = SETS[name]()[0].task
-            for library in options.libraries:
-                if (name, library) in done or library not in SLOW.get(name, MODELS):
-                    continue
-                if library in COMPILING and (library, task) not in warm:
-                    warm_up([library], task, THREADS)
-                    warm.add((library, task))
-                results["records"].append(measure(name, library))
-                print(results["records"][-1], flush=True)
-                save(results)
+    if not options.render:
+        measure_missing(fits(options.tables, options.libraries), results, THREADS, save)
     save(results)
 
 

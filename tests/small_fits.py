@@ -23,12 +23,12 @@ from hilboost import (
 )
 from hilboost.outputs import Strings
 
-N, D = 70, 9
+N, D = 40, 9
 
 
-def _table(seed=0):
+def _table(seed=0, n=N):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N, D))
+    X = rng.normal(size=(n, D))
     X[:, ::2] = np.round(X[:, ::2], 1)
     return X, X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3], rng
 
@@ -37,12 +37,12 @@ def _gaps(X, rng):
     return np.where(rng.uniform(size=X.shape) < 0.15, np.nan, X)
 
 
-def _regress(weight=None, **parameters):
-    X, y, rng = _table()
+def _regress(weight=None, n=N, **parameters):
+    X, y, rng = _table(n=n)
     X = _gaps(X, rng)
     settings = {"n_estimators": 3, "max_leaf_nodes": 6, "min_samples_leaf": 2, "random_state": 0}
     model = BoostingRegressor(**settings | parameters)
-    return model.fit(X, y, None if weight is None else rng.uniform(0.1, 2, N)).predict(X)
+    return model.fit(X, y, None if weight is None else rng.uniform(0.1, 2, n)).predict(X)
 
 
 def _classify(n_classes, **parameters):
@@ -101,7 +101,7 @@ FITS: dict[str, Callable[[], np.ndarray]] = {
     "sampled": lambda: _regress(subsample=0.6, max_features=0.5),
     "monotonic": lambda: _regress(monotonic_cst=[1, -1] + [0] * 7),
     "interactions": lambda: _regress(interaction_cst=[[0, 1], [1, 2, 3], [4, 5, 6, 7, 8]]),
-    "large trees": lambda: _regress(max_leaf_nodes=70, min_samples_leaf=1, n_estimators=1),
+    "large trees": lambda: _regress(n=70, max_leaf_nodes=70, min_samples_leaf=1, n_estimators=1),
     "two classes": lambda: _classify(2, monotonic_cst=[1] + [0] * 8),
     "three classes": lambda: _classify(3),
     "shared trees": lambda: _classify(3, multi_output="shared"),

@@ -24,7 +24,8 @@ def attributes(part):
     """Public attributes and properties of a base class, without its methods."""
     return {
         name
-        for name, value in vars(part).items()
+        for base in part.__mro__[:-1]
+        for name, value in vars(base).items()
         if not name.startswith("_") and not callable(value) and not isinstance(value, classmethod)
     }
 

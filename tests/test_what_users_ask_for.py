@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,13 +19,13 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.cases import assert_same_model
 from tests.interoperation.families import FAMILIES, name, target
 from tests.interoperation.families import X as X_SMALL
+from tests.own_losses import MyLogLoss
 
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
-    Loss,
     SparseKernelClassifier,
     SparseKernelRidge,
     load,
@@ -37,7 +36,6 @@ from hilboost import (
 from hilboost.backends import threads as team
 from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.gradients import Gradients
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -54,22 +52,6 @@ CHECKS_THAT_DRIFT = {
     "check_valid_tag_types",
 }
 GOLDEN = Path(__file__).parent / "model" / "golden" / "trees_format_1.hilboost"
-
-
-class MyLogLoss(Loss):
-    def initial_raw(self, target):
-        return logit(np.average(target.y, axis=0, weights=target.weight))
-
-    def value(self, target, raw):
-        log_of_sum = np.maximum(raw, 0.0) + np.log1p(np.exp(-np.abs(raw)))
-        return (log_of_sum - target.y * raw)[:, 0]
-
-    def gradients(self, target, raw):
-        p = 0.5 * np.tanh(0.5 * raw) + 0.5  # rounded as in the built-in loss
-        return Gradients(target.y - p, p * (1 - p))
-
-    def inverse_link(self, raw):
-        return np.hstack([expit(-raw), expit(raw)])
 
 
 def peak_memory(function):

@@ -116,6 +116,17 @@ def test_a_matrix_that_is_not_finite_is_refused(library, dtype, value, place):
         array_api.cholesky(in_library(library, matrix))
 
 
+@pytest.mark.parametrize("n", [1, 9])
+def test_the_inverse_of_a_factored_matrix_is_symmetric(n):
+    matrix = draw(n) + n * np.eye(n)
+    factor = array_api.cholesky(matrix.copy())
+    before = factor.copy()
+    found = array_api.inverse_of_cholesky(factor)
+    np.testing.assert_allclose(found, np.linalg.inv(matrix), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(factor, before)
+
+
 @libraries
 @precisions
 @pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 4)])

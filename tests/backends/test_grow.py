@@ -14,7 +14,6 @@ from hilboost.backends.trees.grow import Growth
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
-    BUFFER,
     COLUMN,
     DEPTH,
     END,
@@ -25,7 +24,7 @@ from hilboost.backends.trees.nodes import (
 )
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.tree import TreeLearner, buffers, learner
+from hilboost.learners.tree import TreeLearner, buffers, fitting
 from hilboost.learners.tree.growth import grow_by_levels, grow_together
 
 
@@ -44,15 +43,16 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
     after: list[Growth] = []
 
     def recording(grow_it, growth, space, team):
-        rows, ordered = growth.buffers.rows[0].copy(), growth.buffers.ordered.copy()
+        m = len(growth.buffers.flags)
+        rows, ordered = growth.buffers.rows[:m].copy(), growth.buffers.ordered[:m].copy()
         packed = None if growth.packed is None else growth.packed.copy()
         before.append(Before(rows, ordered, packed))
         grow_it(growth, space, team)
         after.append(growth)
 
     for grow_it in (grow_together, grow_by_levels):
-        monkeypatch.setattr(learner, grow_it.__name__, partial(recording, grow_it))
-    monkeypatch.setattr(learner, "one_thread_each", lambda *_: False)
+        monkeypatch.setattr(fitting, grow_it.__name__, partial(recording, grow_it))
+    monkeypatch.setattr(fitting, "one_thread_each", lambda *_: False)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)
@@ -65,14 +65,15 @@ def numbers_of(before, after):
     packed = before.packed
     if packed is None:
         packed = np.zeros((after.table.words.shape[1], 1), dtype=np.int64)
-        packed[before.rows, 0] = before.ordered[0]
+        packed[before.rows, 0] = before.ordered
+    counts = packed[:, r] if packed.shape[1] > r else np.ones(len(packed), dtype=np.int64)
     curved = packing.hessian_of_count == 0
     hessian = (packed[:, :r] >> packing.hessian_shift) & packing.hessian_mask
     of_hessian = packing.hessian_step if curved else packing.hessian_of_count
     return Numbers(
         gradient=packed[:, :r] >> packing.gradient_shift,
         hessian=hessian if curved else None,
-        count=packed[:, 0] & packing.count_mask if packing.count_mask else packed[:, r],
+        count=packed[:, 0] & packing.count_mask if packing.count_mask else counts,
         scales=(packing.gradient_step, of_hessian, packing.count_step),
         together=r == 1,
     )
@@ -125,7 +126,7 @@ def assert_same_tree(before, after, search=grow, **given):
     assert n_nodes == len(naive)
     for number, expected in enumerate(naive):
         found = after.nodes.fields[number]
-        here = after.buffers.rows[found[BUFFER], found[BEGIN] : found[END]]
+        here = after.buffers.rows[found[BEGIN] : found[END]]
         assert found[DEPTH] == expected.depth
         if expected.left is None:
             assert found[LEFT] == -1
@@ -275,8 +276,11 @@ def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     gradients = draw_gradients(rng, n, r, "plain")
     parts = TreeLearner(max_leaf_nodes=6, min_samples_leaf=1, shared=True)
-    before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
-    assert assert_same_tree(before, after) == 11
+    for n_threads in (2, 3):
+        before, after, _ = fit_and_record(
+            monkeypatch, parts, X, gradients, RowSample(None, None), n_threads
+        )
+        assert assert_same_tree(before, after) == 11
 
 
 def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
@@ -284,9 +288,10 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     from hilboost.learners.tree import packing
 
     monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
+    monkeypatch.setattr(packing, "_layout", packing._layout.__wrapped__)  # keeps no other layout
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
     X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")
     before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
-    assert before.packed.shape[1] == 2
+    assert after.sums.totals.shape[1] == 2
     assert assert_same_tree(before, after) == 17

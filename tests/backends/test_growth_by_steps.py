@@ -13,7 +13,6 @@ from hilboost.backends.trees.grow import awaited, decide, divide, grow, sum_hist
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
-    BUFFER,
     COLUMN,
     END,
     LEFT,
@@ -80,7 +79,7 @@ def worker(learner, table, space, packed, rows, seed, max_leaves=8):
     mine = buffers_for(learner, table, len(rows), max_leaves)
     values = packed.values
     if values is None:
-        mine.ordered(1)[0] = space.ordered(1)[0][rows]
+        mine.ordered(1)[:] = space.ordered(1)[rows]
     else:
         values = values[rows]
     rng = np.random.default_rng(seed)
@@ -114,7 +113,7 @@ def grow_by_steps(workers):
 def of_all_workers(growth):
     """What does not depend on which rows are here."""
     n_nodes = int(growth.nodes.control[N_NODES])
-    fields = np.delete(growth.nodes.fields[:n_nodes], [BEGIN, END, BUFFER, SLOT], axis=1)
+    fields = np.delete(growth.nodes.fields[:n_nodes], [BEGIN, END, SLOT], axis=1)
     inner = growth.nodes.fields[:n_nodes, LEFT] >= 0
     categories = growth.categories
     sets = np.empty((0, 4)) if categories is None else categories.left_sets[:n_nodes]

@@ -18,8 +18,11 @@ from tests.reference import split_search as search_twin
 from hilboost.backends.trees import draws, nodes, split_constraints, split_search
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.nodes import (
+    BEGIN,
     COLUMN,
+    END,
     LEFT,
+    LEFT_BEGIN,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -76,14 +79,17 @@ def test_open_root(seed):
 
 
 @seeded
-def test_open_children(seed):
+@pytest.mark.parametrize("right_first", [False, True])
+def test_open_children(seed, right_first):
     results = []
     for module in (nodes, nodes_twin):
         rng = np.random.default_rng(seed)
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
         store.gains[:] = rng.normal(size=7)
+        begin, end = store.fields[1, [BEGIN, END]] = 5, 9
         store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
+        store.control[LEFT_BEGIN] = end - 2 if right_first else begin
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
         module.open_children(store)
         results.append(store)

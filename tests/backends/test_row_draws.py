@@ -1,6 +1,7 @@
 """Draws of rows: exact sizes, uniform, independent, and the same for any division of the rows."""
 
 import functools
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -105,7 +106,9 @@ def test_steps_and_draws_are_those_of_the_twin(seed, n, share, of_some):
         np.testing.assert_array_equal(found, expected)
     pool = rows if of_some else n
     expected = twin.draw_rows(k, [int(row) for row in rows] if of_some else range(n), size)
-    assert row_draws.draw_rows(k, pool, size, ALONE).tolist() == expected
+    for few_rows in (row_draws._FEW_ROWS, 0):
+        with patch.object(row_draws, "_FEW_ROWS", few_rows):
+            assert row_draws.draw_rows(k, pool, size, ALONE).tolist() == expected
 
 
 @pytest.mark.parametrize("size", [1, 2, 777, N // 2, N - 1, N])

@@ -9,6 +9,7 @@ from tests.reference import separate_trees as twin
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner, separate
+from hilboost.learners.tree.fitting import fit_tree
 
 N, D, R = 300, 6, 3
 PARAMETERS = [
@@ -52,10 +53,7 @@ def one_by_one(learner, X, gradients, sample, seed=5):
     """Each output by the path of a single one."""
     data = learner.prepare(X, sample.weight, 0, 1)
     seeds = np.random.default_rng(seed).integers(2**62, size=R).tolist()
-    return [
-        learner._fit_tree(data, data.team, gradients, slice(k, k + 1), sample, seeds[k])
-        for k in range(R)
-    ]
+    return [fit_tree(learner, data, gradients, slice(k, k + 1), sample, seeds[k]) for k in range(R)]
 
 
 def assert_same(found, expected):
@@ -97,3 +95,17 @@ def test_the_twin_grows_the_same_trees(parameters, sampled, curved, monkeypatch)
     found = fitted(learner, *given_data)
     monkeypatch.setattr(separate, "grow_separate_trees", twin.grow_separate_trees)
     assert_same(found, fitted(learner, *given_data))
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_memory_of_earlier_trees_serves_samples_of_other_sizes(symmetric):
+    learner = TreeLearner(
+        max_leaf_nodes=8, min_samples_leaf=3, max_features=0.5, symmetric=symmetric
+    )
+    X, gradients, _ = draw(3, True, "none", False)
+    rng, data = np.random.default_rng(0), learner.prepare(X, None, 0, 1)
+    for size in (200, 190, 260, 200, N):
+        rows = np.sort(rng.choice(N, size, replace=False)).astype(np.uint32)
+        given_data = X, gradients, RowSample(rows, None)
+        found = learner.fit(data, *given_data[1:], np.random.default_rng(5))
+        assert_same(found, fitted(learner, *given_data))

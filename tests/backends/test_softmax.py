@@ -1,4 +1,4 @@
-"""Compiled gradients of the log loss against naive ones."""
+"""Compiled losses and gradients of several classes against naive ones."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,38 @@ from tests.reference import softmax as naive
 from hilboost.backends import softmax as compiled
 
 
+def evaluated(module, scores, codes, factor=1.25):
+    negative, hessian = scores.copy(), np.empty_like(scores)
+    value, totals = np.empty((2, len(codes)))
+    module.softmax(negative, codes, factor, value, totals, hessian)
+    return value, negative, hessian
+
+
 @pytest.mark.parametrize("n_classes", [3, 26])
-@pytest.mark.parametrize("n", [0, 1, 100])
-def test_softmax_gradients(n, n_classes):
+@pytest.mark.parametrize(("n", "scale"), [(0, 1), (1, 1), (100, 3), (1_100, 3), (100, 200)])
+def test_softmax(n, scale, n_classes):
     rng = np.random.default_rng(n)
-    values = np.exp(3 * rng.normal(size=(n_classes, n)))
-    totals, codes = values.sum(axis=0), rng.integers(n_classes, size=n)
-    found = []
-    for module in (compiled, naive):
-        negative, hessian = values.copy(), np.empty_like(values)
-        module.softmax_gradients(negative, totals, codes, 1.25, hessian)
-        found.append((negative, hessian))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-14, atol=1e-300)
+    scores, codes = scale * rng.normal(size=(n_classes, n)), rng.integers(n_classes, size=n)
+    found, wanted = (evaluated(module, scores, codes) for module in (compiled, naive))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
+    assert (found[2] >= 0).all()
 
 
-@pytest.mark.parametrize("n", [0, 1, 100])
-def test_shift_scores(n):
-    rng = np.random.default_rng(n)
-    scores, codes = rng.normal(size=(5, n)), rng.integers(5, size=n)
-    found = []
-    for module in (compiled, naive):
-        shifted, highest, own = scores.copy(), np.empty(n), np.empty(n)
-        module.shift_scores(shifted, codes, highest, own)
-        found.append((shifted, highest, own))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_a_row_has_the_same_result_wherever_it_is():
+    rng = np.random.default_rng(0)
+    scores, codes = 3 * rng.normal(size=(5, 37)), rng.integers(5, size=37)
+    whole = evaluated(compiled, scores, codes)
+    for i in range(37):
+        one = slice(i, i + 1)
+        alone = evaluated(compiled, scores[:, one].copy(), codes[one])
+        for part, every in zip(alone, whole, strict=True):
+            np.testing.assert_array_equal(part[..., 0], every[..., i])
+
+
+@pytest.mark.parametrize("c", [0, 1, 2])
+def test_what_is_not_a_number_remains_so(c):
+    scores = np.zeros((3, 4))
+    scores[c, 1] = np.nan
+    value = evaluated(compiled, scores, np.zeros(4, dtype=np.int64))[0]
+    assert np.isnan(value).tolist() == [False, True, False, False]

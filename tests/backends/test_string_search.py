@@ -49,7 +49,7 @@ def run(columns, n_tokens, n_grams, among, point, cosine, offset=0.0, max_nodes=
     return complete, string, memory.best[0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problem=problems(), cosine=st.booleans(), offset=st.sampled_from([0.0, 0.5]))
 def test_no_string_is_better(problem, cosine, offset):
     columns, _, n_grams, among, point = problem

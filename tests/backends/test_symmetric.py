@@ -6,7 +6,7 @@ from tests.backends.test_grow import assert_same_tree, draw_gradients, draw_samp
 from tests.backends.test_grow import fit_and_record as fit_one
 from tests.reference import symmetric as twin
 
-from hilboost.backends.trees.nodes import BIN, COLUMN, DEPTH, LEFT, N_NODES
+from hilboost.backends.trees.nodes import BEGIN, BIN, COLUMN, DEPTH, END, LEFT, N_NODES
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner, buffers, packing
@@ -69,11 +69,12 @@ def test_little_memory_and_a_channel_for_the_count(monkeypatch):
     """A histogram is kept for every leaf in any case."""
     monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 0)
     monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
+    monkeypatch.setattr(packing, "_layout", packing._layout.__wrapped__)  # keeps no other layout
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, max_bins=8, symmetric=True)
     X, gradients = draw_table(rng, 80, 4, True), draw_gradients(rng, 80, 1, "curved")
     after = check(monkeypatch, parts, X, gradients, RowSample(None, None))
-    assert after.packed.shape[1] == 2
+    assert after.sums.totals.shape[1] == 2
     assert len(after.histograms.slots) == 8
 
 
@@ -86,7 +87,8 @@ def test_all_nodes_of_a_level_have_the_same_split(monkeypatch):
         fit_one(monkeypatch, parts, X, gradients, RowSample(None, None), threads)[1].nodes
         for threads in (1, 2)
     ]
-    np.testing.assert_array_equal(grown[0].fields, grown[1].fields)
+    without_places = [np.delete(nodes.fields, [BEGIN, END], axis=1) for nodes in grown]
+    np.testing.assert_array_equal(*without_places)
     fields = grown[0].fields[: grown[0].control[N_NODES]]
     inner = fields[fields[:, LEFT] >= 0]
     assert len(fields) == 127

@@ -64,22 +64,20 @@ def test_threads_at_a_barrier_are_released_when_one_fails(failing):
 
 
 def test_an_interrupt_waits_for_the_other_threads():
-    ended = []
+    main, ended = threading.main_thread().ident, []
 
     def work(thread):
         if thread == 1:
-            time.sleep(0.3)
+            time.sleep(0.1)
+            signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(0.2)
             ended.append(thread)
 
-    main = threading.main_thread().ident
     with ThreadTeam(2) as team:
         team.run(lambda thread: None)
-        timer = threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
             team.run(work)
         assert ended == [1]
-        timer.join()
 
 
 def test_threads_end_with_the_block():

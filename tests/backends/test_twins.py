@@ -26,6 +26,7 @@ from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
+from tests.reference import compact_gradients as compact_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grown_tree as tree_twin
 from tests.reference import histogram as histogram_twin
@@ -46,6 +47,7 @@ from hilboost.backends.trees import (
     binning,
     category_splits,
     column_splits,
+    compact_gradients,
     histogram,
     partition,
     traverse,
@@ -55,6 +57,7 @@ from hilboost.backends.trees import joint_columns as compiled_joint
 from hilboost.backends.trees import leaves as compiled_leaves
 from hilboost.backends.trees import nodes as fields
 from hilboost.backends.trees import row_order as compiled_row_order
+from hilboost.backends.trees.compact_gradients import Compact
 from hilboost.core.base_model import Term
 from hilboost.learners.tree import Forest, Tree
 from hilboost.learners.tree.joint_columns import joint_columns
@@ -94,9 +97,21 @@ def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
     assert n_kernels > 30
 
 
+def draw_ordered(rng, m, compact):
+    """Packed gradients of so many rows, in 64 or 32 bits."""
+    if compact is None:
+        return rng.integers(-(2**40), 2**40, size=m)
+    return rng.integers(-(2**31), 2**31, size=m).astype(np.int32)
+
+
+LAYOUTS = None, Compact(0, 0, 20), Compact(16, 20, 41)
+in_32_or_64_bits = pytest.mark.parametrize("compact", LAYOUTS)
+
+
 @seeded
+@in_32_or_64_bits
 @pytest.mark.parametrize("d", [1, 8, 13])
-def test_accumulate(seed, d):
+def test_accumulate(seed, compact, d):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
     n_bins = int(rng.choice([2, 40, 256]))
@@ -104,21 +119,23 @@ def test_accumulate(seed, d):
     rows, begin, end = draw_rows(rng, n)
     if seed % 3 == 0:  # rows that follow each other, in a node behind others
         rows[begin:] = np.arange(len(rows) - begin) + rng.integers(n - len(rows) + begin + 1)
-    ordered = rng.integers(-(2**40), 2**40, size=len(rows))
+    ordered = draw_ordered(rng, len(rows), compact)
     first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
-        module.accumulate(words, first, last, n_values, n_bins, rows, ordered, begin, end, result)
+        given = n_values, n_bins, rows, ordered, compact, begin, end, result
+        module.accumulate(words, first, last, *given)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
 
 @seeded
+@in_32_or_64_bits
 @pytest.mark.parametrize(
     "sizes", [[2] * 20, [15] * 4, [2] * 100, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]]
 )
-def test_accumulate_joint(seed, sizes):
+def test_accumulate_joint(seed, sizes, compact):
     rng = np.random.default_rng(seed)
     n, n_bins, n_values = 1500, max(sizes) + 1, np.array(sizes)
     bins = rng.integers(n_values, size=(n, len(sizes)))
@@ -129,16 +146,16 @@ def test_accumulate_joint(seed, sizes):
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
     rows, begin, end = draw_rows(rng, n)
-    ordered, results = rng.integers(-(2**40), 2**40, size=len(rows)), []
+    ordered, results = draw_ordered(rng, len(rows), compact), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
-            given = n_values, n_bins, rows, ordered, begin, end, result
+            given = n_values, n_bins, rows, ordered, compact, begin, end, result
             module.accumulate_joint(joint, 1, *ends, *given)
         results.append(result)
     naive = np.zeros_like(results[0])
     histogram_twin.accumulate(
-        words, 0, len(words), n_values, n_bins, rows, ordered, begin, end, naive
+        words, 0, len(words), n_values, n_bins, rows, ordered, compact, begin, end, naive
     )
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], naive)
@@ -146,17 +163,18 @@ def test_accumulate_joint(seed, sizes):
 
 @seeded
 @pytest.mark.parametrize(("d", "n_channels"), [(1, 2), (8, 3), (11, 4)])
-def test_accumulate_channels(seed, d, n_channels):
+@pytest.mark.parametrize("counts_one", [False, True])
+def test_accumulate_channels(seed, d, n_channels, counts_one):
     rng = np.random.default_rng(seed)
     n, n_bins = int(rng.integers(1, 60)), int(rng.integers(2, 20))
     words = draw_words(rng, n, d, n_bins)
     rows, begin, end = draw_rows(rng, n)
-    packed = rng.integers(-(2**40), 2**40, size=(n, n_channels))
+    packed = rng.integers(-(2**40), 2**40, size=(n, n_channels - counts_one))
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * n_bins * n_channels, -7)
         module.accumulate_channels(
-            words, 0, len(words), d, n_bins, rows, packed, begin, end, result
+            words, 0, len(words), d, n_bins, rows, packed, begin, end, n_channels, result
         )
         results.append(result)
     np.testing.assert_array_equal(*results)
@@ -176,24 +194,29 @@ def test_merge_and_subtract(n_parts):
 
 
 @seeded
-@pytest.mark.parametrize("missing_left", [0, 1])
-def test_flag_rows_and_move_rows(seed, missing_left):
+@pytest.mark.parametrize("keeps", [0, 1])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_flag_rows_and_move_rows(seed, keeps, backwards):
     rng = np.random.default_rng(seed)
     d = 11
     table = draw_bin_table(rng, 80, d, 6)
     rows, begin, end = draw_rows(rng, 80)
-    m, column = len(rows), int(rng.integers(d))
-    ordered = rng.integers(99, size=m if seed % 2 else 0)
+    m, column, missing_left = len(rows), int(rng.integers(d)), int(rng.integers(2))
+    ordered = rng.integers(99, size=2 * m if seed % 2 else 0)
+    ordered = ordered.astype(np.int32 if seed % 3 else np.int64)
     results = []
     for module in (partition, partition_twin):
         buffers = partition.RowBuffers(
-            np.stack([rows, np.zeros_like(rows)]),
-            np.stack([ordered, np.zeros_like(ordered)]),
+            np.concatenate([rows, np.zeros_like(rows)]),
+            ordered.copy(),
             np.full(m, 9, dtype=np.uint8),
             np.zeros(8, dtype=np.int64),
         )
         n_left = module.flag_rows(table, column, 2, missing_left, rows, begin, end, buffers.flags)
-        module.move_rows(buffers, 0, begin, end, begin, begin + n_left)
+        n_others = end - begin - n_left if keeps else n_left
+        places = (end, m + n_others) if backwards else (begin, m)
+        module.move_rows(buffers, keeps, begin, end, *places, backwards)
+        module.copy_rows(buffers, m, m + n_others, begin if backwards else end - n_others)
         results.append((n_left, *buffers[:3]))
     for compiled, naive in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, naive)
@@ -431,10 +454,10 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
     packing = draw_packing(rng, curved, count_channel)
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0), 0)
     learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
-    n_channels = r + count_channel
+    n_channels, width = r + count_channel, r + (count_channel and weights != "none")
     results = []
     for module in (fixed_point, fixed_point_twin):
-        packed = None if n_channels == 1 else np.zeros((n, n_channels), dtype=np.int64)
+        packed = None if n_channels == 1 else np.zeros((n, width), dtype=np.int64)
         ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
         totals = np.empty(n_channels, dtype=np.int64)
         module.pack_gradients(learned, packing, rounding, 0, len(rows), packed, ordered)
@@ -466,15 +489,54 @@ def test_pack_one(seed, curved):
     np.testing.assert_array_equal(*results)
 
 
+@seeded
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("sorted_rows", [False, True])
+def test_pack_compact(seed, curved, sorted_rows):
+    rng, size = np.random.default_rng(seed), compiled_row_order.ROWS_PER_BLOCK
+    n = size + 30
+    learned = all_rows(*draw_gradients(rng, n, 1, curved))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
+    offsets = np.concatenate([rng.permutation(size), rng.permutation(30)]).astype(np.uint16)
+    compact, results = Compact(16 if curved else 0, 20 if curved else 0, 41), []
+    for module in (compact_gradients, compact_twin):
+        ordered, result = np.zeros(n, dtype=np.int32), np.zeros(2, dtype=np.int64)
+        given = offsets if sorted_rows else None, size - 9, size + 29, ordered, result
+        module.pack_compact(learned, compact, rounding, *given)
+        results.append((ordered, result))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    assert results[0][1][1] == 0
+    one = np.zeros(n, dtype=np.int64)
+    shifts = draw_packing(rng, curved)._replace(
+        hessian_shift=compact.hessian_shift, gradient_shift=41, count_mask=1
+    )
+    fixed_point.pack_one(learned, shifts, rounding, 0, n, one)
+    if not sorted_rows:
+        assert one[size - 9 : size + 29].sum() == results[0][1][0]
+
+
+@pytest.mark.parametrize(("gradient", "hessian"), [(2.0**31, 0), (-(2.0**31) - 1, 0), (1, 2**16)])
+def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
+    hessians = np.full((9, 1 if hessian else 0), float(hessian))
+    learned = all_rows(np.array([[0.0]] * 4 + [[gradient]] + [[1.0]] * 4), hessians)
+    compact = Compact(16 if hessian else 0, 20, 41)
+    for factor, fits in ((1.0, False), (0.5, True)):
+        rounding = fixed_point.Rounding(factor, factor, 1.0, True, np.uint64(0), 0)
+        result = np.zeros(2, dtype=np.int64)
+        ordered = np.zeros(9, dtype=np.int32)
+        compact_gradients.pack_compact(learned, compact, rounding, None, 0, 9, ordered, result)
+        assert (result[1] == 0) == fits
+
+
 def draw_leaves(rng, n):
-    """Rows in two buffers, and nodes of which some are leaves that cover all rows once."""
+    """Rows, and nodes of which some are leaves that cover all rows once."""
     bounds = np.unique(np.concatenate([[0, n], rng.integers(0, n, size=4)]))
     nodes = np.full((2 * len(bounds), fields.N_NODE_FIELDS), -1, dtype=np.int64)
     leaves = np.sort(rng.choice(len(nodes), len(bounds) - 1, replace=False))
     for node, begin, end in zip(leaves, bounds[:-1], bounds[1:], strict=True):
-        nodes[node, :3] = begin, end, rng.integers(2)
-    order = rng.permutation(n).astype(np.uint32)
-    return nodes, leaves, np.stack([order, order])
+        nodes[node, :2] = begin, end
+    return nodes, leaves, rng.permutation(n).astype(np.uint32)
 
 
 @seeded

@@ -17,7 +17,6 @@ from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
-    BUFFER,
     COLUMN,
     DEPTH,
     END,
@@ -157,7 +156,7 @@ def test_weigh(seed, weighted, max_depth):
 def growth_of(gradients, limits, nodes, sums, here):
     """Of a table without columns."""
     table = table_of(np.zeros((0, 40), dtype=np.uint64), 0, 3)
-    rows = np.stack([here.rows, here.rows])
+    rows = np.concatenate([here.rows, here.rows])
     nothing = np.zeros(8, dtype=np.int64)
     return vector_state.VectorGrowth(
         table,
@@ -167,11 +166,11 @@ def growth_of(gradients, limits, nodes, sums, here):
         nodes,
         sums,
         CategorySplits(np.zeros(0, dtype=np.uint8), np.zeros((0, 4), dtype=np.uint64)),
-        RowBuffers(rows, np.zeros((2, 0), dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
+        RowBuffers(rows, np.zeros(0, dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
         empty_candidates(1, False),
         vector_state.VectorScratch(
             np.zeros((1, 4), dtype=np.int64),
-            rows[:1].copy(),
+            rows[None].copy(),
             np.zeros((1, 7)),
             empty_levels(1, 0, 7),
         ),
@@ -213,7 +212,11 @@ def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
     grow_together = vector._grow_together
 
     def recording(growth, team):
-        before.append(Before(growth.buffers.rows[0].copy(), int(growth.nodes.seeds[0])))
+        before.append(
+            Before(
+                growth.buffers.rows[: len(growth.buffers.flags)].copy(), int(growth.nodes.seeds[0])
+            )
+        )
         grow_together(growth, team)
         after.append(growth)
 
@@ -243,7 +246,7 @@ def assert_same_tree(before, after, data):
     assert int(after.nodes.control[N_NODES]) == len(naive)
     for number, expected in enumerate(naive):
         found = after.nodes.fields[number]
-        here = after.buffers.rows[found[BUFFER], found[BEGIN] : found[END]]
+        here = after.buffers.rows[found[BEGIN] : found[END]]
         assert found[DEPTH] == expected.depth
         if expected.left is None:
             assert found[LEFT] == -1

@@ -30,10 +30,10 @@ DRAWS = {"subsample": 0.7, "max_features": 0.6, "max_features_per_tree": 0.8, "n
 MACHINE = KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1, n_basis=12)
 CASES = {
     "squared error": lambda: BoostingRegressor(
-        n_estimators=40, early_stopping=False, random_state=0, **DRAWS
+        n_estimators=20, early_stopping=False, random_state=0, **DRAWS
     ),
     "bootstrap": lambda: BoostingRegressor(
-        n_estimators=40, bootstrap=True, early_stopping=False, random_state=1, **DRAWS
+        n_estimators=20, bootstrap=True, early_stopping=False, random_state=1, **DRAWS
     ),
     "log loss": lambda: BoostingClassifier(
         n_estimators=20, early_stopping=False, random_state=0, **DRAWS
@@ -48,7 +48,7 @@ CASES = {
         **DRAWS,
     ),
     "list of learners": lambda: BoostingRegressor(
-        learner=["tree", MACHINE, "linear"], n_estimators=30, cv_folds=2, random_state=0, n_jobs=1
+        learner=["tree", MACHINE, "linear"], n_estimators=16, cv_folds=2, random_state=0, n_jobs=1
     ),
     "committee": lambda: BoostingClassifier(
         n_estimators=20, early_stopping=True, cv_folds=2, random_state=0, n_jobs=1
@@ -57,7 +57,7 @@ CASES = {
         kernel=[Gaussian(2.0), Linear()], n_basis=12, n_estimators=20, random_state=0, n_jobs=1
     ),
     "output kernel": lambda: OutputKernelBoostingRegressor(
-        "ranking", loss="huber", learner="extra_trees", n_estimators=30, random_state=0, n_jobs=1
+        "ranking", loss="huber", learner="extra_trees", n_estimators=16, random_state=0, n_jobs=1
     ),
 }
 _RANKS = {"a": [1, 2, 3], "b": [3, 1, 2], "c": [2, 3, 1]}
@@ -104,7 +104,7 @@ def main(folder):
         whole = CASES[name]().fit(X, labels(name))
         duration = time.monotonic() - began
         save(whole, here / "whole")
-        child(name, here, None, int(rng.integers(4, 12)))
+        child(name, here, None, int(rng.integers(4, 10)))
         # At any moment, the writing of the file included.
         for part in rng.uniform(0.1, 1.5, size=2):
             child(name, here, part * duration, None)

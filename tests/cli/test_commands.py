@@ -56,6 +56,13 @@ def test_help(command):
         ("predict --model houses.model", "no option '--model'; write the file MODEL without"),
         ("evaluate houses.model --test sold.csv", "'--test'; write the file TABLE without"),
         ("report houses.model sold.csv --label price", "no option '--label'; use --target."),
+        (
+            "fit houses.csv sold.csv --target price",
+            "'hilboost fit' takes TABLE, but got 'sold.csv', too; use --target for the target "
+            "column, --valid for validation rows, --out for the output.",
+        ),
+        ("predict houses.model new.csv prices.csv", "takes MODEL TABLE, but got 'prices.csv', too"),
+        ("warmup now", "takes no files, but got 'now', too."),
         # no advice: the messages of typer
         ("predict houses.model new.csv --num-leaves 9", "No such option: --num-leaves"),
         ("fit --target", "Option '--target' requires an argument."),

@@ -299,6 +299,15 @@ def test_automatic_task(folder, values, task, reason):
     assert reason in result.stderr
 
 
+def test_a_loss_of_classes_for_decimal_numbers(folder):
+    frame = table().drop(columns="kind").assign(price=np.arange(120) / 7)
+    result = fit(frame, "price", "--loss", "log_loss")
+    assert result.exit_code == 2
+    assert "--loss log_loss is for classification, but the target 'price' has decimal" in (
+        " ".join(result.output.replace("│", " ").split())
+    )
+
+
 def test_labels_keep_their_kind(folder):
     frame = table().drop(columns="kind").assign(price=np.arange(120) % 2 == 0)
     fit(frame, "price")

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from ssl import SSLSocket
@@ -36,6 +35,7 @@ import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 from distributed.security import Security
+from tests.dask.loaded import FORKED, load_before_forking
 
 import hilboost.dask
 from hilboost.dask import session
@@ -52,10 +52,13 @@ MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 30, "random_state": 0})
 LONG = clone(MODEL).set_params(n_estimators=80)
 
 
+CONTEXT = load_before_forking()
+
+
 @pytest.fixture(scope="module")
 def client():
     with (
-        dask.config.set({"distributed.worker.daemon": True}),
+        dask.config.set(FORKED | {"distributed.worker.daemon": True}),
         LocalCluster(
             n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
@@ -348,10 +351,10 @@ def test_partitions_are_divided_evenly():
     assert evenly({}, set()) == {}
 
 
-def fit_until_killed(address, path):
+def fit_until_killed(address, path, tenth):
     def tell(event):
         if event.stage == 10:
-            print("ten", flush=True)
+            tenth.set()
 
     with Client(address) as client:
         given = {"client": client, "callbacks": [Checkpoint(path, every_stages=5), tell]}
@@ -359,13 +362,13 @@ def fit_until_killed(address, path):
 
 
 def test_a_dead_client_leaves_a_checkpoint(client, tmp_path):
-    path = tmp_path / "fit"
-    given = client.scheduler.address, str(path)
-    code = f"from tests.dask.test_fit import *; fit_until_killed(*{given!r})"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    with process:
-        assert process.stdout.readline() == "ten\n"
-        process.kill()
+    path, tenth = tmp_path / "fit", CONTEXT.Event()
+    given = client.scheduler.address, str(path), tenth
+    process = CONTEXT.Process(target=fit_until_killed, args=given, daemon=True)
+    process.start()
+    assert tenth.wait(120)
+    process.kill()
+    process.join()
     assert_nothing_is_left(client)
     seen = []
 

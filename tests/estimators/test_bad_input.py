@@ -80,6 +80,22 @@ def test_target_of_another_length(estimator, y):
         estimator().fit(X, y[:-1])
 
 
+def test_the_index_of_x_in_another_order():
+    """Rows are matched by position, as in scikit-learn: a shuffled series is often a mistake."""
+    table, y = pd.DataFrame(X, columns=list("abc")), pd.Series(Y)
+    expected = regressor().fit(X, Y).predict(X)
+    for index in (table.index, table.index + 100, table.index % 2):
+        model = regressor().fit(table, y.set_axis(index))
+        np.testing.assert_array_equal(model.predict(table), expected)
+    shuffled = y.sample(frac=1, random_state=0)
+    with pytest.warns(DataWarning, match=r"y has the index of X in a diff.*; pass y.loc\[X.index"):
+        regressor().fit(table, shuffled)
+    with pytest.warns(DataWarning, match=r"pass sample_weight.loc\[X.index\]"):
+        regressor().fit(table, y, shuffled**2)
+    with pytest.warns(DataWarning, match=r"pass y_val.loc\[X_val.index\]"):
+        regressor().fit(table, y, X_val=table, y_val=shuffled)
+
+
 def test_continuous_target_for_a_classifier():
     message = (
         r"Unknown label type: continuous; y contains .*\d, but must contain classes. Use a reg"

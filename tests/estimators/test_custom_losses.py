@@ -1,11 +1,9 @@
 """A user's own loss is as good as a built-in one."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
-from scipy.special import expit, logit
 from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
+from tests.own_losses import MyLogLoss, mean
 
 from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, LeafLoss, Loss
 from hilboost.core.errors import HilboostError, IncompatibleParts
@@ -18,14 +16,6 @@ Y = X[:, 0] + RNG.normal(size=200)
 LABELS = (Y > 0).astype(int)
 
 
-def mean(target):
-    """The float nearest to the exact mean, (1,)."""
-    weight = np.ones(len(target.y)) if target.weight is None else target.weight
-    weight, y = ([Fraction(x) for x in values] for values in (weight, target.y[:, 0]))
-    total = sum(w * value for w, value in zip(weight, y, strict=True))
-    return np.array([float(total / sum(weight))])
-
-
 class MySquaredError(Loss):
     def initial_raw(self, target):
         return mean(target)
@@ -35,22 +25,6 @@ class MySquaredError(Loss):
 
     def gradients(self, target, raw):
         return Gradients(target.y - raw)
-
-
-class MyLogLoss(Loss):
-    def initial_raw(self, target):
-        return logit(mean(target))
-
-    def value(self, target, raw):
-        log_of_sum = np.maximum(raw, 0.0) + np.log1p(np.exp(-np.abs(raw)))
-        return (log_of_sum - target.y * raw)[:, 0]
-
-    def gradients(self, target, raw):
-        p = 0.5 * np.tanh(0.5 * raw) + 0.5  # rounded as in the built-in loss
-        return Gradients(target.y - p, p * (1 - p))
-
-    def inverse_link(self, raw):
-        return np.hstack([expit(-raw), expit(raw)])
 
 
 def quantile(values, weight, level):
@@ -226,7 +200,7 @@ def test_errors_of_a_loss_reach_the_caller():
 
 def test_it_may_declare_that_a_kernel_machine_joins_its_trees():
     class Joining(MySquaredError):
-        joins_kernel_machine = True
+        joins_kernel_machine = quadratic = True
 
     target = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
     own, alone, built_in = (

@@ -37,11 +37,18 @@ from hilboost.core.errors import (
 from hilboost.estimators.peer_names import (
     CLASSIFICATION_LOSSES,
     PARAMETERS,
+    RANKING_LOSSES,
     REGRESSION_LOSSES,
+    SURVIVAL_LOSSES,
     same_loss,
 )
 from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
-from hilboost.losses.registry import classification_losses, regression_losses
+from hilboost.losses.registry import (
+    classification_losses,
+    ranking_losses,
+    regression_losses,
+    survival_losses,
+)
 from hilboost.network import NetworkCompletion
 
 RNG = np.random.default_rng(0)
@@ -78,10 +85,30 @@ def test_losses_of_classes_name_the_classifier(name):
         regressor(name).fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "name", "match"),
+    [
+        (BoostingRanker, "rank:ndcg", r"Did you mean 'lambdarank'\?"),
+        (BoostingRanker, "survival:aft", "is a loss of BoostingSurvival; use it"),
+        (BoostingSurvival, "survival:cox", r"Did you mean 'cox'\?"),
+        (BoostingRegressor, "rank:pairwise", "is a loss of BoostingRanker; use it"),
+        (BoostingClassifier, "Cox", "is a loss of BoostingSurvival; use it"),
+    ],
+)
+def test_losses_of_rankings_and_survival_times(estimator, name, match):
+    events = np.array(list(zip(LABELS > 0, np.abs(Y) + 1, strict=True)), dtype="?,f8")
+    y = {BoostingSurvival: events, BoostingRegressor: Y}.get(estimator, LABELS)
+    given = {"groups": LABELS} if estimator is BoostingRanker else {}
+    with pytest.raises(InvalidParameter, match=f"^loss='{name}' .*{match}"):
+        estimator(name).fit(X, y, **given)
+
+
 def test_losses_of_other_libraries_exist_here_under_the_other_name():
     for names, known in [
         (REGRESSION_LOSSES, regression_losses()),
         (CLASSIFICATION_LOSSES, classification_losses()),
+        (RANKING_LOSSES, ranking_losses()),
+        (SURVIVAL_LOSSES, survival_losses()),
     ]:
         assert set(names.values()) <= set(known)
         assert not set(names) & set(known)
@@ -97,6 +124,7 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         (KernelBoostingRegressor, "alpha", "set quantile or regularization in Kernel"),
         (BoostingClassifier, "eval_set", "pass X_val and y_val to fit"),
         (BoostingClassifier, "num_leaf_nodes", "did you mean 'max_leaf_nodes'"),
+        (BoostingRanker, "label_gain", "set gain in"),
         (NetworkCompletion, "xyz", "the parameters are "),
     ],
 )
@@ -132,6 +160,7 @@ def test_all_suggested_parameters_exist():
         BoostingRegressor,
         BoostingClassifier,
         BoostingRanker,
+        BoostingSurvival,
         KernelBoostingRegressor,
     ):
         known |= {*estimator().get_params(), *inspect.signature(estimator.fit).parameters}

@@ -84,14 +84,19 @@ def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
 
     def recording(recipe, n_threads):
         sizes.append((len(recipe.data.X), recipe.data.target.weight is not None))
+        assert not recipe.learner.penalizes or recipe.learner.setting.tunes_briefly
         return plain(recipe, n_threads)
 
     monkeypatch.setattr(learner_choice, "train", recording)
     monkeypatch.setattr(learner_choice, "_ROWS_COMPARED", 200)
     weight = np.random.default_rng(0).uniform(0.5, 2, size=400)
     model = OutputKernelBoostingRegressor(random_state=0).fit(X, Y, sample_weight=weight)
-    assert sizes == [(100, True)] * 4
+    assert sizes == [(100, True)] * 2  # a clear difference
     assert not has_trees(model)
+    sizes.clear()
+    monkeypatch.setattr(learner_choice, "_CLEAR", np.inf)
+    OutputKernelBoostingRegressor(n_estimators=5, random_state=0).fit(X, Y, weight)
+    assert sizes == [(100, True)] * 4
 
 
 def test_an_unknown_learner_names_the_choices():

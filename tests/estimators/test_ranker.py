@@ -86,8 +86,9 @@ def test_groups_of_zero_weight_have_no_effect(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_threads(loss):
-    Z, y, query = draw(3000, n_columns=16)
+def test_threads(loss, monkeypatch):
+    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+    Z, y, query = draw(1000, n_columns=16)
     parameters = SHORT | {"n_estimators": 2, "subsample": 0.5}
     one, two = (
         BoostingRanker(loss, **parameters, n_jobs=n).fit(Z, y, groups=query) for n in (1, 2)
@@ -352,9 +353,11 @@ def test_defaults():
         model = BoostingRanker("query_rmse", n_estimators=5, random_state=0).fit(Z, y, groups=query)
         assert model.fitted_.resolved.cv_folds == 8
         assert model.fitted_.resolved.max_features == share
+        assert model.fitted_.resolved.n_iter_no_change == 30
     for parameters in ({"loss": "query_rmse", "time_budget": 60.0}, {"loss": "lambdarank"}):
         model = BoostingRanker(**parameters, n_estimators=5, random_state=0)
         assert model.fit(Z, y, groups=query).fitted_.resolved.cv_folds == 4
+    assert model.fitted_.resolved.n_iter_no_change == 100
 
 
 def test_long_groups_of_equal_scores_depend_on_no_history_and_no_order():

@@ -8,7 +8,7 @@ from tests.cases import PLAIN
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
-from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
@@ -100,7 +100,32 @@ def test_refusals():
         linear.refit_leaves(Z, Y)
     with pytest.raises(IncompatibleParts, match="does not support monotonic_cst"):
         BoostingRegressor(**PLAIN, monotonic_cst=[1, 0, 0, 0]).fit(X, Y).refit_leaves(X, Y)
-    times = np.column_stack([np.exp(Y)] * 2)
-    survival = BoostingSurvival(**GROUPED).fit(X, times)
-    with pytest.raises(IncompatibleParts, match="does not support survival models"):
-        survival.refit_leaves(X, times)
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_survival_models_have_the_hazards_of_the_new_rows(loss, tmp_path):
+    upper = np.where(RNG.uniform(size=300) < 0.8, np.exp(Y), np.inf)
+    times = np.column_stack([np.exp(Y), upper])
+    given = {"entry": 0.2 * np.exp(Y), "strata": np.arange(300) % 2} if loss == "cox" else {}
+    model, at = BoostingSurvival(loss, **GROUPED).fit(X, times, **given), [0.5, 1.0, 2.0]
+    strata = {name: value for name, value in given.items() if name == "strata"}
+    before = model.predict_survival_function(X, at, **strata)
+    for keep in (0.0, 0.5, 1.0):
+        again = model.refit_leaves(X, times, keep=keep, **given)
+        found = again.predict_survival_function(X, at, **strata)
+        np.testing.assert_allclose(found, before, rtol=1e-6, atol=1e-6)
+    if loss == "discrete_hazard":  # whose intervals remain the same
+        return
+    late = given | ({"entry": 3 * given["entry"]} if given else {})
+    later = model.refit_leaves(X, 3 * times, keep=0.0, **late)
+    found = later.predict_survival_function(X, np.multiply(3, at), **strata)
+    np.testing.assert_allclose(found, before, atol=0.02)
+    hilboost.save(later, tmp_path / "m")
+    loaded = hilboost.load(tmp_path / "m")
+    np.testing.assert_array_equal(
+        loaded.predict_survival_function(X, np.multiply(3, at), **strata), found
+    )
+    if loss == "cox":
+        censored = np.column_stack([np.exp(Y), np.full(300, np.inf)])
+        with pytest.raises(InvalidData, match="contains no event"):
+            model.refit_leaves(X, censored, **given)

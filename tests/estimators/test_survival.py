@@ -78,6 +78,14 @@ def test_baseline_by_hand():
     np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-12)
 
 
+def test_baseline_of_scikit_survival():
+    coxph = pytest.importorskip("sksurv.linear_model.coxph")
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    theirs = coxph.BreslowEstimator().fit(model.predict(X), Y["event"], Y["time"])
+    found = theirs.cum_baseline_hazard_(model.event_times_)
+    np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-10)
+
+
 def test_forms_of_the_times():
     upper = np.where(Y["event"], Y["time"], np.inf)
     bounds = np.column_stack([Y["time"], upper])

@@ -59,4 +59,6 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
 
 
 def packed_sums(packed, ordered, rows, totals):
-    totals[:] = ordered.sum() if packed is None else packed[rows].sum(axis=0)
+    totals[:] = len(rows)
+    chosen = ordered[:, None] if packed is None else packed[rows]
+    totals[: chosen.shape[1]] = chosen.sum(axis=0)

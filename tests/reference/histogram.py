@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.backends.trees.histogram`."""
 
 import numpy as np
+from tests.reference.compact_gradients import in_64_bits
 
 
 def bins_of(words, column):
@@ -14,20 +15,20 @@ def table_of(words, n_columns):
 
 
 def accumulate(
-    words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+    words, first_word, last_word, n_values, n_bins, rows, ordered, compact, begin, end, histogram
 ):
     for k in range(8 * first_word, min(8 * last_word, len(n_values))):
         bins = bins_of(words, k)
         for b in (*range(n_values[k]), n_bins - 1):
             histogram[256 * k + b] = sum(
-                int(ordered[i]) for i in range(begin, end) if bins[rows[i]] == b
+                in_64_bits(ordered[i], compact) for i in range(begin, end) if bins[rows[i]] == b
             )
 
 
 def accumulate_channels(
-    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, histogram
+    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, n_channels, histogram
 ):
-    n_channels = packed.shape[1]
+    packed = np.hstack([packed, np.ones((len(packed), n_channels - packed.shape[1]), dtype=int)])
     for k in range(8 * first_word, min(8 * last_word, n_columns)):
         bins = bins_of(words, k)
         for b in range(n_bins):

@@ -1,8 +1,21 @@
 """Naive twin of :mod:`hilboost.backends.trees.joint_columns`: one row and column at a time."""
 
+from tests.reference.compact_gradients import in_64_bits
+
 
 def accumulate_joint(
-    joint, thread, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+    joint,
+    thread,
+    first_word,
+    last_word,
+    n_values,
+    n_bins,
+    rows,
+    ordered,
+    compact,
+    begin,
+    end,
+    histogram,
 ):
     for group in range(8 * first_word, min(8 * last_word, len(joint.n_codes))):
         for k in range(joint.starts[group], joint.starts[group + 1]):
@@ -13,4 +26,4 @@ def accumulate_joint(
                 code = (int(joint.words[group // 8, rows[i]]) >> (8 * (group % 8))) & 255
                 b = code // joint.strides[k] % joint.sizes[k]
                 b = n_bins - 1 if b == n_values[column] else b
-                histogram[256 * column + b] += ordered[i]
+                histogram[256 * column + b] += in_64_bits(ordered[i], compact)

@@ -8,17 +8,17 @@ from hilboost.backends.exact_sums import empty_sums, rounded
 
 def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     for leaf in range(thread, len(leaves), n_threads):
-        begin, end, buffer = nodes[leaves[leaf], :3]
+        begin, end = nodes[leaves[leaf], :2]
         if offsets is not None:
-            here = rows[buffer, begin:end].astype(int)
-            rows[buffer, begin:end] = here // 65536 * 65536 + offsets[here]
-        leaf_of_row[rows[buffer, begin:end]] = leaf
+            here = rows[begin:end].astype(int)
+            rows[begin:end] = here // 65536 * 65536 + offsets[here]
+        leaf_of_row[rows[begin:end]] = leaf
 
 
 def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
     for leaf in range(thread, len(leaves), n_threads):
-        begin, end, buffer = nodes[leaves[leaf], :3]
-        chosen = rows[buffer, begin:end]
+        begin, end = nodes[leaves[leaf], :2]
+        chosen = rows[begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
         add_values(values[chosen], w, whole, sums[leaf])
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def finish_logistic(y, raw, value, negative, hessian):
+def logistic(y, raw, value, negative, hessian):
     p = 1 / (1 + np.exp(-raw))
-    value[:] = np.where(y == 1, np.log1p(np.exp(-raw)), np.log1p(np.exp(raw)))
+    value[:] = np.logaddexp(0, np.where(y == 1, -raw, raw))
     negative[:] = y - p
     hessian[:] = p * (1 - p)

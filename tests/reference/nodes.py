@@ -6,10 +6,10 @@ from tests.reference.random_bits import mix
 
 from hilboost.backends.trees.nodes import (
     BEGIN,
-    BUFFER,
     DEPTH,
     END,
     LEFT,
+    LEFT_BEGIN,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -51,15 +51,16 @@ def open_children(nodes):
     table, control = nodes.fields, nodes.control
     node, left = int(control[NODE]), int(control[N_NODES])
     begin, end, n_rows = table[node, [BEGIN, END, N_ROWS]]
-    middle = begin + control[N_LEFT_HERE]
+    n_left, left_begin = control[[N_LEFT_HERE, LEFT_BEGIN]]
+    right_begin = begin + n_left if left_begin == begin else begin
+    n_right = end - begin - n_left
     sides = [
-        (left, begin, middle, control[N_LEFT]),
-        (left + 1, middle, end, n_rows - control[N_LEFT]),
+        (left, left_begin, left_begin + n_left, control[N_LEFT]),
+        (left + 1, right_begin, right_begin + n_right, n_rows - control[N_LEFT]),
     ]
     for child, first, last, rows in sides:
-        fields = [BEGIN, END, BUFFER, DEPTH, SLOT, LEFT, RIGHT, N_ROWS]
-        buffer, depth = 1 - table[node, BUFFER], table[node, DEPTH] + 1
-        table[child, fields] = [first, last, buffer, depth, -1, -1, -1, rows]
+        fields = [BEGIN, END, DEPTH, SLOT, LEFT, RIGHT, N_ROWS]
+        table[child, fields] = [first, last, table[node, DEPTH] + 1, -1, -1, -1, rows]
         nodes.gains[child] = nodes.priority[child] = -math.inf
     table[node, [LEFT, RIGHT]] = left, left + 1
     seed = int(nodes.seeds[node])

@@ -11,10 +11,17 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     return int(flags[begin:end].sum())
 
 
-def move_rows(buffers, source, begin, end, left, right):
-    goes_left = [i for i in range(begin, end) if buffers.flags[i]]
-    goes_right = [i for i in range(begin, end) if not buffers.flags[i]]
-    for start, chosen in ((left, goes_left), (right, goes_right)):
-        for moved in (buffers.rows, buffers.ordered):
-            if moved.shape[1]:
-                moved[1 - source, start : start + len(chosen)] = moved[source, chosen]
+def move_rows(buffers, keeps, begin, end, kept, others, backwards):
+    is_kept = buffers.flags[begin:end] == keeps
+    for moved in (buffers.rows, buffers.ordered):
+        if len(moved):
+            here = moved[begin:end].copy()
+            for place, chosen in ((kept, here[is_kept]), (others, here[~is_kept])):
+                place -= len(chosen) if backwards else 0
+                moved[place : place + len(chosen)] = chosen
+
+
+def copy_rows(buffers, begin, end, target):
+    for moved in (buffers.rows, buffers.ordered):
+        if len(moved):
+            moved[target : target + end - begin] = moved[begin:end]

@@ -23,7 +23,8 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
         packing = growth.rules.packing._replace(
             gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
         )
-        rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
+        m = len(growth.buffers.flags)
+        rows, ordered = growth.buffers.rows[:m], growth.buffers.ordered[:m]
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
         weighted = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
         pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
@@ -48,12 +49,12 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
         grown.leaf_of_row[tree] = -1
-        mark_leaves(0, 1, fields, leaves, growth.buffers.rows, None, grown.leaf_of_row[tree])
+        mark_leaves(0, 1, fields, leaves, rows, None, grown.leaf_of_row[tree])
         exact = LeafGradients(
             gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
         )
         values = np.empty((len(leaves), 1))
-        newton_leaves(0, 1, fields, leaves, growth.buffers.rows, exact, None, None, values)
+        newton_leaves(0, 1, fields, leaves, rows, exact, None, None, values)
         grown.values[tree, : len(leaves)] = values
         if grown.bounds.shape[1]:
             grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]

@@ -13,8 +13,8 @@ from tests.reference.vector_levels import best_subset, drawn_subset, settled_sub
 
 def weigh(node, growth):
     """Of the root, whose priority depends on the limits alone."""
-    begin, end, buffer = growth.nodes.fields[node, :3]
-    here = growth.buffers.rows[buffer, begin:end]
+    begin, end = growth.nodes.fields[node, :2]
+    here = growth.buffers.rows[begin:end]
     gradients, limits = growth.gradients, growth.limits
     totals = gradients.values[here].sum(axis=0)
     weight, squares = weights_of(gradients.weights, here).sum(), gradients.squares[here].sum()

@@ -312,6 +312,9 @@ class Divided(Sampled, RowDivision):
     def joined(self, parts):
         return np.concatenate(parts)
 
+    def prepared_like(self, data, X):
+        return X
+
     def add_outputs(self, data, terms, raw, n_threads):
         for term in terms:
             raw[:, term.columns] += term.coefficient * term.model.predict_raw(data)
@@ -320,6 +323,11 @@ class Divided(Sampled, RowDivision):
 class WithoutCoefficients(Divided):
     def add_outputs(self, data, terms, raw, n_threads):
         super().add_outputs(data, [replace(term, coefficient=1.0) for term in terms], raw, 1)
+
+
+class OnKnownRows(Divided):
+    def prepared_like(self, data, X):
+        return data
 
 
 class Undivided(Divided):
@@ -347,6 +355,7 @@ def test_learners_that_keep_their_contract_pass(learner):
         (Slopes, "test_rows_outside_of_the_sample"),
         (Undivided, "test_parts_of_the_data"),
         (WithoutCoefficients, "add_outputs must add the outputs of the base models"),
+        (OnKnownRows, "prepared_like must return data of the given rows"),
         (Reversed, "joined must return the data of the rows of all parts"),
     ],
 )

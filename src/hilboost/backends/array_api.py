@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import NotPositive
 
 Array = Any
@@ -216,6 +217,14 @@ def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Arr
 def solve_cholesky(factor: Array, right: Array) -> Array:
     """``(L Lᵀ)⁻¹ B``."""
     return solve_lower(factor, solve_lower(factor, right), transposed=True)
+
+
+def inverse_of_cholesky(factor: Floats) -> Floats:
+    """``(L Lᵀ)⁻¹``, in a third of the time that a solution for the identity takes."""
+    inverse, _ = scipy.linalg.lapack.dpotri(factor.T, lower=0)  # only its upper triangle
+    inverse = np.triu(inverse)
+    inverse += np.triu(inverse, 1).T
+    return inverse
 
 
 @cache

@@ -127,13 +127,13 @@ def _add_magnitudes(values, k, weight, whole, rows, begin, end, scratch, total):
 
 
 @tiny
-def _bits(number, rounding):
+def row_bits(number, rounding):
     """Random bits of a row, or of an output of it; those of a number are the same everywhere."""
     return bits_of(rounding.salt, number) if rounding.salt != uint64(0) else uint64(0)
 
 
 @tiny
-def _round(value, bits, rounding):
+def round_step(value, bits, rounding):
     """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
     bits : uint64, of which the last 24 are used
@@ -156,19 +156,17 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
             ordered[j] = (np.int64(np.rint(gradients[j, 0] * g_factor)) << gradient_shift) + count
     else:
         for i in range(begin, end):
-            j, bits = uint64(i), _bits(rounding.first_row + i, rounding)
-            ordered[j] = (
-                (_round(gradients[j, 0] * g_factor, bits, rounding) << gradient_shift)
-                + (_round(hessians[j, 0] * h_factor, bits >> uint64(32), rounding) << hessian_shift)
-                + count
-            )
+            j, bits = uint64(i), row_bits(rounding.first_row + i, rounding)
+            gradient = round_step(gradients[j, 0] * g_factor, bits, rounding)
+            hessian = round_step(hessians[j, 0] * h_factor, bits >> uint64(32), rounding)
+            ordered[j] = (gradient << gradient_shift) + (hessian << hessian_shift) + count
 
 
 @tiny
 def _times_weight(value, weight, bits, rounding):
     """A weighted gradient or hessian, already in steps, as an integer."""
     nearest = rounding.whole and rounding.salt == uint64(0)
-    return _round(weight * (np.rint(value) if nearest else value), bits, rounding)
+    return round_step(weight * (np.rint(value) if nearest else value), bits, rounding)
 
 
 @compiled
@@ -180,9 +178,9 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     learned : WeightedGradients
     packing : Packing
     rounding : Rounding
-    packed : (n, n_channels) int64 or None
+    packed : (n, width) int64 or None
         Written at the rows where there are several channels; one more than outputs where the count
-        has a channel of its own.
+        has a channel of its own, and is not one for each row.
     ordered : (m,) int64
         Written at the positions where there is one channel, and no ``packed``.
     """
@@ -193,7 +191,7 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
         w = weights[row] if weights.shape[0] > 0 else 1.0
         count = np.int64(np.rint(w * rounding.of_count))
         for k in range(r):
-            bits = _bits((rounding.first_row + np.int64(row)) * r + k, rounding)
+            bits = row_bits((rounding.first_row + np.int64(row)) * r + k, rounding)
             g = gradients[row, k] * rounding.of_gradient
             value = _times_weight(g, w, bits, rounding) << packing.gradient_shift
             if hessians.shape[1] > 0:
@@ -223,3 +221,5 @@ def packed_sums(packed, ordered, rows, totals):
     for i in range(rows.shape[0]):
         for c in range(packed.shape[1]):
             totals[c] += packed[rows[i], c]
+    if packed.shape[1] < totals.shape[0]:
+        totals[packed.shape[1]] = rows.shape[0]

@@ -143,6 +143,16 @@ def flag_bits(typing_context, flags, index):
 
 
 @intrinsic
+def count_ones(typing_context, bits):
+    """How many bits of a uint8 are set, uint64."""
+
+    def codegen(context, builder, sig, args):
+        return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
+
+    return types.uint64(types.uint8), codegen
+
+
+@intrinsic
 def compress_eight(typing_context, source, index, bits, target, place):
     """Write those of ``source[index : index + 8]`` whose bits are set to ``target[place:]``.
 
@@ -234,6 +244,17 @@ def float_bits(typing_context, value):
     return signature, codegen
 
 
+@intrinsic
+def float_of_bits(typing_context, value):
+    """The float64 of some bits, an int64."""
+    signature = types.float64(types.int64)
+
+    def codegen(context, builder, sig, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return signature, codegen
+
+
 _lock = threading.Lock()
 
 
@@ -266,7 +287,12 @@ def _bits_in_python(value):
     return np.float64(value).view(np.int64)
 
 
+def _float_in_python(value):
+    return np.int64(value).view(np.float64)
+
+
 if INTERPRETED:
     keep_apart = keep_inside = prefetch = pause = _nothing
     atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
     float_bits, add_pair = _bits_in_python, _add_both
+    float_of_bits = _float_in_python

@@ -1,24 +1,26 @@
 """Losses and gradients of the log loss of two classes."""
 
+from numba import uint64
+
 from hilboost.backends.compiled import compiled
+from hilboost.backends.elementary import exp_of, log1p_of
 
 
 @compiled
-def finish_logistic(y, raw, value, negative, hessian):
-    """Losses, negative gradients and hessians from the functions that NumPy evaluates.
+def logistic(y, raw, value, negative, hessian):
+    """``log(1 + exp(raw)) - y raw``, its negative gradient ``y - p`` and hessian ``p (1 - p)``.
 
     Parameters
     ----------
     y : (n,) float64, 0 or 1
     raw : (n,) float64
-    value : (n,) float64
-        ``log(1 + exp(-abs(raw)))``; losses are written in their place.
-    negative : (n,) float64
-        ``tanh(raw / 2)``; negative gradients are written in their place.
-    hessian : (n,) float64, written
+    value, negative, hessian : (n,) float64, written
     """
     for i in range(raw.shape[0]):
-        value[i] = (value[i] + max(raw[i], 0.0)) - y[i] * raw[i]
-        p = negative[i] * 0.5 + 0.5
-        hessian[i] = (1.0 - p) * p
-        negative[i] = y[i] - p
+        j = uint64(i)
+        x = raw[j]
+        e = exp_of(-abs(x))
+        p = (1.0 if x >= 0.0 else e) / (1.0 + e)
+        value[j] = log1p_of(e) + ((x if x > 0.0 else 0.0) - y[j] * x)
+        hessian[j] = (1.0 - p) * p
+        negative[j] = y[j] - p

@@ -12,6 +12,8 @@ found by counting rows by the first bits of their hashes::
     sum            3    5   11   13           and the smallest 3 of the 6 hashes that begin with 2
 """
 
+from typing import Any
+
 import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ _BITS = 10
 _SHIFT = 64 - _BITS
 _BLOCK_ROWS = 2**17
 _NO_ROWS = np.empty(0, dtype=np.uint32)
+_FEW_ROWS = 2**11
 
 
 @compiled
@@ -109,6 +112,8 @@ def draw_rows(
     Cost O(n).
     """
     rows, n = (_NO_ROWS, pool) if isinstance(pool, int) else (pool, len(pool))
+    if n <= _FEW_ROWS and (n > len(rows) or rows.max() < 2 * _FEW_ROWS):
+        return _drawn_at_once(key, rows if len(rows) else np.arange(n, dtype=np.uint32), size)
     blocks = [(begin, min(begin + _BLOCK_ROWS, n)) for begin in range(0, n, _BLOCK_ROWS)]
     counts = np.zeros((len(blocks), 2**_BITS), dtype=np.int64)
     team.map(lambda b: count_first_bits(key, rows, *blocks[b], counts[b]), range(len(blocks)))
@@ -130,6 +135,14 @@ def draw_rows(
         return found[: rows_up_to(key, rows, *blocks[b], largest, found)]
 
     return np.concatenate(team.map(drawn, range(len(blocks))))
+
+
+def _drawn_at_once(key: np.uint64, rows: NDArray[np.uint32], size: int) -> NDArray[np.uint32]:
+    """Draw from a few rows: to hash all numbers takes less time than to count first bits."""
+    hashes = np.empty(int(rows.max()) + 1, dtype=np.uint64)
+    hash_numbers(key, 0, hashes)
+    hashes = hashes[rows]
+    return rows[hashes <= np.partition(hashes, size - 1)[size - 1]]
 
 
 def draw_with_replacement(key: np.uint64, n: int, size: int, team: ThreadTeam) -> NDArray[np.int64]:
@@ -173,15 +186,15 @@ def hold_out(key: np.uint64, strata: NDArray, size: int) -> NDArray[np.bool_]:
     """
     n = len(strata)
     place = int(key) % n + size * np.arange(n + 1)
-    return _assigned(key, strata, np.diff(place // n), None) > 0
+    return _assigned(key, strata, np.diff(place // n).astype(np.uint8), None) > 0
 
 
 def _assigned(
     key: np.uint64,
     strata: NDArray,
-    labels: NDArray[np.int64],
+    labels: NDArray[Any],
     rows: NDArray[np.integer] | None,
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Order rows by stratum and hash, and assign the labels, in ascending order in each stratum::
 
     stratum of the sorted rows   a a a a a b b
@@ -191,6 +204,6 @@ def _assigned(
     hashes = np.empty(len(strata) if rows is None else int(rows.max()) + 1, dtype=np.uint64)
     hash_numbers(key, 0, hashes)
     order = np.lexsort((hashes if rows is None else hashes[rows], strata))
-    assigned = np.empty(len(strata), dtype=np.int64)
+    assigned = np.empty(len(strata), dtype=labels.dtype)
     assigned[order] = labels[np.lexsort((labels, strata[order]))]
     return assigned

@@ -188,6 +188,9 @@ def _adapt_shards(
 
 def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:
     """Add the outputs of a stage to ``raw`` of the held-out rows."""
+    if validation.division is not None:
+        validation.division.add_outputs(validation.data, stage.terms, validation.raw, n_threads)
+        return
     for term in stage.terms:
         type(term.model).sum_of([term]).add_to(validation.raw, validation.X, n_threads)
 

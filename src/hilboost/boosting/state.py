@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.shards import Shard
 from hilboost.core.dtypes import Floats
+from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot
 
@@ -21,13 +23,16 @@ from hilboost.model.snapshot import FitSnapshot
 class Validation:
     """Held-out inputs (n, d), their target, and ``raw`` (n, r) so far.
 
-    Sets beside the one that decides about early stopping have a name.
+    Sets beside the one that decides about early stopping have a name.  With a ``division``, base
+    models are evaluated on ``data``, the same rows prepared for the learner.
     """
 
     X: Floats
     target: Target
     raw: Floats
     name: str = ""
+    division: RowDivision | None = None
+    data: Any = None
 
     def named(self, measure: str) -> str:
         """Name of a loss or metric of these rows in the history."""

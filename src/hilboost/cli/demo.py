@@ -141,7 +141,7 @@ def _print_spaces(console: Console, run: SpacesRun) -> None:
         f"{run.image_seconds:.1f} s",
         highlight=False,
     )
-    console.print("\n[bold]A smooth function of 10 columns, 400 rows[/bold]")
+    console.print(f"\n[bold]A smooth function of 10 columns, {run.smooth_rows} rows[/bold]")
     for name, (score, seconds) in (("kernel machine", run.kernel), ("trees", run.trees)):
         console.print(f"{name:14}  R² {score:.3f}, fitted in {seconds:.1f} s", highlight=False)
 

@@ -53,6 +53,8 @@ class DemoSize:
     curve_rounds: int = 100
     friedman_rows: int = 1000
     image_rounds: int = 60
+    image_rows: int = 800
+    smooth_rows: int = 400
 
     @classmethod
     def quick(cls) -> "DemoSize":
@@ -63,6 +65,8 @@ class DemoSize:
             curve_rounds=30,
             friedman_rows=300,
             image_rounds=5,
+            image_rows=200,
+            smooth_rows=200,
         )
 
     @property

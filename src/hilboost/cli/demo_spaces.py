@@ -10,8 +10,7 @@ from hilboost.cli.demo_setup import SEED, DemoSize, Floats, timed
 
 __all__ = ["SpacesRun", "run_spaces"]
 
-_N_TRAIN, _N_TEST, _N_SHOWN = 800, 200, 8
-_SMOOTH_ROWS = 400
+_N_TEST, _N_SHOWN = 200, 8
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,7 @@ class SpacesRun:
     error, baseline : float
         Mean squared error of the completed pixels, and of the mean image of the training rows.
     image_seconds : float
+    smooth_rows : int
     kernel, trees : (float, float)
         R² on test rows of a smooth function, and seconds of the fit.
     """
@@ -35,6 +35,7 @@ class SpacesRun:
     error: float
     baseline: float
     image_seconds: float
+    smooth_rows: int
     kernel: tuple[float, float]
     trees: tuple[float, float]
 
@@ -50,17 +51,18 @@ def run_spaces(size: DemoSize) -> SpacesRun:
     -------
     SpacesRun
     """
+    n = size.image_rows
     images = load_digits().images / 16
     upper, lower = images[:, :4], images[:, 4:]
     X = upper.reshape(len(images), -1)
     images_model = OutputKernelBoostingRegressor(
         "gaussian", n_estimators=size.image_rounds, random_state=SEED, n_jobs=1
     )
-    fitted, seconds = timed(lambda: images_model.fit(X[:_N_TRAIN], lower[:_N_TRAIN]))
-    test = slice(_N_TRAIN, _N_TRAIN + _N_TEST)
+    fitted, seconds = timed(lambda: images_model.fit(X[:n], lower[:n]))
+    test = slice(n, n + _N_TEST)
     completed = fitted.predict(X[test])
-    mean = lower[:_N_TRAIN].mean(axis=0)
-    shown = slice(_N_TRAIN, _N_TRAIN + _N_SHOWN)
+    mean = lower[:n].mean(axis=0)
+    shown = slice(n, n + _N_SHOWN)
     return SpacesRun(
         upper[shown],
         lower[shown],
@@ -68,13 +70,17 @@ def run_spaces(size: DemoSize) -> SpacesRun:
         float(np.mean((completed - lower[test]) ** 2)),
         float(np.mean((mean - lower[test]) ** 2)),
         seconds,
-        _smooth(KernelBoostingRegressor(random_state=SEED, n_jobs=1)),
-        _smooth(BoostingRegressor(random_state=SEED, n_jobs=1)),
+        size.smooth_rows,
+        _smooth(KernelBoostingRegressor(random_state=SEED, n_jobs=1), size),
+        _smooth(BoostingRegressor(learner="tree", random_state=SEED, n_jobs=1), size),
     )
 
 
-def _smooth(model: KernelBoostingRegressor | BoostingRegressor) -> tuple[float, float]:
+def _smooth(
+    model: KernelBoostingRegressor | BoostingRegressor, size: DemoSize
+) -> tuple[float, float]:
     """R² on test rows of Friedman's first function, and seconds of the fit."""
-    X, y = make_friedman1(2 * _SMOOTH_ROWS, noise=0.5, random_state=SEED)
-    fitted, seconds = timed(lambda: model.fit(X[:_SMOOTH_ROWS], y[:_SMOOTH_ROWS]))
-    return float(fitted.score(X[_SMOOTH_ROWS:], y[_SMOOTH_ROWS:])), seconds
+    n = size.smooth_rows
+    X, y = make_friedman1(2 * n, noise=0.5, random_state=SEED)
+    fitted, seconds = timed(lambda: model.fit(X[:n], y[:n]))
+    return float(fitted.score(X[n:], y[n:])), seconds

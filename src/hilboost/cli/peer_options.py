@@ -87,6 +87,15 @@ OPTIONS = {
 }
 """Names of options or parameters, and those of the options here; arguments in capitals."""
 
+_USES = {
+    "target": "the target column",
+    "valid": "validation rows",
+    "train": "training rows",
+    "versus": "a second model",
+    "out": "the output",
+}
+"""Options that may be meant by an argument too many, and what they are for."""
+
 _WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
 # What a name means to a command that has no such argument or option.
 
@@ -171,7 +180,7 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command; an unknown option that other libraries have is answered by the one here."""
+    """A command whose messages about unknown options and further arguments say what to write."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options and arguments.
@@ -185,8 +194,9 @@ class Command(TyperCommand):
         -------
         list of str
         """
+        allowed, ctx.allow_extra_args = ctx.allow_extra_args, True  # they are refused below
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except Exception as error:
             # The class of click's error depends on the version of typer, which may bundle click.
             written = getattr(error, "option_name", None)
@@ -194,6 +204,19 @@ class Command(TyperCommand):
             if instead is not None:
                 ctx.fail(f"There is no option '{written}'; {instead}.")
             raise
+        if ctx.args and not allowed and not ctx.resilient_parsing:
+            ctx.fail(self._too_many(ctx.args[0], ctx.command_path))
+        return rest
+
+    def _too_many(self, written: str, command: str) -> str:
+        """Return the message about an argument after the last one that the command takes."""
+        taken = [str(one.metavar) for one in self.params if one.param_type_name == "argument"]
+        known = {_key(flag) for one in self.params for flag in one.opts}
+        hints = [f"--{name} for {use}" for name, use in _USES.items() if name in known]
+        instead = f"; use {', '.join(hints)}" if hints else ""
+        return (
+            f"'{command}' takes {' '.join(taken) or 'no files'}, but got '{written}', too{instead}."
+        )
 
     def _instead(self, written: str) -> str | None:
         """Return what to write instead of an unknown option, if it has a purpose here."""

@@ -78,6 +78,11 @@ def choose_task(
     if loss in regression_losses():
         return Task("regression", f"--loss {loss} is for regression")
     if loss in classification_losses():
+        if types.is_float_dtype(column) and (column % 1 != 0).any():
+            raise UsageError(
+                f"--loss {loss} is for classification, but the target '{name}' has decimal "
+                "numbers; remove --loss, or use a loss of regression."
+            )
         return Task("classification", f"--loss {loss} is for classification")
     for losses, option in ((ranking_losses(), "--group"), (survival_losses(), "--event")):
         if loss in losses:

@@ -276,6 +276,17 @@ class Learner(ABC):
         """
         return self, data
 
+    def tuned_briefly(self) -> Learner:
+        """Return the learner for a comparison with others, whose parameters take less time to tune.
+
+        By default, the learner itself.
+
+        Returns
+        -------
+        Learner
+        """
+        return self
+
     def choose_penalty_by(self, data: Any, choice: Callable[..., float]) -> None:
         """Use a function of the loss to choose the strength of the penalty; by default, ignore it.
 

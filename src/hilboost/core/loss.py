@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import IdentityLink, Link
+from hilboost.core.loss_declarations import LossDeclarations
 from hilboost.core.target import Target
 
 
@@ -47,20 +48,7 @@ class TargetUnits:
     value: float = 1.0
 
 
-_OF_THE_FORMULA = (
-    "evaluates_both",
-    "joins_kernel_machine",
-    "quadratic",
-    "bounded_hessian",
-    "additive_over_targets",
-    "gaussian",
-    "symmetric",
-    "of_distance",
-    "divides_rows",
-)
-
-
-class Loss(ABC):
+class Loss(LossDeclarations, ABC):
     """Base class of losses: differentiable or subdifferentiable functions of labels and ``raw``.
 
     The value and gradient of each row depend only on this row.  Rows are evaluated in blocks, and
@@ -68,89 +56,13 @@ class Loss(ABC):
     :class:`AdaptiveLoss`.  If the loss of a row depends on other rows, derive from
     :class:`~hilboost.core.group_loss.GroupLoss`.
 
-    The class attributes below declare properties of the loss.  Learners, rules, model files and
-    exports depend on these declarations, not on the class of a loss.
+    Its class attributes are those of
+    :class:`~hilboost.core.loss_declarations.LossDeclarations`.
     """
-
-    evaluates_both: ClassVar[bool] = False
-    """Whether :meth:`value_and_gradients` takes less time than two calls."""
-
-    joins_kernel_machine: ClassVar[bool] = False
-    """Whether ``learner="auto"`` may add a kernel machine that is fitted by least squares."""
-
-    quadratic: ClassVar[bool] = False
-    """Whether the loss is half a sum of squares, so that Newton steps are exact."""
-
-    bounded_hessian: ClassVar[bool] = False
-    """Whether ``Gradients.bound`` always bounds the hessian, so that full steps never ascend."""
-
-    additive_over_targets: ClassVar[bool] = False
-    """Whether the loss is a sum over target columns, so that some targets may be missing."""
-
-    gaussian: ClassVar[bool] = False
-    """Whether the loss assumes Gaussian noise, so that kernel machines have standard deviations."""
-
-    adaptive: ClassVar[bool] = False
-    """Whether :meth:`adapted` estimates a parameter before each stage."""
-
-    has_leaf_values: ClassVar[bool] = False
-    """Whether :meth:`leaf_values` computes the best constant to add to ``raw`` in a leaf."""
-
-    couples_rows: ClassVar[bool] = False
-    """Whether the loss of a row depends on the other rows of its group, or on all rows."""
-
-    corrects_positions: ClassVar[bool] = False
-    """Whether the effects of ``target.positions`` are estimated before each stage."""
-
-    sharpness: float | None = None
-    """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
-
-    symmetric: ClassVar[bool] = False
-    """Whether the loss of one target depends on ``|y - raw|`` alone and rises with it."""
-
-    of_distance: ClassVar[bool] = False
-    """Whether only the length of ``y - raw`` counts, so that one step length serves all outputs."""
-
-    divides_rows: bool = False
-    """Whether the rows may be divided among workers.
-
-    All sums and quantiles over rows are then those of :mod:`hilboost.reductions`, with
-    ``target.share``.
-    """
-
-    degree: ClassVar[float | None] = None
-    """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
-
-    ``None`` if unknown.  Subclasses do not inherit the degree, nor the units derived from it.
-    """
-
-    regressor_name: ClassVar[str | None] = None
-    """Name of a built-in loss in regressors."""
-
-    classifier_name: ClassVar[str | None] = None
-    """Name of a built-in loss in classifiers."""
-
-    ranker_name: ClassVar[str | None] = None
-    """Name of a built-in loss in rankers."""
-
-    survival_name: ClassVar[str | None] = None
-    """Name of a built-in loss in survival models."""
-
-    n_classes_range: ClassVar[tuple[int, int | None]] = (1, None)
-    """Minimum and maximum number of classes of a classification loss."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Reset declarations, which subclasses do not inherit because they may change the formula.
-
-        A subclass inherits ``link`` only together with ``inverse_link``.
-        """
+        """Inherit ``link`` only together with ``inverse_link``."""
         super().__init_subclass__(**arguments)
-        for name in _OF_THE_FORMULA:
-            if name not in vars(cls):
-                setattr(cls, name, False)
-        for name in ("regressor_name", "classifier_name", "ranker_name", "survival_name"):
-            if name not in vars(cls):
-                setattr(cls, name, None)
         declares, defines = (
             next(place for place, base in enumerate(cls.__mro__) if name in vars(base))
             for name in ("link", "inverse_link")

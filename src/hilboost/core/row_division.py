@@ -48,6 +48,22 @@ class RowDivision(ABC):
         """
 
     @abstractmethod
+    def prepared_like(self, data: Any, X: Any) -> Any:
+        """Prepare other rows as the rows of ``data`` are.
+
+        Parameters
+        ----------
+        data : object
+            Result of ``prepare`` of the learner.
+        X : (m, d) float64, or a table that is read in blocks
+
+        Returns
+        -------
+        object
+            For :meth:`add_outputs`.
+        """
+
+    @abstractmethod
     def add_outputs(self, data: Any, terms: Sequence[Term], raw: Floats, n_threads: int) -> None:
         """Add the outputs of base models to ``raw``, for the rows of a part of the data.
 
@@ -56,7 +72,7 @@ class RowDivision(ABC):
         Parameters
         ----------
         data : object
-            A result of :meth:`divided` or :meth:`joined`.
+            A result of :meth:`divided`, :meth:`joined` or :meth:`prepared_like`.
         terms : sequence of Term
             Base models that the learner has fitted, with their coefficients.
         raw : (n, r) float64

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
-from hilboost.core.callback import Callback, History, check_callbacks
+from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.held_out import Rows
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.reports import ReportMixin
@@ -55,7 +56,9 @@ def division_of(model: Any) -> str | None:
 
 
 @public_methods
-class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, ExplainedParameters):
+class BoostingEstimator(
+    FittedProperties, ReportMixin, StageSelection, CallbackSupportMixin, ExplainedParameters
+):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses
@@ -301,43 +304,6 @@ class BoostingEstimator(ReportMixin, StageSelection, CallbackSupportMixin, Expla
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the estimator is fitted."""
         return hasattr(self, "fitted_")
-
-    # The fitted model
-
-    @property
-    def model_(self) -> Any:
-        """The fitted additive model."""
-        return self.fitted_.model
-
-    @property
-    def loss_(self) -> Loss:
-        """The loss of the fitted model."""
-        return self.fitted_.loss
-
-    @property
-    def learner_(self) -> Learner:
-        """The base learner of the fitted model."""
-        return self.fitted_.learner
-
-    @property
-    def n_estimators_(self) -> int:
-        """Number of stages in the model."""
-        return self.fitted_.n_stages
-
-    @property
-    def history_(self) -> History:
-        """Mean loss on the training and validation rows after each stage.
-
-        Raises
-        ------
-        AttributeError
-            The model was not fitted by boosting.
-        """
-        if self.fitted_.history is None:
-            raise AttributeError(
-                f"{type(self).__name__} has no history_, because it is not fitted by boosting."
-            )
-        return self.fitted_.history
 
     def save(self, path: str | Path) -> None:
         """Save the fitted model to a single file, without pickle.  See :func:`hilboost.load`.

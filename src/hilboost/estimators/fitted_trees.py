@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts, InvalidData
+from hilboost.core.errors import InvalidData
 from hilboost.estimators.held_out import Rows
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.signatures import public_methods
@@ -21,6 +21,7 @@ from hilboost.model.importances import column_gains, squared_scales
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
+from hilboost.training.data import TrainingData
 from hilboost.training.refit import refit_leaves
 
 
@@ -95,24 +96,23 @@ class FittedTrees:
         NotFittedError
             The model is not fitted.
         IncompatibleParts
-            The model is one of survival times, or contains other learners than trees, or monotonic
-            constraints.
+            The model contains other learners than trees, or monotonic constraints.
         InvalidParameter
             ``keep`` is not between 0 and 1.
         """
+        return self._refitted(Rows(X, y, sample_weight, groups, offset), keep)
+
+    def _refitted(self, rows: Rows, keep: float) -> Self:
         check_is_fitted(self)
-        fitted = self.fitted_
-        if fitted.codec.kind == "survival":
-            raise IncompatibleParts(
-                "refit_leaves does not support survival models, whose baseline belongs to the "
-                "rows of the fit; fit a new model."
-            )
-        rows = Rows(X, y, sample_weight, groups, offset)
-        data = training_data(self, rows, Rows(None, None), fitted)
+        data = training_data(self, rows, Rows(None, None), self.fitted_)
         found = copy(self)
-        refitted = refit_leaves(fitted, data, keep, threads_for(self.n_jobs, data.X.size))
-        found.fitted_ = replace(refitted, marks=RowMarks.of(data.X))
+        fitted = refit_leaves(self.fitted_, data, keep, threads_for(self.n_jobs, data.X.size))
+        found.fitted_ = self._completed(replace(fitted, marks=RowMarks.of(data.X)), data)
         return found
+
+    def _completed(self, fitted: FittedModel, data: TrainingData) -> FittedModel:
+        """Estimate what a model requires beside its leaf values."""
+        return fitted
 
     @property
     def feature_importances_(self) -> Floats:

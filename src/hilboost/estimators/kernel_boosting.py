@@ -248,9 +248,12 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         X = self._checked(X)
         with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:
             # Each full stage contains all training rows, including duplicates.
-            model = fitted.model.stages[0].terms[0].model
+            terms = [term for stage in fitted.model.stages for term in stage.terms]
+            model = terms[0].model
             assert isinstance(model, KernelExpansion)
-            return np.sqrt(summary.variance(model, X, team))
+            weights = np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
+            is_whole = fitted.cut_from is None
+            return np.sqrt(summary.variance(model, weights if is_whole else None, X, team))
 
 
 def kernel_stages(

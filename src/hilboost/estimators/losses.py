@@ -134,7 +134,7 @@ def _known(name: str, names: Collection[str]) -> str:
             (ranking_losses(), "BoostingRanker"),
             (survival_losses(), "BoostingSurvival"),
         ):
-            if name in losses:
+            if losses.keys() != set(names) and same_loss(name, losses):
                 raise InvalidParameter(f"loss={name!r} is a loss of {estimator}; use it instead.")
         raise unknown_name("loss", name, names, same_loss(name, names))
     return name

@@ -52,7 +52,25 @@ CLASSIFICATION_LOSSES = {
     "softmax": "log_loss",
     "softprob": "log_loss",
 }
-_PREFIXES = ("reg:", "binary:", "multi:", "count:")
+RANKING_LOSSES = {
+    "lambdamart": "lambdarank",
+    "map": "lambdamap",
+    "ndcg": "lambdarank",
+    "pairlogit": "pairwise_logistic",
+    "pairlogitpairwise": "pairwise_logistic",
+    "pairwise": "pairwise_logistic",
+    "queryrmse": "query_rmse",
+    "querysoftmax": "xendcg",
+    "rank_xendcg": "xendcg",
+    "ranknet": "pairwise_logistic",
+    "xe_ndcg": "xendcg",
+    "yetirankpairwise": "yetirank",
+}
+SURVIVAL_LOSSES = {
+    "coxph": "cox",
+    "survivalaft": "aft",
+}
+_PREFIXES = ("reg:", "binary:", "multi:", "count:", "rank:", "survival:")
 
 _HELD_OUT = ("X_val", "y_val")
 _OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigma"})
@@ -61,6 +79,7 @@ _OF_EVENTS = frozenset(
 )
 _AMBIGUOUS = frozenset({"alpha"})  # names of several parameters, of which one is meant
 PARAMETERS: dict[str, tuple[str, ...]] = {
+    "aft_loss_distribution": ("distribution",),
     "alpha": ("quantile", "regularization"),
     "auto_class_weights": ("class_weight",),
     "bagging_fraction": ("subsample",),
@@ -107,7 +126,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "is_unbalance": ("class_weight",),
     "iterations": ("n_estimators",),
     "l2_leaf_reg": ("l2_regularization",),
+    "label_gain": ("gain",),
     "lambda_l2": ("l2_regularization",),
+    "lambdarank_num_pair_per_sample": ("k",),
+    "lambdarank_truncation_level": ("k",),
     "loss_function": ("loss",),
     "max_bin": ("max_bins",),
     "max_iter": ("n_estimators",),
@@ -121,14 +143,17 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "min_sum_hessian_in_leaf": ("min_hessian",),
     "monotone_constraints": ("monotonic_cst",),
     "n_iter": ("n_estimators",),
+    "ndcg_exp_gain": ("gain",),
     "n_rounds": ("n_estimators",),
     "n_threads": ("n_jobs",),
     "nthread": ("n_jobs",),
+    "n_trees": ("n_estimators",),
     "num_boost_round": ("n_estimators",),
     "num_iterations": ("n_estimators",),
     "num_leaves": ("max_leaf_nodes",),
     "num_threads": ("n_jobs",),
     "num_trees": ("n_estimators",),
+    "position": ("positions",),
     "objective": ("loss",),
     "od_wait": ("n_iter_no_change",),
     "quantile_alpha": ("quantile",),
@@ -227,7 +252,8 @@ def same_loss(name: str, known: Collection[str]) -> str | None:
     plain = name.lower()
     for prefix in _PREFIXES:
         plain = plain.removeprefix(prefix)
-    candidates = (plain, REGRESSION_LOSSES.get(plain), CLASSIFICATION_LOSSES.get(plain))
+    tables = REGRESSION_LOSSES, CLASSIFICATION_LOSSES, RANKING_LOSSES, SURVIVAL_LOSSES
+    candidates = (plain, *(table.get(plain) for table in tables))
     return next((one for one in candidates if one in known), None)
 
 

@@ -15,6 +15,7 @@ from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.validation.inputs import check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
+from hilboost.validation.order import check_order
 from hilboost.validation.weights import check_weights
 
 
@@ -41,6 +42,7 @@ def training_data(
         The rows are invalid.
     """
     X, y, weight = rows.X, rows.y, rows.weight
+    check_order(X, y=y, sample_weight=weight)
     sets = validation_sets(held_out)
     schema = None if before is None else before.schema
     in_blocks = estimator._reads_blocks()
@@ -88,6 +90,7 @@ def training_data(
 def _validation_set(estimator: Any, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
     """Validate the rows of one of the user's validation sets."""
     where = f"[{name!r}]" if name else ""
+    check_order(rows.X, f"_val{where}", y=rows.y, sample_weight=rows.weight)
     with errors_of(f"X_val{where}"):
         X, _ = check_inputs(estimator, rows.X, estimator._expected(data.schema))
     with errors_of(f"y_val{where}"):

@@ -242,11 +242,57 @@ warm_start, random_state, n_jobs, verbose : optional
         risks of rows that a model has learned from are too far apart.
         """
         result = super()._train(data, callbacks, before, relay)
-        raw = result.out_of_fold
+        return replace(result, fitted=self._completed(result.fitted, data, result.out_of_fold))
+
+    def refit_leaves(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        entry: Any = None,
+        strata: Any = None,
+        offset: Any = None,
+        keep: float = 0.5,
+    ) -> Self:
+        """Return a model with the same splits, and leaf values and hazards of other rows.
+
+        Baseline hazards, and the scale of ``loss="aft"``, are estimated from the new rows alone, of
+        which each stratum should have some with events.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : structured array (n,), data frame or array-like (n, 2)
+            As in ``fit``.
+        sample_weight, entry, strata, offset : array-like (n,), optional
+            As in ``fit``.
+        keep : float, default=0.5
+            Fraction of the old leaf values in the new ones.  Leaves without new rows keep theirs.
+
+        Returns
+        -------
+        estimator
+            Fitted; ``history_`` is that of the first fit.
+
+        Raises
+        ------
+        NotFittedError
+            The model is not fitted.
+        IncompatibleParts
+            The model contains other learners than trees, or monotonic constraints.
+        InvalidParameter
+            ``keep`` is not between 0 and 1.
+        """
+        rows = Rows(X, SurvivalLabels(y, entry, strata), sample_weight, None, offset)
+        return self._refitted(rows, keep)
+
+    def _completed(
+        self, fitted: FittedModel, data: TrainingData, raw: Floats | None = None
+    ) -> FittedModel:
         if raw is None:
-            raw = data.target.with_offset(result.fitted.predict_raw(data.X, 1))
-        curves = self._curves(data, result.fitted.loss, raw)
-        return replace(result, fitted=replace(result.fitted, survival=curves))
+            raw = data.target.with_offset(fitted.predict_raw(data.X, 1))
+        return replace(fitted, survival=self._curves(data, fitted.loss, raw))
 
     def _curves(self, data: TrainingData, loss: Loss, raw: Floats) -> SurvivalCurves:
         adapted: Any = loss.adapted(data.target, raw)

@@ -66,14 +66,14 @@ def negative_log_likelihood(
     Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient with respect to length scales
     takes one matrix product for each kernel, whatever the number of length scales.
     """
-    n, c = Y.shape
+    c = Y.shape[1]
     K = kernel.block(X, X)
     # On the diagonal of a block, s² = 0 has a rounding error, whose root is not small.
     array_api.set_diagonal(K, kernel.diag(X) + noise)
     factor = array_api.cholesky(K)
     alpha = array_api.solve_cholesky(factor, Y.copy())
     value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
-    W = c * array_api.solve_cholesky(factor, np.eye(n)) - alpha @ alpha.T
+    W = c * array_api.inverse_of_cholesky(factor) - alpha @ alpha.T
     by_noise = 0.5 * noise * float(np.trace(W))
     return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 

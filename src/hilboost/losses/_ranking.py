@@ -191,6 +191,8 @@ class FirstPositionsLoss(GainLoss):
         If ``k`` is less than 1, or the gain has another name.
     """
 
+    counts_positions = True
+
     def __init__(self, k: int = 10, gain: str = "exponential") -> None:
         super().__init__(gain)
         if k < 1:

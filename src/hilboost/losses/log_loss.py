@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from hilboost.backends.logistic import finish_logistic
-from hilboost.backends.softmax import shift_scores, softmax_gradients
+from hilboost.backends.logistic import logistic
+from hilboost.backends.softmax import softmax
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -38,33 +38,18 @@ class BinomialLogLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        # log(1 + exp(raw)) in functions that NumPy evaluates in vector registers, in one array.
-        value: Floats = np.abs(raw)
-        np.negative(value, out=value)
-        np.log1p(np.exp(value, out=value), out=value)
-        value += np.maximum(raw, 0.0)
-        value -= target.y * raw
-        return value[:, 0]
+        return self.value_and_gradients(target, raw)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""
-        # The logistic function by tanh, in vector registers: half of the time of expit.
-        p: Floats = 0.5 * raw
-        np.tanh(p, out=p)
-        p *= 0.5
-        p += 0.5
-        hessian = 1.0 - p
-        hessian *= p
-        return Gradients(target.y - p, hessian, bound=0.25)
+        return self.value_and_gradients(target, raw)[1]
 
     def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
-        """Both, where compiled passes take the place of the shorter functions of NumPy."""
-        value = np.copysign(raw[:, 0], -1.0)
-        np.log1p(np.exp(value, out=value), out=value)
-        negative, hessian = 0.5 * raw, np.empty_like(raw)
-        np.tanh(negative, out=negative)
-        finish_logistic(target.y[:, 0], raw[:, 0], value, negative[:, 0], hessian[:, 0])
-        return value, Gradients(negative, hessian, bound=0.25)
+        """Both from the same exponentials."""
+        value, negative, hessian = np.empty((3, len(raw)))
+        scores, y = np.ascontiguousarray(raw[:, 0]), np.ascontiguousarray(target.y[:, 0])
+        logistic(y, scores, value, negative, hessian)
+        return value, Gradients(negative[:, None], hessian[:, None], bound=0.25)
 
     @property
     def link(self) -> LogitLink:
@@ -114,29 +99,20 @@ class MultinomialLogLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        own, _, totals = _exponentials(target, raw)
-        return np.log(totals) - own
+        return self.value_and_gradients(target, raw)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
-        _, exponentials, totals = _exponentials(target, raw)
-        return self._gradients(target, exponentials, totals)
+        return self.value_and_gradients(target, raw)[1]
 
     def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
         """Both from the same exponentials."""
-        if raw.strides[0] == raw.itemsize:
-            own, exponentials, totals = _exponentials_by_columns(target, raw)
-        else:
-            own, exponentials, totals = _exponentials(target, raw)
-        return np.log(totals) - own, self._gradients(target, exponentials, totals)
-
-    def _gradients(self, target: Target, exponentials: Floats, totals: Floats) -> Gradients:
-        """Gradients from the exponentials (n, C), which are overwritten, and their sums (n,)."""
-        negative, hessian = np.asfortranarray(exponentials), np.empty(exponentials.shape, order="F")
+        negative, hessian = np.array(raw, order="F"), np.empty(raw.shape, order="F")
+        value, totals = np.empty((2, len(raw)))
         factor = self.n_classes / (self.n_classes - 1)
-        softmax_gradients(negative.T, totals, _codes(target), factor, hessian.T)
+        softmax(negative.T, _codes(target), factor, value, totals, hessian.T)
         # Böhning's bound, (I - 11'/C) / 2.
-        return Gradients(negative, hessian, bound=0.5)
+        return value, Gradients(negative, hessian, bound=0.5)
 
     @property
     def link(self) -> SoftmaxLink:
@@ -154,22 +130,3 @@ class MultinomialLogLoss(Loss):
 def _codes(target: Target) -> NDArray[np.intp]:
     """Classes of the rows, (n,)."""
     return target.y[:, 0].astype(np.intp)
-
-
-def _exponentials(target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
-    """Scores of the rows' own classes, (n,), exponentials of all, (n, C), and their sums, (n,).
-
-    All are relative to the highest score of a row.
-    """
-    shifted = raw - raw.max(axis=1, keepdims=True)
-    own = shifted[np.arange(len(raw)), _codes(target)]
-    np.exp(shifted, out=shifted)
-    return own, shifted, row_sums(shifted)
-
-
-def _exponentials_by_columns(target: Target, raw: Floats) -> tuple[Floats, Floats, Floats]:
-    """The same, of ``raw`` stored column by column: a compiled pass instead of four of NumPy."""
-    shifted, (highest, own) = np.array(raw, order="F"), np.empty((2, len(raw)))
-    shift_scores(shifted.T, _codes(target), highest, own)
-    np.exp(shifted, out=shifted)
-    return own, shifted, row_sums(shifted)

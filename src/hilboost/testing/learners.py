@@ -284,6 +284,16 @@ class LearnerContract(BoostingContract):
             expected,
             "joined must return the data of the rows of all parts, in their order.",
         )
+        fit = learner.fit(whole, Gradients(negative), sample, np.random.default_rng(0))
+        others, _ = self.data(np.random.default_rng(4), _N)
+        raw, direct = np.zeros(negative.shape), np.zeros(negative.shape)
+        terms = [one.term for one in fit]
+        division.add_outputs(division.prepared_like(whole, others), terms, raw, 2)
+        for term in terms:
+            direct[:, term.columns] += term.coefficient * term.model.predict_raw(others)
+        ensure_close(
+            raw, direct, "prepared_like must return data of the given rows for add_outputs."
+        )
         learner.close(whole)
 
     def test_a_sum_of_base_models_is_their_sum(self) -> None:

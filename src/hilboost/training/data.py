@@ -17,6 +17,9 @@ from hilboost.reductions.draws import hold_out, renumbered
 from hilboost.reductions.sums import count
 from hilboost.tables import DenseTable, FileTable, Schema
 
+CELLS_WORTH_LEAVING = 2**18
+"""Fewer held-out cells are copied."""
+
 
 @dataclass(frozen=True)
 class ValidationSet:
@@ -45,6 +48,8 @@ class TrainingData:
         Weights of the rows without those of their classes; ``None`` is one for every row.
     is_split : bool
         Whether the validation rows were split off the training rows.
+    held_in_place : bool
+        Whether the validation rows remain rows of a larger table.
     others : tuple of ValidationSet
         Further validation rows, whose loss and metrics are only noted.
     has_one_class : bool
@@ -60,6 +65,7 @@ class TrainingData:
     has_one_class: bool = False
     others: tuple[ValidationSet, ...] = ()
     is_split: bool = False
+    held_in_place: bool = False
 
     @property
     def strata(self) -> NDArray[Any]:
@@ -70,7 +76,8 @@ class TrainingData:
     def hold_out(self, fraction: float, seed: int, in_place: bool = False) -> TrainingData:
         """Split off a fraction of the rows, or groups, for validation; a single one is not split.
 
-        With ``in_place``, the training rows are not copied, but remain rows of a larger table.
+        With ``in_place``, the training rows are not copied, but remain rows of a larger table, and
+        so do the held-out rows if there are many.
         """
         share = self.target.share
         n = count(self.target.n_units, share)
@@ -81,10 +88,11 @@ class TrainingData:
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         X: Any = self.X
-        held = X[hold]
         if in_place and isinstance(X, np.ndarray):
             X = DenseTable(X)
-        elif isinstance(X, DenseTable | FileTable):
+        held = X[hold]
+        stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING
+        if isinstance(held, DenseTable | FileTable) and not stays:
             held = held.array()
         target = self.target.rows(learn)
         return replace(
@@ -93,6 +101,7 @@ class TrainingData:
             target=replace(target, share=share and renumbered(share, learn)),
             held_out=(held, self.target.rows(hold)),
             is_split=True,
+            held_in_place=stays,
             sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 

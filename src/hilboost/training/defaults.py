@@ -37,6 +37,7 @@ def resolve(
     symmetric_leaves: int | None = None,
     small_hessians: bool = False,
     ranks: bool = False,
+    noisy: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -72,6 +73,9 @@ def resolve(
         Whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
         keeps the model from learning single groups.  With it, and with squared errors, twice the
         folds and few columns at each level rank held-out groups better.
+    noisy : bool
+        Whether the loss changes only where rows change their order, so that its mean over the
+        held-out groups falls and rises from stage to stage.
 
     Notes
     -----
@@ -102,7 +106,7 @@ def resolve(
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,
         "cv_folds": _n_folds(n * n_trees * d, n_trees, parameters.get("time_budget")),
-        "n_iter_no_change": 30 if careful else 20,
+        "n_iter_no_change": 100 if careful and noisy else 30 if careful else 20,
         "n_shards": 1,
     }
     if ranks and not early:

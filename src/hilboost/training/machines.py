@@ -17,6 +17,7 @@ from hilboost.learners.metric_kernel import (
     MetricKernelLearner,
     NormalEquations,
     Rows,
+    Space,
     System,
 )
 
@@ -25,6 +26,11 @@ CENTERS_OF_OWN_METRICS = 1500
 MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
 ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
+_LONGER, _MOST_STEPS = 1.3, 2  # factor of the length scale
+_BETTER = 0.998  # by which a longer one must decrease the loss
+
+LossOfRows = Callable[[NDArray[np.integer[Any]], Floats], float]
+"""Function of rows (m,) and outputs (m, r)."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,8 @@ class Members:
     team : ThreadTeam
     split_off : Rows or None
         Rows that were held out from a single member to judge it.
+    loss_of : callable or None
+        Mean loss of outputs for some rows, where it is another one than that of least squares.
     """
 
     inputs: tuple[Floats, ...]
@@ -51,6 +59,7 @@ class Members:
     seed: int
     team: ThreadTeam
     split_off: Rows | None = None
+    loss_of: LossOfRows | None = None
 
     def rows_of(self, member: int) -> NDArray[np.uint32]:
         """The training rows of a member."""
@@ -90,13 +99,17 @@ class SharedCenters:
     """Kernel machines of all members on the same centers, with one metric.
 
     The metric is learned from the rows of the first member, and the members differ by the rows
-    that they are fitted to.  A prediction evaluates the kernel once for all of them.
+    that they are fitted to.  A prediction evaluates the kernel once for all of them.  The metric of
+    least squares has too short a length scale for a log-loss, so that longer ones are compared.
     """
 
     def __init__(self, learner: MetricKernelLearner, table: Rows, members: Members) -> None:
         self._learner, self._table, self._members = learner, table, members
-        own = members.rows_of(0), members.priorities[0]
-        self._space = learner.space(table, *own, members.seed, members.team)
+
+    @property
+    def _space(self) -> Space:
+        """The features and the ridge of some rows."""
+        return self._some.space
 
     def trials(self) -> list[Callable[[], MetricExpansion]]:
         """If there are many rows, a fit that takes little time, and that of the first member."""
@@ -166,24 +179,71 @@ class SharedCenters:
 
     def _with_some_rows(self) -> MetricExpansion:
         """A fit to some rows of the first member."""
-        rows, centers, system = self._some
-        weights, _ = system.solved(np.arange(len(rows)), self._space.ridge)
-        return MetricExpansion.of(self._space.features, centers, weights, rows.spread)
+        some = self._some
+        weights, _ = some.system.solved(np.arange(len(some.rows)), some.space.ridge)
+        return MetricExpansion.of(some.space.features, some.centers, weights, some.rows.spread)
 
     @cached_property
-    def _some(self) -> tuple[Rows, NDArray[Any], System]:
-        """Some rows of the first member, which are centers, and their system."""
+    def _some(self) -> _SomeRows:
+        """Some rows of the first member, which are centers, with the best length scale."""
         n_centers = min(MOST_ROWS_OF_OWN_METRICS, self._learner.n_centers)
-        learner, members = replace(self._learner, n_centers=n_centers), self._members
-        rows = self._table.some(learner.centers(members.rows_of(0), members.seed, members.team))
-        centers = self._space.features(rows.X, self._learner.precision)
-        return rows, centers, System.of(centers, rows, members.team)
+        learner, members, table = self._learner, self._members, self._table
+        own, seed, team = members.rows_of(0), members.seed, members.team
+        drawn = replace(learner, n_centers=n_centers).centers(own, seed, team)
+        space = learner.space(table, own, members.priorities[0], seed, team)
+        return _with_best_length(space, table, drawn, members, learner.precision)
 
     @cached_property
     def _ridge(self) -> float:
         """The ridge that suits more rows than those of the search."""
-        rows, _, system = self._some
-        return system.better_ridge(np.arange(len(rows))[::_PARTS], self._space.ridge)
+        some = self._some
+        return some.system.better_ridge(some.held, some.space.ridge)
+
+
+@dataclass(frozen=True)
+class _SomeRows:
+    """Rows that are centers, and their system; a fifth of them is held out for comparisons."""
+
+    space: Space
+    rows: Rows
+    centers: NDArray[Any]
+    system: System
+    length: float = 1.0
+
+    @property
+    def held(self) -> NDArray[np.intp]:
+        """The rows that are held out."""
+        return np.arange(len(self.rows))[::_PARTS]
+
+    @property
+    def outputs(self) -> Floats:
+        """Outputs for the rows that are held out, by a fit to the others."""
+        learned = np.flatnonzero(np.arange(len(self.rows)) % _PARTS)
+        weights, _ = self.system.solved(learned, self.space.ridge)
+        return self.system.K[self.held] @ weights
+
+
+def _with_best_length(
+    space: Space, table: Rows, drawn: NDArray[np.uint32], members: Members, precision: str
+) -> _SomeRows:
+    """Compare longer length scales by the loss, if it is not that of least squares."""
+    rows, held, loss_of = table.some(drawn), drawn[::_PARTS], members.loss_of
+
+    def fit(space: Space, length: float) -> _SomeRows:
+        centers = space.features(rows.X, precision)
+        return _SomeRows(space, rows, centers, System.of(centers, rows, members.team), length)
+
+    best = fit(space, 1.0)
+    if loss_of is None:
+        return best
+    lowest = loss_of(held, best.outputs)
+    for _ in range(_MOST_STEPS):
+        longer = fit(best.space.longer(_LONGER), best.length * _LONGER)
+        loss = loss_of(held, longer.outputs)
+        if not loss < _BETTER * lowest:
+            break
+        best, lowest = longer, loss
+    return best
 
 
 class OwnCenters:
@@ -205,10 +265,29 @@ class OwnCenters:
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
         members, table, learner = self._members, self._tables[member], self._learner
-        rows, priorities = members.rows_of(member), members.priorities[member]
-        seed, team = members.seed + member, ThreadTeam()
-        space = learner.space(table, rows, priorities, seed, team)
-        return learner.expansion(space, table.some(rows), seed, team)
+        space = self._space_of_first if member == 0 else self._space(member)
+        rows, seed = table.some(members.rows_of(member)), members.seed + member
+        return learner.expansion(space.longer(self._length), rows, seed, ThreadTeam())
+
+    def _space(self, member: int) -> Space:
+        """The features and the ridge of a member."""
+        members, table = self._members, self._tables[member]
+        own = members.rows_of(member), members.priorities[member]
+        return self._learner.space(table, *own, members.seed + member, ThreadTeam())
+
+    @cached_property
+    def _space_of_first(self) -> Space:
+        return self._space(0)
+
+    @cached_property
+    def _length(self) -> float:
+        """The factor of all length scales, by the first member."""
+        members, learner = self._members, self._learner
+        if members.loss_of is None:
+            return 1.0
+        drawn = learner.centers(members.rows_of(0), members.seed, ThreadTeam())
+        found = self._space_of_first, self._tables[0], drawn, members, learner.precision
+        return _with_best_length(*found).length
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """Each machine has its own centers."""

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -149,11 +151,16 @@ class Attempt:
         data, folds = self._recipe.data, self._state.folds
         more = self._table(*self._held[0]) if data.is_split else None
         seed, team = self._recipe.seed, self._team
-        members = Members(self._inputs, folds, self._priorities, seed, team, more)
+        loss_of = None if self._recipe.loss.quadratic else self._loss_of_machine
+        members = Members(self._inputs, folds, self._priorities, seed, team, more, loss_of)
         tables = [self._table(X, data.target) for X in self._inputs]
         if self._shares:
             return SharedCenters(self._learner, tables[0], members)
         return OwnCenters(self._learner, tables, members)
+
+    def _loss_of_machine(self, rows: NDArray[np.integer[Any]], outputs: Floats) -> float:
+        """Mean loss of rows with the best multiple of the outputs of a kernel machine."""
+        return self._judge.lowest_alone(self._recipe.data.target.rows(rows), outputs)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:

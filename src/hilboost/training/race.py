@@ -71,6 +71,15 @@ class Trial:
         )
         return cls(candidate, short, own, trial, held)
 
+    def becomes_start_of(self, initial: InitialState) -> None:
+        """Begin the fit with the stages of this run, which have its learning rate."""
+        state = initial.state
+        state.members = self.state.members
+        state.train, state.validation = self.state.train, self.state.validation
+        state.seconds = self.state.seconds
+        if initial.validation is not None and self.validation is not None:
+            initial.validation.raw[:] = self.validation.raw
+
     @property
     def loss(self) -> float:
         """The lowest held-out loss so far, plus the margin."""
@@ -101,13 +110,19 @@ class Trial:
 
 
 def settled_candidate(
-    recipe: Recipe, config: BoostingConfig, data: Any, initial: InitialState, team: ThreadTeam
+    recipe: Recipe,
+    config: BoostingConfig,
+    data: Any,
+    initial: InitialState,
+    team: ThreadTeam,
+    is_observed: bool,
 ) -> Candidate | None:
     """Return settings that need no long trial runs, if a kernel machine is far better than trees.
 
     A small kernel machine is compared with the first stages of trees.  Beside a good one, trees
     need only few stages, and the weakest penalty lets them learn most.  Short runs take less time
-    than finding out.
+    than finding out.  The stages of a single member remain, unless the fit ``is_observed``: what
+    observes it must see every stage.
     """
     part, resolved = recipe.kernel_part, recipe.resolved
     if part is None or resolved is None or _seconds(recipe) < _LONG_RACE:
@@ -119,13 +134,17 @@ def settled_candidate(
         return is_usual, own.max_features, -own.l2_regularization
 
     found = max(recipe.candidates, key=preference)
-    short = replace(config, rules=[*recipe.rules, Shrinkage(_RATE)])
-    trial = Trial.of(found, short, initial, data)
+    trial = Trial.of(found, config, initial, data)
     trial.run(min(config.n_stages, FIRST_LOOK), recipe.data.target, team)
     members = [*trial.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
     attempt = Attempt(replace(recipe, kernel_part=hasty(part)), shown, team)
-    return found if attempt.leads() else None
+    if not attempt.leads():
+        return None
+    is_single = len(initial.state.members) == 1 and not initial.others
+    if is_single and trial.is_going_on and not is_observed:
+        trial.becomes_start_of(initial)
+    return found
 
 
 def _seconds(recipe: Recipe) -> float:

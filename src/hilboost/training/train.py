@@ -24,6 +24,7 @@ from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning
 from hilboost.core.learner import Learner
+from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
@@ -120,14 +121,17 @@ def train(
     with ThreadTeam(n_threads) as team:
         data = _prepare(recipe, initial, n_threads)
         try:
+            initial = _with_prepared_held_out(recipe, initial, data)
             if initial.snapshot is not None:
                 restore(recipe.learner, state, initial.snapshot)
             if budget is not None:
                 recipe = paced(recipe, config, initial, team, began)
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
-                trials = recipe, config, data, initial, team
-                winner = settled_candidate(*trials) or best_candidate(*trials)
+                trials = replace(config, rules=_rules(recipe)), data, initial, team
+                is_observed = bool(callbacks) or resumable is not None or observer is not None
+                winner = settled_candidate(recipe, *trials, is_observed)
+                winner = winner or best_candidate(recipe, *trials)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
             watch = _watch(recipe, initial, team, began, ends)
             config = _config(recipe, callbacks, budget, watch)
@@ -187,11 +191,10 @@ def _config(
     budget: TimeBudget | None,
     watch: Watch | TimedWatch | None = None,
 ) -> BoostingConfig:
-    shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
     return BoostingConfig(
         loss=recipe.loss,
         learner=recipe.learner,
-        rules=[*recipe.rules, *shrinkage],
+        rules=_rules(recipe),
         n_stages=recipe.n_stages,
         sampling=recipe.sampling,
         stopping=recipe.stopping,
@@ -204,6 +207,11 @@ def _config(
         adapts_shards=recipe.shards.adapts,
         division=recipe.division,
     )
+
+
+def _rules(recipe: Recipe) -> list[Rule]:
+    shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
+    return [*recipe.rules, *shrinkage]
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
@@ -233,6 +241,15 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
         for member in initial.state.members:
             recipe.learner.choose_penalty_by(member.data, recipe.choose_penalty)
     return data
+
+
+def _with_prepared_held_out(recipe: Recipe, initial: InitialState, data: Any) -> InitialState:
+    """Prepare held-out rows that remain rows of a larger table, where the learner can."""
+    held, division = initial.validation, recipe.learner.row_division()
+    if held is None or division is None or not recipe.data.held_in_place:
+        return initial
+    prepared = division.prepared_like(data, held.X)
+    return replace(initial, validation=replace(held, division=division, data=prepared))
 
 
 def _divide(learner: Learner, state: TrainingState) -> None:

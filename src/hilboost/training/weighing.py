@@ -15,6 +15,7 @@ from hilboost.core.target import Target
 
 _SMALLEST_GAIN = 0.01
 _LARGE_GAIN = 0.05
+_LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
 _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
@@ -26,24 +27,32 @@ Weights = Sequence[float] | Floats
 class Weighing:
     """The weights of trees and kernel machine, and how well they do on held-out rows.
 
-    ``n_errors`` is the number of standard errors that a material gain below 5 % exceeds.
+    ``n_errors`` is the number of standard errors that a material gain below 5 % exceeds, and
+    ``gain_of_weight`` the gain of another weight of the trees alone.
     """
 
     weights: Floats
     gain: float
     standard_error: float
     n_errors: float = 1.0
+    gain_of_weight: float = 0.0
 
     @property
     def is_material(self) -> bool:
-        """Whether the gain is more than one percent, and large against its standard error."""
+        """Whether the gain is more than one percent, and large against its standard error.
+
+        A gain that another weight of the trees brings, too, is none of the kernel machine.
+        """
         n_errors = 1.0 if self.gain > _LARGE_GAIN else self.n_errors
+        if self.gain - self.gain_of_weight < _LEAST_SHARE * self.gain:
+            return False
         return self.gain > max(_SMALLEST_GAIN, n_errors * self.standard_error)
 
     @property
     def is_promising(self) -> bool:
         """Whether a fit to more rows or other members may confirm the gain of the first one."""
-        return self.gain > max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
+        is_used = self.weights[1] > 0
+        return is_used and self.gain > max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
 
     @property
     def shrunk(self) -> Floats:
@@ -72,8 +81,8 @@ class Judge:
     def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Weighing:
         """Fit weights, at least zero, to the outputs (n, r) of both parts.
 
-        The gain of each row is that of the weights of the other half of the rows: weights fitted
-        to the row itself look better than they are if there are few rows.
+        The gain of each row is that of the weights of the other half of the rows: weights fitted to
+        the row itself look better than they are if there are few rows.
         """
         mass, parts = mass_of(target), (trees, kernel)
         total = float(mass.sum())
@@ -81,16 +90,20 @@ class Judge:
         loss = float(mass @ alone) / total
         if not 0 < loss < np.inf:
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
-        gains = np.empty(len(alone))
+        of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
         for half in range(2):
             judged, learned = slice(half, None, 2), slice(1 - half, None, 2)
-            found = self._fitted(target.rows(learned), [part[learned] for part in parts], loss)
-            these = [part[judged] for part in parts]
-            gains[judged] = alone[judged] - self.losses(target.rows(judged), found, these)
+            rows, these = target.rows(learned), [part[learned] for part in parts]
+            others = [part[judged] for part in parts]
+            for losses, most_of_kernel in ((of_both, None), (of_trees, 0.0)):
+                found = self._fitted(rows, these, loss, most_of_kernel=most_of_kernel)
+                losses[judged] = self.losses(target.rows(judged), found, others)
+        gains, of_weight = alone - of_both, float(mass @ (alone - of_trees)) / total / loss
         found = self._fitted(target, parts, loss)
         if not np.isfinite([*found, *gains]).all():
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
-        return Weighing(found, *mean_and_error(gains / loss, mass), self.n_errors)
+        found_gain = mean_and_error(gains / loss, mass)
+        return Weighing(found, *found_gain, self.n_errors, of_weight)
 
     def lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
         """Return the mean loss with the best weights."""
@@ -100,6 +113,16 @@ class Judge:
         if not 0 < unit < np.inf:
             return unit
         return self.total(target, self._fitted(target, parts, unit), parts) / total
+
+    def lowest_alone(self, target: Target, kernel: Floats) -> float:
+        """Return the mean loss with the best weight of a kernel machine alone."""
+        mass, parts = mass_of(target), (np.zeros_like(kernel), kernel)
+        total = float(mass.sum())
+        unit = self.total(target, (0, 0), parts) / total
+        if not 0 < unit < np.inf:
+            return unit
+        alone = self._fitted(target, parts, unit, most_of_trees=0.0)
+        return self.total(target, alone, parts) / total
 
     def without_trees(
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats
@@ -121,6 +144,7 @@ class Judge:
         parts: Sequence[Floats],
         unit: float,
         most_of_trees: float | None = None,
+        most_of_kernel: float | None = None,
     ) -> Floats:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
 
@@ -143,8 +167,10 @@ class Judge:
             value = float(mass @ self.loss.value(target, raw)) + 0.5 * away @ (weights - prior)
             return value / total / unit, (slopes + away) / total / unit
 
-        bounds = [(0, most_of_trees), (0, None)]
+        bounds = [(0, most_of_trees), (0, most_of_kernel)]
         start = [1.0, 0.1] if most_of_trees is None else [0.0, 1.0]
+        if most_of_kernel is not None:
+            start[1] = most_of_kernel
         return minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
 
     def shares(

@@ -10,9 +10,13 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
 from hilboost.learners.kernel_machine import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning import choose, scoring
+from hilboost.learners.kernel_machine.tuning import choose, scoring, search
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
-from hilboost.learners.kernel_machine.tuning.table_kernel import FAMILIES, Columns
+from hilboost.learners.kernel_machine.tuning.table_kernel import (
+    FAMILIES,
+    MAIN_FAMILIES,
+    Columns,
+)
 
 
 def draw(n=40, d=2, r=1, weighted=False, seed=0):
@@ -62,6 +66,21 @@ def test_a_kernel_that_is_not_positive_has_no_error():
     rows = sampled(*draw())
     assert leave_one_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
     assert scoring.held_out(Candidate(Negative(1.0), 0.1), rows).error == np.inf
+
+
+def test_comparisons_consider_the_main_families_only(monkeypatch):
+    tried, likely = [], search.most_likely
+
+    def recording(columns, rows, family):
+        tried.append(family)
+        return likely(columns, rows, family)
+
+    monkeypatch.setattr(search, "most_likely", recording)
+    X, Y, _ = draw(12, r=5)
+    for briefly, families in ((True, MAIN_FAMILIES), (False, FAMILIES)):
+        tried.clear()
+        chosen(X, Y, tunes_briefly=briefly)
+        assert set(tried) == set(families)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -73,6 +73,23 @@ def test_deviations_and_intervals_of_an_automatic_choice_hold_what_they_promise(
     assert 0.68 < covered < 0.92
 
 
+def test_approximate_deviations_of_an_automatic_choice_agree_with_residuals(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-3, 3, size=(1000, 3))
+    y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1]) + X[:, 2] + rng.normal(size=1000) / 10
+    model = KernelBoostingRegressor(kernel="matern52", random_state=0).fit(X[:600], y[:600])
+    for name, value in (("_EXACT_UP_TO", 10), ("_LANDMARKS", 100), ("_NEIGHBORS", 300)):
+        monkeypatch.setattr(variance, name, value)
+    mean, std = model.predict(X[600:], return_std=True)
+    squares = ((y[600:] - mean) / std) ** 2
+    assert 0.8 < squares.mean() < 1.25
+    fitted = model.fitted_.kernel_machine._variance[0]
+    assert squares.mean() * fitted.factor < 0.7  # without it, deviations are too large
+    given = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.01)
+    given.fit(X[:600], y[:600]).predict(X[600:], return_std=True)
+    assert given.fitted_.kernel_machine._variance[0].factor == 1.0
+
+
 def test_several_targets_have_an_interval_each():
     X, y = table(100)
     Y = np.column_stack([y, 3 * y])

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.tree import fitting, packing
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.packing import pack
 
@@ -37,11 +39,11 @@ def draw(n, kind, seed=0):
 def packed_of(negative, hessian, weight):
     n = len(negative)
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
-    space.rows[0] = np.arange(n)
+    space.rows[:] = np.arange(n)
     packed = pack(space, negative, hessian, weight, False, 7, ThreadTeam())
     values = packed.values
     if values is None:
-        values = space.ordered(1)[0][:, None]
+        values = space.ordered(1)[:, None]
     return packed, values
 
 
@@ -82,8 +84,9 @@ def test_fractional_weights_leave_the_gradient_its_bits(n, kind):
 )
 def test_channels_without_weights(n, n_channels):
     _, negative, hessian, weight = draw(n, "none")
-    _, values = packed_of(negative, hessian, weight)
-    assert values.shape[1] == n_channels
+    packed, values = packed_of(negative, hessian, weight)
+    assert len(packed.totals) == n_channels
+    assert values.shape[1] == 1  # no counts
 
 
 @pytest.mark.parametrize("n", [1000, 200_000])
@@ -92,8 +95,37 @@ def test_sums_are_those_of_the_rows(n, kind):
     """No field overflows into another: totals are the exact ones but for rounding."""
     _, negative, hessian, weight = draw(n, kind)
     packed, values = packed_of(negative, hessian, weight)
-    np.testing.assert_array_equal(packed.totals, values.sum(axis=0))
+    np.testing.assert_array_equal(packed.totals[: values.shape[1]], values.sum(axis=0))
     gradient, curvature = sums_of(packed, values, np.zeros(n, dtype=int))
     scale = (weight * np.abs(negative[:, 0])).sum()
     assert gradient.sum() == pytest.approx((weight * negative[:, 0]).sum(), abs=1e-5 * scale)
     assert curvature.sum() == pytest.approx((weight * hessian[:, 0]).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("task", "fit_in_32_bits"),
+    [("numbers", True), ("two classes", True), ("one outlier", False)],
+)
+def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
+    task, fit_in_32_bits, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    n, found = 2**18 + 100, []
+    X = rng.integers(40, size=(n, 2)).astype(float)
+    y = np.sin(X[:, 0]) * X[:, 1] + rng.normal(size=n)
+    if task == "one outlier":
+        y[7] = 1e9
+
+    def noted(*arguments):
+        found.append(pack(*arguments))
+        return found[-1]
+
+    def raw(fewest_rows):
+        monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", fewest_rows)
+        kind = BoostingClassifier if task == "two classes" else BoostingRegressor
+        model = kind(n_estimators=3, early_stopping=False, random_state=0, n_jobs=2)
+        return model.fit(X, y > 0 if task == "two classes" else y).model_.predict_raw(X)
+
+    monkeypatch.setattr(fitting, "pack", noted)
+    np.testing.assert_array_equal(raw(2**18), raw(2**40))
+    assert [one.compact is not None for one in found] == [fit_in_32_bits] * 3 + [False] * 3

@@ -32,7 +32,12 @@ from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.draws import draw_columns
-from hilboost.backends.trees.histogram import Histograms, global_sums, subtract_sibling
+from hilboost.backends.trees.histogram import (
+    Histograms,
+    global_sums,
+    n_channels_of,
+    subtract_sibling,
+)
 from hilboost.backends.trees.joint_columns import JointColumns
 from hilboost.backends.trees.node_histogram import fill_histogram
 from hilboost.backends.trees.nodes import (
@@ -98,9 +103,10 @@ class Growth(NamedTuple):
     Attributes
     ----------
     table : BinTable
-    packed : (n, n_channels) int64 or None
+    packed : (n, width) int64 or None
         Fixed-point gradients in the table's row order; ``None`` with one channel, where
-        ``buffers.ordered`` holds them.
+        ``buffers.ordered`` holds them.  The width is the number of channels, or one less if the
+        last one counts one for each row.
     rules : SplitRules
     limits : GrowthLimits
     constraints : SplitConstraints or None
@@ -112,7 +118,7 @@ class Growth(NamedTuple):
         ``totals[0]`` filled.
     categories : CategorySplits or None
     buffers : RowBuffers
-        ``rows[0]``, and ``ordered[0]`` if there, filled.
+        ``rows``, and ``ordered`` if there, filled but for the spare memory.
     histograms : Histograms
     scratch : SearchScratch
         ``drawn`` filled with the allowed columns.
@@ -140,10 +146,9 @@ def divide_step(threads, growth):
     nodes = growth.nodes
     node = nodes.control[NODE]
     if node >= 0:
-        n_left = divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
+        divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
         if threads.number == 0:
-            nodes.control[N_LEFT_HERE] = n_left
-            nodes.control[N_LEFT] = global_sums(n_left)
+            nodes.control[N_LEFT] = global_sums(nodes.control[N_LEFT_HERE])
 
 
 @inner
@@ -251,6 +256,7 @@ def sum_step(threads, growth):
         _open(growth)
     barrier(threads)
     nodes, histograms = growth.nodes, growth.histograms
+    n_channels = n_channels_of(growth.packed, growth.sums.totals)
     n_awaited = _n_awaited(nodes.control, histograms.slots.shape[0], growth.limits.max_leaves)
     for child in range(n_awaited):
         node = nodes.control[SMALL] if child == 0 else nodes.control[BIG]
@@ -260,6 +266,7 @@ def sum_step(threads, growth):
             threads,
             growth.table,
             growth.packed,
+            n_channels,
             nodes,
             node,
             growth.buffers,
@@ -326,7 +333,8 @@ def decide_step(threads, growth):
         histogram = global_sums(slots[fields[small, SLOT]])
         if n_children > _n_awaited(control, slots.shape[0], limits.max_leaves):
             sums = slots[fields[big, SLOT]]
-            subtract_sibling(threads, growth.table, growth.packed, sums, histogram)
+            n_channels = n_channels_of(growth.packed, growth.sums.totals)
+            subtract_sibling(threads, growth.table, growth.packed, n_channels, sums, histogram)
         for child in range(n_children):
             _search(threads, child, small if child == 0 else big, growth)
         barrier(threads)

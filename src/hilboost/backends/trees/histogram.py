@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
 from hilboost.backends.sync import share
+from hilboost.backends.trees.compact_gradients import in_64_bits
 
 _AHEAD = 32
 STRIDE = 256
@@ -53,7 +54,7 @@ def _bin_range(first_word, last_word, n_columns, n_bins, n_channels):
 
 @compiled
 def accumulate(
-    words, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+    words, first_word, last_word, n_values, n_bins, rows, ordered, compact, begin, end, histogram
 ):
     """Fill the slabs of some words with the sums over ``rows[begin:end]``, one channel.
 
@@ -67,6 +68,7 @@ def accumulate(
     n_bins : int
     rows : (m,) uint32
     ordered : (m,) int64, the packed gradient of ``rows[i]`` at ``i``
+        int32 with ``compact``, which says how these are read; else it is None.
     begin, end : int
     histogram : (n_columns * STRIDE,) int64, overwritten in the slabs of these words
     """
@@ -88,7 +90,7 @@ def accumulate(
                 if i + _AHEAD < end:
                     prefetch(column, int64(rows[j + uint64(_AHEAD)]))
                 word = column[uint64(rows[j])]
-                value = ordered[j]
+                value = in_64_bits(ordered[j], compact)
                 for k in range(8):
                     b = (word >> uint64(8 * k)) & mask
                     histogram[base + uint64(k * STRIDE) + b] += value
@@ -99,7 +101,7 @@ def accumulate(
                 if i + _AHEAD < end:
                     prefetch(column, int64(rows[j + uint64(_AHEAD)]))
                 word = column[uint64(rows[j])]
-                value = ordered[j]
+                value = in_64_bits(ordered[j], compact)
                 for k in range(4):
                     b = (word >> uint64(8 * k)) & mask
                     histogram[base + uint64(k * STRIDE) + b] += value
@@ -107,23 +109,31 @@ def accumulate(
             shift, slab = uint64(8 * k), base + uint64(k * STRIDE)
             for i in range(begin, end):
                 j = uint64(i)
-                histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += ordered[j]
+                value = in_64_bits(ordered[j], compact)
+                histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += value
 
 
 @compiled
 def accumulate_channels(
-    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, histogram
+    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, n_channels, histogram
 ):
-    """The same for several channels, ``packed`` (n, n_channels) int64 in the table's row order."""
+    """The same for several channels, ``packed`` (n, width) int64 in the table's row order.
+
+    If the width is one less than ``n_channels``, the last channel counts one for each row.
+    """
     keep_apart()
-    n_channels = packed.shape[1]
+    width = packed.shape[1]
     low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
     histogram[low:high] = 0
     if n_channels == 2:
         for w in range(first_word, last_word):
             n_here = min(8, n_columns - 8 * w)
             slabs = histogram[16 * w * n_bins :]
-            _accumulate_pairs(words[w], n_here, n_bins, rows, packed, begin, end, slabs)
+            given = words[w], n_here, n_bins, rows, packed
+            if width == 1:
+                _accumulate_pairs(*given, None, begin, end, slabs)
+            else:
+                _accumulate_pairs(*given, packed, begin, end, slabs)
         return
     channels = uint64(n_channels)
     for w in range(first_word, last_word):
@@ -138,22 +148,29 @@ def accumulate_channels(
             for k in range(n_here):
                 b = (word >> uint64(8 * k)) & uint64(255)
                 leaf = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
-                for c in range(n_channels):
+                for c in range(width):
                     histogram[leaf + uint64(c)] += packed[row, uint64(c)]
+                if width < n_channels:
+                    histogram[leaf + uint64(width)] += 1
 
 
 @inner
-def _accumulate_pairs(column, n_here, n_bins, rows, packed, begin, end, slabs):
-    """Two channels of the columns of one word, whose values are read once for a row."""
-    step, mask = uint64(2 * n_bins), uint64(255)
+def _accumulate_pairs(column, n_here, n_bins, rows, packed, counts, begin, end, slabs):
+    """Two channels of the columns of one word, whose values are read once for a row.
+
+    ``counts`` is ``packed`` itself, or ``None`` if each row counts one.
+    """
+    step, mask, width = uint64(2 * n_bins), uint64(255), packed.shape[1]
     for i in range(begin, end):
         j = uint64(i)
         if i + _AHEAD < end:
             ahead = int64(rows[j + uint64(_AHEAD)])
             prefetch(column, ahead)
-            prefetch(packed, 2 * ahead)
+            prefetch(packed, width * ahead)
         row = uint64(rows[j])
-        word, first, second = column[row], packed[row, 0], packed[row, 1]
+        word, first, second = column[row], packed[row, 0], np.int64(1)
+        if counts is not None:
+            second = counts[row, 1]
         if n_here == 8 and n_bins == STRIDE:
             for k in range(8):
                 b = (word >> uint64(8 * k)) & mask
@@ -181,19 +198,19 @@ def subtract(histogram, other, begin, end):
 
 
 @inner
-def n_channels_of(packed):
-    """Channels of a histogram, from packed gradients in the table's row order."""
+def n_channels_of(packed, totals):
+    """Channels of a histogram: of the sums (n_nodes, n_channels), and one without ``packed``."""
     if packed is None:
         return np.int64(1)
-    return np.int64(packed.shape[1])
+    return np.int64(totals.shape[1])
 
 
 @inner
-def subtract_sibling(threads, table, packed, histogram, sibling):
+def subtract_sibling(threads, table, packed, n_channels, histogram, sibling):
     """Subtract a histogram in place, in the columns of one thread's share."""
     keep_apart()
     if packed is not None:
-        low, high = own_cells(threads, table, n_channels_of(packed))
+        low, high = own_cells(threads, table, n_channels)
         subtract(histogram, sibling, low, high)
         return
     first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)

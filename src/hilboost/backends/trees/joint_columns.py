@@ -69,7 +69,18 @@ def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
 
 @compiled
 def accumulate_joint(
-    joint, thread, first_word, last_word, n_values, n_bins, rows, ordered, begin, end, histogram
+    joint,
+    thread,
+    first_word,
+    last_word,
+    n_values,
+    n_bins,
+    rows,
+    ordered,
+    compact,
+    begin,
+    end,
+    histogram,
 ):
     """:func:`~hilboost.backends.trees.histogram.accumulate` by the groups of some words.
 
@@ -83,13 +94,14 @@ def accumulate_joint(
     n_values : (d,) int64
     n_bins : int
     rows : (m,) uint32
-    ordered : (m,) int64
+    ordered : (m,) int64 or int32
+    compact : Compact or None
     begin, end : int
     histogram : (d * STRIDE,) int64, overwritten
     """
     keep_apart()
     stride, sums, n_codes = np.int64(STRIDE), joint.sums[thread], joint.n_codes
-    given = n_codes, stride, rows, ordered, begin, end, sums
+    given = n_codes, stride, rows, ordered, compact, begin, end, sums
     accumulate(joint.words, first_word, last_word, *given)
     for group in range(8 * first_word, min(8 * last_word, n_codes.shape[0])):
         for k in range(joint.starts[group], joint.starts[group + 1]):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
-from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
+from hilboost.backends.trees.nodes import BEGIN, END
 from hilboost.backends.trees.row_order import row_at
 
 
@@ -46,7 +46,7 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     """Write the leaf number of every learned row; each thread its share of the leaves.
 
     nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
-    rows : (2, m) uint32
+    rows : (m,) uint32, or more
         If the table is sorted, positions there, which are replaced by the numbers of the rows.
     offsets : (n,) uint16 or None
         Which row of its block is at each position of the table; ``None`` if rows are at their
@@ -55,13 +55,12 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
     """
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
-        order = rows[nodes[node, BUFFER]]
         begin, end = nodes[node, BEGIN], nodes[node, END]
         if offsets is not None:
             for i in range(begin, end):
-                order[uint64(i)] = row_at(order[uint64(i)], offsets)
+                rows[uint64(i)] = row_at(rows[uint64(i)], offsets)
         for i in range(begin, end):
-            leaf_of_row[order[uint64(i)]] = leaf
+            leaf_of_row[rows[uint64(i)]] = leaf
 
 
 @compiled
@@ -74,7 +73,6 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
     """
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
-        order = rows[nodes[node, BUFFER]]
         end = nodes[node, END]
         for begin in range(nodes[node, BEGIN], end, CHUNK):
             last = min(begin + CHUNK, end)
@@ -82,9 +80,9 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
             weight = scratch[thread, 1, :0]
             if weights.shape[0] > 0:
                 weight = scratch[thread, 1, : last - begin]
-                gather(weights, np.int64(0), order, begin, last, weight)
+                gather(weights, np.int64(0), rows, begin, last, weight)
             for k in range(values.shape[1]):
-                gather(values, k, order, begin, last, chosen)
+                gather(values, k, rows, begin, last, chosen)
                 add_contiguous(chosen, weight, whole, sums[leaf, k])
 
 
@@ -96,7 +94,7 @@ def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums
     ----------
     nodes : (n_nodes, N_NODE_FIELDS) int64
     leaves : (n_leaves,) int64, their node numbers
-    rows : (2, m) uint32
+    rows : (m,) uint32, or more
     learned : LeafGradients
     scratch : (n_threads, 2, CHUNK) float64
     sums : (2, n_leaves, r, 5) int64, working memory

@@ -9,16 +9,17 @@ from hilboost.backends.trees.histogram import (
     accumulate,
     accumulate_channels,
     merge,
-    n_channels_of,
     own_cells,
 )
 from hilboost.backends.trees.joint_columns import FEWEST_ROWS, accumulate_joint
-from hilboost.backends.trees.nodes import BEGIN, BUFFER, END
+from hilboost.backends.trees.nodes import BEGIN, END
 from hilboost.backends.trees.partition import ROWS_WORTH_SHARING
 
 
 @inner
-def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slot, joint):
+def fill_histogram(
+    threads, table, packed, n_channels, nodes, node, buffers, histograms, slot, joint
+):
     """Sum a node's rows into a slot; every thread has :func:`own_cells` complete in the end.
 
     Parameters
@@ -26,7 +27,8 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
     threads : Threads
         All of them call.
     table : BinTable
-    packed : (n, n_channels) int64, in the table's row order, or None with one channel
+    packed : (n, width) int64, in the table's row order, or None with one channel
+    n_channels : int
     nodes : NodeStore
     buffers : RowBuffers
     histograms : Histograms
@@ -37,9 +39,9 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
     Threads share out the rows of large nodes, and the words or groups of columns of small ones.
     """
     keep_apart()
-    thread, n_threads, n_channels = threads.number, threads.n_threads, n_channels_of(packed)
+    thread, n_threads = threads.number, threads.n_threads
     begin, end = nodes.fields[node, BEGIN], nodes.fields[node, END]
-    source, n_columns = nodes.fields[node, BUFFER], table.n_values.shape[0]
+    n_columns = table.n_values.shape[0]
     joins, n_words, n_parts = False, table.words.shape[0], np.int64(1)
     if joint is not None:
         joins = end - begin >= FEWEST_ROWS
@@ -54,19 +56,17 @@ def fill_histogram(threads, table, packed, nodes, node, buffers, histograms, slo
             target = histograms.private[thread]
     elif n_threads > 1:
         first_word, last_word = share(n_words, thread, n_threads)
-    rows, ordered = buffers.rows[source], buffers.ordered[source]
+    rows, ordered = buffers.rows, buffers.ordered
     if packed is None:
         own, n_values, n_bins = (first_word, last_word), table.n_values, table.n_bins
-        given = n_values, n_bins, rows, ordered, begin, end, target
+        given = n_values, n_bins, rows, ordered, buffers.compact, begin, end, target
         if joint is not None and joins:
             accumulate_joint(joint, thread, *own, *given)
         else:
             accumulate(table.words, *own, *given)
     else:
-        words, n_bins = table.words, table.n_bins
-        accumulate_channels(
-            words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, target
-        )
+        own = table.words, first_word, last_word, n_columns, table.n_bins
+        accumulate_channels(*own, rows, packed, begin, end, n_channels, target)
     barrier(threads)
     low, high = own_cells(threads, table, n_channels)
     merge(histograms.slots[slot], histograms.private, n_parts, low, high)

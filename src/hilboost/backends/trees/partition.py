@@ -1,10 +1,19 @@
-"""Stable partition of a node's rows, in two passes that threads share.
+"""Stable partition of a node's rows, in passes that threads share.
 
-Rows and their packed gradients live in two buffers; a split reads one and writes the other::
+Most rows stay among those of the node.  The part of fewer rows comes last, by way of spare memory
+for half of all rows::
 
-    source   [ a b c d | e f g h ]        chunks of two threads
-    flags      1 0 0 1   0 1 0 1          1 = goes left
-    target   [ a d f h | b c e g ]        left rows first, both in their old order
+    rows     [ a b c d e f g h ]          spare [ . . . . ]
+    flags      1 0 0 1 1 1 0 1            1 = goes left
+    moved    [ a d e f h . . . ]          spare [ b c g . ]
+    copied   [ a d e f h b c g ]          both parts in their old order
+
+With several threads, each moves its share of the rows.  The first part of the first share stays,
+and so does the second part of the last one, whose thread begins at its end::
+
+    rows     [ a b c d | e f g h ]
+    moved    [ a d . . | . . . g ]        spare [ e f h b c ]
+    copied   [ a d e f | h b c g ]
 """
 
 from typing import NamedTuple
@@ -17,13 +26,23 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import (
     HAS_COMPRESS,
     compress_eight,
+    count_ones,
     flag_bits,
     keep_apart,
 )
 from hilboost.backends.sync import barrier, share
 from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import flag_level_rows
-from hilboost.backends.trees.nodes import BEGIN, BIN, BUFFER, COLUMN, END, MISSING_LEFT
+from hilboost.backends.trees.compact_gradients import Compact
+from hilboost.backends.trees.nodes import (
+    BEGIN,
+    BIN,
+    COLUMN,
+    END,
+    LEFT_BEGIN,
+    MISSING_LEFT,
+    N_LEFT_HERE,
+)
 
 ROWS_WORTH_SHARING = 4096
 """The histogram of a node of fewer rows a thread is not shared by rows."""
@@ -36,19 +55,32 @@ class RowBuffers(NamedTuple):
 
     Attributes
     ----------
-    rows : (2, m) uint32
-        At first all rows, in ``rows[0]``.
-    ordered : (2, m) int64
-        Packed gradients in the order of ``rows``; (2, 0) where there are none to move along.
+    rows : (m + k,) uint32
+        The rows, at first all of them in their order, and spare memory; ``k`` as in
+        :func:`n_spare`.
+    ordered : (m + k,) int64 or int32
+        Packed gradients in the order of ``rows``; (0,) where there are none to move along.
     flags : (m,) uint8
     counts : (8 * n_threads,) int64
         Rows that go left in every thread's share, a cache line apart.
+    compact : Compact or None
+        How the 32 bits of ``ordered`` are read; None with 64.
     """
 
     rows: NDArray[np.uint32]
-    ordered: NDArray[np.int64]
+    ordered: NDArray[np.int64] | NDArray[np.int32]
     flags: NDArray[np.uint8]
     counts: NDArray[np.int64]
+    compact: Compact | None = None
+
+
+def n_spare(m: int, n_threads: int) -> int:
+    """Return how many rows spare memory must hold, if ``m`` rows are divided.
+
+    Two threads need no more than one: the first part is the left or the right one, whichever moves
+    fewer rows.
+    """
+    return m - m // max(2, n_threads)
 
 
 @compiled
@@ -58,7 +90,7 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     Parameters
     ----------
     table : BinTable
-    rows : (m,) uint32
+    rows : (m,) uint32, or more
     flags : (m,) uint8, written in ``[begin, end)``
     """
     keep_apart()
@@ -81,54 +113,83 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
 
 
 @inner
-def _move_eights(buffers, source, begin, n_eights, left, right):
-    """Eight rows at a time; returns how many rows have been written on the left."""
-    flags, rows, target_rows = buffers.flags, buffers.rows[source], buffers.rows[1 - source]
-    ordered, target_ordered = buffers.ordered[source], buffers.ordered[1 - source]
-    with_gradients = buffers.ordered.shape[1] > 0
-    j, to_left, to_right = uint64(begin), uint64(left), uint64(right)
-    for _ in range(n_eights):
-        on_left = flag_bits(flags, j)
-        on_right = uint8(~on_left)
+def _move_eights(buffers, keeps, begin, end, kept, others, backwards):
+    """Eight rows at a time, as many as there are; returns how many are kept."""
+    flags, rows, ordered = buffers.flags, buffers.rows, buffers.ordered
+    with_gradients = ordered.shape[0] > 0
+    back, ahead = uint64(backwards), uint64(not backwards)
+    step, j = uint64(8) * (ahead - back), uint64(end - 8 if backwards else begin)
+    to_kept, to_others, mask = uint64(kept), uint64(others), uint8(0 if keeps else 255)
+    for _ in range((end - begin) // 8):
+        chosen = uint8(flag_bits(flags, j) ^ mask)
+        rest = uint8(~chosen)
+        n_kept = count_ones(chosen)
+        to_kept -= back * n_kept
+        to_others -= back * (uint64(8) - n_kept)
+        # Those that are kept overwrite what was read.
         if with_gradients:
-            compress_eight(ordered, j, on_left, target_ordered, to_left)
-            compress_eight(ordered, j, on_right, target_ordered, to_right)
-        n_left = compress_eight(rows, j, on_left, target_rows, to_left)
-        to_right += compress_eight(rows, j, on_right, target_rows, to_right)
-        to_left += n_left
-        j += uint64(8)
-    return int64(to_left) - left
+            compress_eight(ordered, j, rest, ordered, to_others)
+            compress_eight(ordered, j, chosen, ordered, to_kept)
+        compress_eight(rows, j, rest, rows, to_others)
+        compress_eight(rows, j, chosen, rows, to_kept)
+        to_kept += ahead * n_kept
+        to_others += ahead * (uint64(8) - n_kept)
+        j += step
+    return abs(int64(to_kept) - kept)
 
 
 @compiled
-def move_rows(buffers, source, begin, end, left, right):
-    """Write rows (and packed gradients, where there are any) from ``left`` or ``right`` on.
+def move_rows(buffers, keeps, begin, end, kept, others, backwards):
+    """Divide some rows (and packed gradients, where there are any) by their flags.
 
-    buffers : RowBuffers; source : int, the buffer that is read
+    Parameters
+    ----------
+    buffers : RowBuffers
+    keeps : int
+        The flag of the rows that are written from ``kept`` on; those from ``others`` on have the
+        other one.
+    begin, end : int
+    kept, others : int
+        Places in ``rows``, which may be ``begin``.
+    backwards : bool
+        Begin with the last row, and write up to ``kept`` and ``others``; ``kept`` may be ``end``.
     """
     keep_apart()
-    flags, rows, target_rows = buffers.flags, buffers.rows[source], buffers.rows[1 - source]
+    flags, rows, ordered = buffers.flags, buffers.rows, buffers.ordered
+    back, ahead = int64(backwards), int64(not backwards)
     if HAS_COMPRESS:
-        n_eights = (end - begin) // 8
-        n_left = _move_eights(buffers, source, begin, n_eights, left, right)
-        begin, left, right = begin + 8 * n_eights, left + n_left, right + 8 * n_eights - n_left
-    if buffers.ordered.shape[1] == 0:
-        for i in range(begin, end):
-            j = uint64(i)
-            goes_left = int64(flags[j])
-            target_rows[uint64(left if goes_left else right)] = rows[j]
-            left += goes_left
-            right += 1 - goes_left
-        return
-    ordered, target_ordered = buffers.ordered[source], buffers.ordered[1 - source]
-    for i in range(begin, end):
-        j = uint64(i)
-        goes_left = int64(flags[j])
-        position = uint64(left if goes_left else right)
-        target_rows[position] = rows[j]
-        target_ordered[position] = ordered[j]
-        left += goes_left
-        right += 1 - goes_left
+        n_moved = 8 * ((end - begin) // 8)
+        n_kept = _move_eights(buffers, keeps, begin, end, kept, others, backwards)
+        kept += (ahead - back) * n_kept
+        others += (ahead - back) * (n_moved - n_kept)
+        begin, end = begin + ahead * n_moved, end - back * n_moved
+    with_gradients = ordered.shape[0] > 0
+    for i in range(end - begin):
+        j = uint64(end - 1 - i if backwards else begin + i)
+        is_kept = int64(flags[j] == keeps)
+        kept -= back * is_kept
+        others -= back * (1 - is_kept)
+        place = uint64(kept if is_kept else others)
+        rows[place] = rows[j]
+        if with_gradients:
+            ordered[place] = ordered[j]
+        kept += ahead * is_kept
+        others += ahead * (1 - is_kept)
+
+
+@compiled
+def copy_rows(buffers, begin, end, target):
+    """Copy rows (and packed gradients, where there are any) from spare memory to ``target`` on.
+
+    buffers : RowBuffers; begin, end : int, beyond ``target`` and what is written there
+    """
+    rows, ordered = buffers.rows, buffers.ordered
+    source, place = uint64(begin), uint64(target)
+    for i in range(end - begin):
+        rows[place + uint64(i)] = rows[source + uint64(i)]
+    if ordered.shape[0] > 0:
+        for i in range(end - begin):
+            ordered[place + uint64(i)] = ordered[source + uint64(i)]
 
 
 @inner
@@ -145,8 +206,46 @@ def _flag_split(node, table, fields, categories, rows, begin, end, flags):
 
 
 @inner
+def _move_share(thread, n_parts, begin, end, buffers):
+    """Move a thread's share of the rows; returns where the left ones begin, and what is to copy.
+
+    That is the number of rows in spare memory, and the place of the first of them.
+    """
+    counts, n_spared = buffers.counts, buffers.flags.shape[0]
+    n, n_left, before = end - begin, np.int64(0), np.int64(0)
+    for t in range(n_parts):
+        n_left += counts[8 * t]
+        before += counts[8 * t] if t < thread else 0
+    low, high = share(n, thread, n_parts)
+    _, n_first = share(n, 0, n_parts)
+    left_first, n_last, left_last = counts[0], np.int64(0), np.int64(0)
+    if n_parts > 1:
+        from_last, _ = share(n, n_parts - 1, n_parts)
+        n_last, left_last = n - from_last, counts[8 * (n_parts - 1)]
+    # What stays if the left rows come first, and if the right ones do.
+    stays, others_stay = left_first + n_last - left_last, n_first - left_first + left_last
+    leads = int64(stays >= others_stay)  # the flag of the part that comes first
+    n_leading, left_here = n_left, counts[8 * thread]
+    here, front = left_here, left_first
+    if leads == 0:
+        n_leading, before, stays = n - n_left, low - before, others_stay
+        here, front = high - low - left_here, n_first - left_first
+    to_spare = n_spared - (begin + front)
+    leading = begin + before  # places in the end
+    following = begin + n_leading + low - before
+    keeps, kept, others = leads, leading, following + to_spare
+    backwards = n_parts > 1 and thread == n_parts - 1
+    if backwards:
+        keeps, kept, others = 1 - leads, end, leading + here + to_spare
+    elif thread > 0:
+        kept += to_spare
+    move_rows(buffers, keeps, begin + low, begin + high, kept, others, backwards)
+    return begin if leads else end - n_left, n - stays, begin + front
+
+
+@inner
 def divide_rows(threads, node, table, nodes, categories, buffers):
-    """Divide a node's rows by its split; returns how many go left, in threads that took part.
+    """Divide a node's rows by its split; notes how many go left, and where these begin.
 
     Parameters
     ----------
@@ -154,29 +253,31 @@ def divide_rows(threads, node, table, nodes, categories, buffers):
         All of them call; they must meet before the rows are read.
     table : BinTable
     nodes : NodeStore
+        ``control[N_LEFT_HERE]`` and ``control[LEFT_BEGIN]`` are written by thread 0.
     categories : CategorySplits or None
     buffers : RowBuffers
     """
     fields, counts = nodes.fields, buffers.counts
-    begin, end, source = fields[node, BEGIN], fields[node, END], fields[node, BUFFER]
+    begin, end = fields[node, BEGIN], fields[node, END]
     thread, n_parts = threads.number, np.int64(1)
     if end - begin >= _ROWS_WORTH_DIVIDING * threads.n_threads:
         n_parts = threads.n_threads
+    if thread >= n_parts:
+        return
     low, high = share(end - begin, thread, n_parts)
-    low, high = begin + low, begin + high
-    if thread < n_parts:
-        counts[8 * thread] = _flag_split(
-            node, table, fields, categories, buffers.rows[source], low, high, buffers.flags
-        )
+    counts[8 * thread] = _flag_split(
+        node, table, fields, categories, buffers.rows, begin + low, begin + high, buffers.flags
+    )
     if n_parts > 1:
         barrier(threads)
-    n_left, before = 0, 0
-    if thread < n_parts:
+    left_begin, n_copied, target = _move_share(thread, n_parts, begin, end, buffers)
+    if thread == 0:
+        nodes.control[LEFT_BEGIN] = left_begin
+        nodes.control[N_LEFT_HERE] = 0
         for t in range(n_parts):
-            n_left += counts[8 * t]
-            if t < thread:
-                before += counts[8 * t]
-        move_rows(
-            buffers, source, low, high, begin + before, begin + n_left + (low - begin - before)
-        )
-    return n_left
+            nodes.control[N_LEFT_HERE] += counts[8 * t]
+    if n_parts > 1:
+        barrier(threads)
+    low, high = share(n_copied, thread, n_parts)
+    spare = buffers.flags.shape[0]
+    copy_rows(buffers, spare + low, spare + high, target + low)

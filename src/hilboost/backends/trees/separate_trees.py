@@ -166,16 +166,16 @@ def _start(tree, stage, packing, growth):
         stage.salts[tree],
         shared.first_row,
     )
-    rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
-    m = rows.shape[0]
+    rows, ordered = growth.buffers.rows, growth.buffers.ordered
+    m = growth.buffers.flags.shape[0]
     for i in range(m):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
-    n_channels = n_channels_of(growth.packed)
+    n_channels = n_channels_of(growth.packed, growth.sums.totals)
     if n_channels == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
         pack_one(learned, packing, rounding, 0, m, ordered)
     else:
         pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
-    packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
+    packed_sums(growth.packed, ordered[:m], rows[:m], growth.sums.totals[0])
     open_root(growth.nodes, m, stage.seeds[tree])
     _allow(stage.allowed[tree], growth.constraints, growth.scratch.drawn)
 
@@ -243,7 +243,7 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
     fields, rows = growth.nodes.fields, growth.buffers.rows
     leaves = grown.trees.leaves[tree][:n_leaves]
     leaf_of_row = grown.leaf_of_row[tree]
-    if rows.shape[1] < leaf_of_row.shape[0]:
+    if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
         for i in range(leaf_of_row.shape[0]):
             leaf_of_row[i] = -1
     mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row)

@@ -25,7 +25,7 @@ from hilboost.backends.trees.column_splits import (
 )
 from hilboost.backends.trees.draws import draw_columns
 from hilboost.backends.trees.grow import divide_step, sum_step
-from hilboost.backends.trees.histogram import STRIDE, subtract_sibling
+from hilboost.backends.trees.histogram import STRIDE, n_channels_of, subtract_sibling
 from hilboost.backends.trees.nodes import (
     BIG,
     BIN,
@@ -301,7 +301,8 @@ def _split_level(threads, growth):
         sum_step(threads, growth)
         if control[SEARCHED] != 0:
             small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
-            subtract_sibling(threads, growth.table, growth.packed, big, small)
+            n_channels = n_channels_of(growth.packed, growth.sums.totals)
+            subtract_sibling(threads, growth.table, growth.packed, n_channels, big, small)
         n_split += 1
 
 

@@ -15,7 +15,6 @@ from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
-    BUFFER,
     COLUMN,
     DEPTH,
     END,
@@ -59,7 +58,7 @@ from hilboost.backends.trees.vector_state import SQUARES, VARIANCE, WEIGHT
 @inner
 def _rows_of(node, growth):
     fields, sums = growth.nodes.fields, growth.sums
-    rows = growth.buffers.rows[fields[node, BUFFER]]
+    rows = growth.buffers.rows
     weight = sums.masses[node, WEIGHT]
     return NodeRows(rows, fields[node, BEGIN], fields[node, END], sums.totals[node], weight)
 
@@ -76,7 +75,7 @@ def weigh(node, growth):
     """Sums over a node's rows: gradients, weight, squares, total variance; and its priority."""
     keep_apart()
     fields, limits, gradients = growth.nodes.fields, growth.limits, growth.gradients
-    rows, masses = growth.buffers.rows[fields[node, BUFFER]], growth.sums.masses
+    rows, masses = growth.buffers.rows, growth.sums.masses
     n_rows = fields[node, END] - fields[node, BEGIN]
     weighted = gradients.weights.shape[0] > 0
     totals = growth.sums.totals[node]
@@ -254,10 +253,10 @@ def _settle(node, growth):
 
 
 @inner
-def _open(node, n_left, growth):
+def _open(node, growth):
     """Open the children of a node that was divided, and weigh them."""
     control = growth.nodes.control
-    control[N_LEFT_HERE], control[N_LEFT] = n_left, n_left
+    control[N_LEFT] = control[N_LEFT_HERE]
     open_children(growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
     weigh(left, growth)
@@ -291,9 +290,7 @@ def grow_vector(threads, growth):
             _settle(node, growth)
         barrier(threads)
         if nodes.priority[node] > NO_GAIN:
-            n_left = divide_rows(
-                threads, node, growth.table, nodes, growth.categories, growth.buffers
-            )
+            divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
             barrier(threads)
             if threads.number == 0:
-                _open(node, n_left, growth)
+                _open(node, growth)

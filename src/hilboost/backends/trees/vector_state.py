@@ -99,7 +99,7 @@ class VectorGrowth(NamedTuple):
     sums : VectorSums
     categories : CategorySplits
     buffers : RowBuffers
-        ``rows[0]`` filled, nothing in ``ordered``.
+        ``rows`` filled but for the spare memory, nothing in ``ordered``.
     candidates : Candidates
     scratch : VectorScratch
     """

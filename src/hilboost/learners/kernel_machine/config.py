@@ -54,6 +54,9 @@ class KernelMachineConfig:
         distance (SY2006, section 4), and chooses λ by leave-one-out.
     tuning_seconds : float or None
         Approximate time limit of the choice of kernel.
+    tunes_briefly : bool
+        Whether the choice of kernel only serves to compare the learner with others: it considers
+        fewer families of kernels.
     """
 
     kernel: Kernel | str = "auto"
@@ -65,6 +68,7 @@ class KernelMachineConfig:
     device: str | None = None
     tuning: str = "auto"
     tuning_seconds: float | None = None
+    tunes_briefly: bool = False
 
     @property
     def given_kernel(self) -> Kernel | None:

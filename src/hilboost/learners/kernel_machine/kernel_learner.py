@@ -57,6 +57,11 @@ class KernelLearner(Learner):
         changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
         return changed
 
+    def tuned_briefly(self) -> Self:
+        """Return the learner that considers fewer families of kernels."""
+        changed: Any = replace(self, setting=replace(self.setting, tunes_briefly=True))  # type: ignore[type-var]
+        return changed
+
     def for_member(self, data: MachineState) -> MachineState:
         """Return a state with the same rows and choice of kernel, and a function of its own."""
         return data.for_member()

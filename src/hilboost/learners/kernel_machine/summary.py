@@ -58,13 +58,18 @@ class KernelMachineSummary:
             stage_kernels=None if kernels is None else kernels.first(n_stages),
         )
 
-    def variance(self, model: KernelExpansion, X: Floats, team: ThreadTeam) -> Floats:
+    def variance(
+        self, model: KernelExpansion, weights: Floats | None, X: Floats, team: ThreadTeam
+    ) -> Floats:
         """Compute the variance (n,) of new observations, including noise.
 
         Parameters
         ----------
         model : KernelExpansion
             A full stage, whose basis vectors are all training rows.
+        weights : (m, r) float64 or None
+            Sum of the weights of all stages; approximate variances of a kernel that was chosen then
+            agree with the residuals.
         X : (n, d) float64
         team : ThreadTeam
         """
@@ -76,5 +81,7 @@ class KernelMachineSummary:
                 assert self.kernel is not None
                 model = replace(model, kernel=self.kernel)
             found = PosteriorVariance.of(model, self.noise, noise, team)
+            if weights is not None and self.amplitude != 1:
+                found = found.fitted_to_residuals(weights, self.noise, self.amplitude, team)
             self._variance[:] = [found]
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)

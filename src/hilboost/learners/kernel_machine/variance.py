@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -15,6 +17,7 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 _EXACT_UP_TO = 5000
 _LANDMARKS = 2000
 _ROWS_AT_ONCE = 1024
+_JUDGED, _JUDGED_AT_ONCE, _NEIGHBORS = 150, 50, 1000
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class PosteriorVariance:
         Cholesky factor of ``K_mm + K_mn D⁻¹ K_nm``, or of ``K + D`` if all rows are landmarks.
     noise : float
         Noise variance of a new observation.
+    factor : float
+        Of all variances, so that those of a sample of training rows agree with their residuals.
 
     Notes
     -----
@@ -45,6 +50,7 @@ class PosteriorVariance:
     prior: Floats | None
     posterior: Floats
     noise: float
+    factor: float = 1.0
 
     @classmethod
     def of(
@@ -61,7 +67,7 @@ class PosteriorVariance:
             K = evaluate(kernel, X, X, team)
             factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
             return cls(model, X, None, factor, noise)
-        rows = np.sort(np.random.default_rng(seed).choice(n, _LANDMARKS, replace=False))
+        rows = _landmark_rows(n, seed)
         landmarks = X[rows]
         K_mm = evaluate(kernel, landmarks, landmarks, team)
         gram = Gram(kernel, model.basis, model.basis[rows], 0.0, team)
@@ -82,4 +88,66 @@ class PosteriorVariance:
                 variance[rows] -= (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
                 np.maximum(variance[rows], 0.0, out=variance[rows])
                 variance[rows] += (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
-        return np.maximum(variance, 0.0) + self.noise
+        return self.factor * (np.maximum(variance, 0.0) + self.noise)
+
+    def fitted_to_residuals(
+        self, weights: Floats, D: Floats, amplitude: float, team: ThreadTeam, seed: int = 0
+    ) -> PosteriorVariance:
+        """Multiply the variances by the mean squared z-score of 150 rows that are left out.
+
+        The residual of a row that is left out is its weight in the expansion times the variance of
+        this row given the others (Rasmussen & Williams 2006, eq. 5.12).  Its 1,000 nearest
+        neighbors stand for the others, unless the landmarks explain more.
+
+        Parameters
+        ----------
+        weights : (n, r) float64
+            Solution of the linear system of the rows.
+        D : (n,) float64
+            Its diagonal.
+        amplitude : float
+            Common factor of all variances so far.
+        team : ThreadTeam
+        seed : int
+            As in :meth:`of`.
+        """
+        if self.prior is None:
+            return self
+        X, kernel = self.model.basis.astype(np.float64), self.model.kernel
+        others = np.setdiff1d(np.arange(len(X)), _landmark_rows(len(X), seed))
+        rows = others[:: max(1, len(others) // _JUDGED)][:_JUDGED]
+        by_landmarks = self._left_out(X[rows], D[rows], team)
+        diagonal = array_api.to_numpy(kernel.diag(X))
+        exact = np.empty(len(rows))
+        for k, (row, near) in enumerate(zip(rows, self._neighbors(X, rows, team), strict=True)):
+            values = evaluate(kernel, X[near], X[[row, *near]], team)
+            factor = array_api.cholesky(array_api.add_to_diagonal(values[:, 1:].copy(), D[near]))
+            explained = array_api.solve_lower(factor, values[:, 0].copy())
+            exact[k] = max(diagonal[row] - float(explained @ explained), 0.0)
+        variance = np.minimum(exact, by_landmarks) + D[rows]
+        squares = (weights[rows] ** 2).mean(axis=1) * variance**2 / (by_landmarks + D[rows])
+        found = float(squares.mean()) / amplitude
+        return replace(self, factor=found) if 0 < found < np.inf else self
+
+    def _left_out(self, X: Floats, D: Floats, team: ThreadTeam) -> Floats:
+        """Variance (m,) of the function at training rows (m, d), given the landmarks and others."""
+        assert self.prior is not None
+        k = evaluate(self.model.kernel, self.landmarks, X, team)
+        prior = (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
+        posterior = (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
+        unexplained = array_api.to_numpy(self.model.kernel.diag(X)) - prior
+        return np.maximum(unexplained, 0.0) + posterior / np.maximum(1 - posterior / D, 1e-12)
+
+    def _neighbors(
+        self, X: Floats, rows: NDArray[np.int64], team: ThreadTeam
+    ) -> Iterator[NDArray[np.intp]]:
+        """The rows with the largest correlations, for each of ``rows``, without itself."""
+        diagonal = np.maximum(array_api.to_numpy(self.model.kernel.diag(X)), 1e-300)
+        for block in row_blocks(len(rows), _JUDGED_AT_ONCE):
+            k = evaluate(self.model.kernel, X[rows[block]], X, team) ** 2 / diagonal
+            k[np.arange(len(k)), rows[block]] = -1.0
+            yield from np.argpartition(k, -_NEIGHBORS, axis=1)[:, -_NEIGHBORS:]
+
+
+def _landmark_rows(n: int, seed: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(seed).choice(n, _LANDMARKS, replace=False))

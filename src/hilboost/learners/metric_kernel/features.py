@@ -135,6 +135,13 @@ class Features:
             self.missing_scale[kept_missing] * factors[q:][kept_missing],
         )
 
+    def divided(self, factor: float) -> Features:
+        """Divide all features, so that the length scale of the kernel is longer by ``factor``."""
+        if self.rotation is not None:
+            return self.rotated(self.rotation / factor)
+        scale, missing_scale = self.scale / factor, self.missing_scale / factor
+        return replace(self, scale=scale, missing_scale=missing_scale)
+
     def rotated(self, rotation: Floats) -> Features:
         """Return linear combinations of the features, with coefficients (width, k)."""
         return replace(self, rotation=rotation)

@@ -38,6 +38,10 @@ class Space:
     features: Features
     ridge: float
 
+    def longer(self, factor: float) -> Space:
+        """Return the space with a longer length scale."""
+        return replace(self, features=self.features.divided(factor))
+
 
 @dataclass(frozen=True)
 class MetricKernelLearner(Learner):

@@ -59,6 +59,18 @@ class BinnedTable:
         """Number of rows."""
         return self.words.shape[1]
 
+    @property
+    def edges(self) -> BinEdges:
+        """The edges of the bins."""
+        n_steps = np.ceil(np.log2(self.n_values)).astype(np.int64)
+        return BinEdges(self.thresholds, n_steps, self.n_bins - 1)
+
+    def of_rows(self, X: Floats | BlockTable, team: ThreadTeam) -> BinnedTable:
+        """Return the table of other rows, with the same bins."""
+        table = replace(self, words=_empty_words(X, (len(self.words), X.shape[0])))
+        _pack(X, table.edges, table.words, team)
+        return table
+
     def part(self, rows: slice) -> BinnedTable:
         """Return the table of a range of rows, with the same bins."""
         return replace(self, words=np.ascontiguousarray(self.words[:, rows]))
@@ -121,7 +133,7 @@ def bin_table(
     Cost O(s d log s + n d log(bins)) for a sample of s rows.  A sparse table is processed in dense
     blocks of eight columns, and other tables that are not an array of floats in blocks of rows.
     """
-    n, d = X.shape
+    d = X.shape[1]
     edges = _sampled_edges(X, weight, max_bins, seed, team, levels or {}, share)
     n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
     n_bins = int(n_values.max()) + 1
@@ -129,10 +141,8 @@ def bin_table(
     thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
     for k, cuts in enumerate(edges):
         thresholds[k, : len(cuts)] = cuts
-    shape = -(-d // 8), n
-    words = _empty_words(X, shape)
-    _pack(X, BinEdges(thresholds, n_steps, n_bins - 1), words, team)
-    return BinnedTable(words, thresholds, n_values, n_bins)
+    no_rows = np.empty((-(-d // 8), 0), dtype=dtypes.WORD)
+    return BinnedTable(no_rows, thresholds, n_values, n_bins).of_rows(X, team)
 
 
 def _sampled_edges(

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
+from hilboost.backends.trees.compact_gradients import Compact
 from hilboost.backends.trees.histogram import STRIDE, Histograms
 from hilboost.backends.trees.joint_columns import JointColumns
 from hilboost.backends.trees.nodes import empty_nodes
-from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.partition import RowBuffers, n_spare
 from hilboost.backends.trees.split_search import NodeSums, SearchScratch
 from hilboost.core import dtypes
 from hilboost.core.exchange import RowShare
@@ -49,7 +50,8 @@ class TreeBuffers:
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
         self._n_columns, self._n_bins, self._keeps_all = n_columns, n_bins, keeps_all
         self.n_nodes = 2 * max_leaves - 1
-        self._row_buffer = np.empty(2 * n_rows, dtype=dtypes.ROW)
+        self._n_places = n_rows + n_spare(n_rows, n_threads)
+        self._places = np.empty(self._n_places, dtype=dtypes.ROW)
         self._flags = np.empty(n_rows, dtype=np.uint8)
         self.learn_from(n_rows)
         self.grower: Any = None
@@ -65,7 +67,9 @@ class TreeBuffers:
         self._scan_gains = np.empty((n_threads, 512))
         self._joint_sums: NDArray[np.int64] | None = None
         self._packed: dict[int, NDArray[np.int64]] = {}
-        self._ordered: dict[int, NDArray[np.int64]] = {}
+        self._moved: dict[bool, NDArray[Any]] = {}
+        self.may_be_compact = True
+        """Whether the packed gradients of every tree so far fit into 32 bits, if this was tried."""
         self._histograms: dict[int, NDArray[np.int64]] = {}
         self._is_lent = False
 
@@ -83,16 +87,16 @@ class TreeBuffers:
         if not self._is_lent:
             self._pool[self._key].append(self)
 
-    def leaf_of_row(self, n_channels: int, is_alone: bool) -> NDArray[np.int32]:
+    def leaf_of_row(self, packed: NDArray[np.int64] | None, is_alone: bool) -> NDArray[np.int32]:
         """Memory for the leaf of every row after growth, (n_rows,) int32.
 
-        That of the packed gradients if the tree is the only one of its stage.  The buffers return
-        to the pool once neither the array nor a view of it is used any more.
+        If the tree is the only one of its stage, that of its gradients: ``packed`` (n_rows, width),
+        or those that move along with the rows.  The buffers return to the pool once neither the
+        array nor a view of it is used any more.
         """
         if not is_alone:
             return np.empty(self.n_rows, dtype=dtypes.LEAF)
-        packed = self.packed(n_channels)
-        memory = self._ordered[n_channels] if packed is None else packed.reshape(-1)
+        (memory,) = [packed.reshape(-1)] if packed is not None else self._moved.values()
         self._is_lent = True
         return np.asarray(_Loan(self, memory.view(dtypes.LEAF)[: self.n_rows]))
 
@@ -102,12 +106,12 @@ class TreeBuffers:
         self.release()
 
     def learn_from(self, n_learned: int) -> None:
-        """Set ``rows`` to (2, n_learned); buffers cover the whole table, samples may be smaller."""
-        self.rows = self._row_buffer[: 2 * n_learned].reshape(2, n_learned)
+        """Set ``rows`` to (n_learned,); buffers cover the whole table, samples may be smaller."""
+        self.rows = self._places[:n_learned]
 
     def learn_from_all(self, team: ThreadTeam) -> None:
-        """Write the numbers of all rows to ``rows[0]``."""
-        rows = self.rows[0]
+        """Write the numbers of all rows to ``rows``."""
+        rows = self.rows
 
         def work(begin: int) -> None:
             part = rows[begin : begin + _BLOCK_ROWS]
@@ -119,25 +123,33 @@ class TreeBuffers:
         """Release the threads that wait for a thread that has failed."""
         self.sync[ABORT] = 1
 
-    def packed(self, n_channels: int) -> NDArray[np.int64] | None:
-        """(n_rows, n_channels) int64; ``None`` with one channel, which uses ``ordered``."""
+    def packed(self, n_channels: int, width: int) -> NDArray[np.int64] | None:
+        """(n_rows, width) int64; ``None`` with one channel, which uses ``ordered``."""
         if n_channels == 1:
             return None
-        if n_channels not in self._packed:
-            self._packed[n_channels] = np.empty((self.n_rows, n_channels), dtype=dtypes.PACKED)
-        return self._packed[n_channels]
+        if width not in self._packed:
+            self._packed[width] = np.empty((self.n_rows, width), dtype=dtypes.PACKED)
+        return self._packed[width]
 
-    def ordered(self, n_channels: int) -> NDArray[np.int64]:
-        """(2, m) int64 with one channel, (2, 0) with more."""
-        if n_channels not in self._ordered:
-            width = self.n_rows if n_channels == 1 else 0
-            self._ordered[n_channels] = np.empty(2 * width, dtype=dtypes.PACKED)
-        width = self.rows.shape[1] if n_channels == 1 else 0
-        return self._ordered[n_channels][: 2 * width].reshape(2, width)
+    def ordered(self, n_channels: int, compact: bool = False) -> NDArray[Any]:
+        """(n_learned,) int64 with one channel, or int32 if ``compact``; (0,) with more."""
+        return self._moved_along(n_channels, compact)[: len(self.rows)]
 
-    def row_buffers(self, n_channels: int) -> RowBuffers:
+    def _moved_along(self, n_channels: int, compact: bool) -> NDArray[Any]:
+        """Memory for packed gradients that move along with the rows, and for the spare ones."""
+        if n_channels > 1:
+            return np.empty(0, dtype=dtypes.PACKED)
+        if compact not in self._moved:
+            self._moved.clear()
+            kind = dtypes.COMPACT if compact else dtypes.PACKED
+            self._moved[compact] = np.empty(self._n_places, dtype=kind)
+        return self._moved[compact]
+
+    def row_buffers(self, n_channels: int, compact: Compact | None = None) -> RowBuffers:
         """The training rows of the tree, and the values that move along with them."""
-        return RowBuffers(self.rows, self.ordered(n_channels), self._flags, self._counts)
+        ordered = self._moved_along(n_channels, compact is not None)
+        flags = self._flags[: len(self.rows)]
+        return RowBuffers(self._places, ordered, flags, self._counts, compact)
 
     def histograms(self, n_channels: int) -> Histograms:
         """One slot for each leaf; two if that is too much memory, and not all are needed."""

@@ -63,7 +63,7 @@ def growth_of(
         nodes=space.nodes,
         sums=sums,
         categories=None if plain else categories,
-        buffers=space.row_buffers(n_channels),
+        buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,
         joint=None if n_channels > 1 else space.joint(data.joint),

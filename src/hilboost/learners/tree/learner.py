@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -22,27 +20,11 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.tree.binned_outputs import add_trees_on_bins
 from hilboost.learners.tree.binning import bin_table
-from hilboost.learners.tree.buffers import TreeBuffers, TreeData
+from hilboost.learners.tree.buffers import TreeData
 from hilboost.learners.tree.category_columns import check_levels
-from hilboost.learners.tree.constraints import MonotonicOrder
-from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
-from hilboost.learners.tree.growth_inputs import category_splits, growth_of, n_levels
-from hilboost.learners.tree.leaves import (
-    leaf_gradients,
-    leaf_of_rows,
-    leaves_of_others,
-    newton_steps,
-    tree_of,
-)
-from hilboost.learners.tree.packing import Packed, columns_of, pack, rounds_at_random
-from hilboost.learners.tree.row_order import n_sorts_worthwhile, ranks_of_leaves
-from hilboost.learners.tree.separate import (
-    SeparateTask,
-    TreeDraws,
-    TreeGrower,
-    grow_separately,
-    one_thread_each,
-)
+from hilboost.learners.tree.fitting import fit_trees
+from hilboost.learners.tree.packing import rounds_at_random
+from hilboost.learners.tree.row_order import n_sorts_worthwhile
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable, FileTable
 
@@ -271,6 +253,10 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         first, *others = (part.table for part in parts)
         return replace(parts[0], table=first.followed_by(others))
 
+    def prepared_like(self, data: TreeData, X: Floats | BlockTable) -> TreeData:
+        """Bin other rows by the same thresholds."""
+        return TreeData(data.table.of_rows(X, data.team), data.team, {})
+
     def add_outputs(
         self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
     ) -> None:
@@ -299,157 +285,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
         r = gradients.negative_gradient.shape[1]
-        groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
-        seeds = [0] * len(groups)
+        seeds = [0] * (1 if self.shared else r)
         if rng is not None:
-            seeds = rng.integers(2**62, size=len(groups)).tolist()
-        alone = self._apart(data, r)
-        by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
-        if not by_position:
-            data.bring_rows_back()
-        if alone and not by_position:
-            return self._fit_separately(data, gradients, sample, seeds)
-        return [
-            self._fit_tree(data, data.team, gradients, columns, sample, seed)
-            for columns, seed in zip(groups, seeds, strict=True)
-        ]
-
-    def _apart(self, data: TreeData, r: int) -> bool:
-        """Return whether each tree is grown by one thread.
-
-        Symmetric trees keep histograms of all leaves, for which several at once need more memory.
-        """
-        if self.shared or data.share is not None or (self.symmetric and data.team.n_threads > 1):
-            return False
-        return one_thread_each(r, data.team.n_threads)
-
-    def _fit_separately(
-        self, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
-    ) -> list[FittedTerm]:
-        """Fit one tree for each output, each on one thread."""
-        table, team, one = data.table, data.team, ThreadTeam(1)
-        task = SeparateTask.of(gradients, sample, team)
-        part = self.max_features_per_tree
-        draws_columns = self.max_features < 1 or part < 1
-        draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
-        spaces = [self._borrow(data, one, sample) for _ in range(team.n_threads)]
-        try:
-            growers = [self._grower(data, space, task) for space in spaces]
-            leaves = None
-            if len(seeds) == 1:
-                leaves = spaces[0].leaf_of_row(task.scales.n_channels, is_alone=True)[None]
-            fit = grow_separately(task, table, draws, self.l2_regularization, growers, team, leaves)
-        finally:
-            for space in spaces:
-                space.release()
-        return [self._fitted(k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
-
-    def _grower(self, data: TreeData, space: TreeBuffers, task: SeparateTask) -> TreeGrower:
-        """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-        table = data.table
-        layout = space.rows.shape[1], task.scales.packing, task.max_weight
-        found = space.grower
-        if found is None or not found.suits(self, table, layout):
-            # Columns and seeds of any tree: each tree replaces them by its own.
-            growth = growth_of(self, data, space, task.packed(space), np.random.default_rng(0))
-            found = space.grower = TreeGrower.of(self, table, layout, growth, space, self.symmetric)
-        return found
-
-    def _fitted(self, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:
-        """Return the term of output ``k``."""
-        order = MonotonicOrder.of(tree, self.monotonic) if self.monotonic else None
-        term = Term.of(tree, slice(k, k + 1))
-        return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
-
-    def _fit_tree(
-        self,
-        data: TreeData,
-        team: ThreadTeam,
-        gradients: Gradients,
-        columns: slice,
-        sample: RowSample,
-        seed: int,
-    ) -> FittedTerm:
-        table = data.table
-        negative, hessian = columns_of(gradients, columns)
-        weight = np.empty(0) if sample.weight is None else sample.weight
-        rng = np.random.default_rng(seed)
-        space = self._borrow(data, team, sample)
-        try:
-            packed = self._pack(space, negative, hessian, weight, sample, data, rng)
-            growth = growth_of(self, data, space, packed, rng)
-            open_root(space.nodes, space.rows.shape[1], int(rng.integers(2**62)))
-            if self.symmetric:
-                grow_by_levels(growth, space, team)
-            elif data.share is None:
-                grow_together(growth, space, team)
-            else:
-                weighted = sample.weight is not None
-                grow_among_workers(growth, space, team, data.share, weighted)
-            nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
-            thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
-            categories = category_splits(self, table, space)
-            tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
-            is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
-            leaf_of_row = space.leaf_of_row(len(packed.totals), is_alone)
-            leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order)
-            if sample.rows is not None:
-                leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
-            exact = leaf_gradients(negative, hessian, weight, self.l2_regularization, data.share)
-            values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
-            order = None
-            if self.monotonic:
-                order = MonotonicOrder.of(tree, self.monotonic)
-                assert growth.constraints is not None
-                lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
-                values = np.clip(values, lower, upper)
-        finally:
-            space.release()
-        if sample.rows is None:
-            data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
-        term = Term.of(tree.with_values(values), columns)
-        return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
-
-    def _n_sketched(self, r: int) -> int:
-        return r if self.sketch is None or not self.shared else min(r, self.sketch)
-
-    def _borrow(self, data: TreeData, team: ThreadTeam, sample: RowSample) -> TreeBuffers:
-        table = data.table
-        m = table.n_rows if sample.rows is None else len(sample.rows)
-        leaves = min(self.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(self), 31))
-        space = TreeBuffers.borrow(
-            data.buffers,
-            n_rows=table.n_rows,
-            n_columns=len(table.n_values),
-            n_bins=table.n_bins,
-            n_threads=min(team.n_threads, len(table.n_values)),
-            max_leaves=leaves,
-            n_sets=2 * leaves - 1 if self.categorical else 0,
-            keeps_all=int(self.symmetric),
-        )
-        space.learn_from(m)
-        return space
-
-    def _pack(
-        self,
-        space: TreeBuffers,
-        negative: Floats,
-        hessian: Floats,
-        weight: Floats,
-        sample: RowSample,
-        data: TreeData,
-        rng: np.random.Generator,
-    ) -> Packed:
-        r = negative.shape[1]
-        k = self._n_sketched(r)
-        if k < r:
-            projection = rng.normal(size=(r, k)) / np.sqrt(k)
-            negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
-        if sample.rows is None:
-            space.learn_from_all(data.team)
-        else:
-            space.rows[0] = sample.rows
-        sampled = sample.rows is not None
-        seed = int(rng.integers(2**62))
-        places = data.share, data.order
-        return pack(space, negative, hessian, weight, sampled, seed, data.team, *places)
+            seeds = rng.integers(2**62, size=len(seeds)).tolist()
+        return fit_trees(self, data, gradients, sample, seeds)

@@ -1,6 +1,6 @@
 """Conversion of grown nodes to a tree, the leaf of every row, and the values of the leaves.
 
-``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, m) uint32 are the results of growth.
+``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (m,) uint32 are the results of growth.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def leaf_of_rows(
 
     If the table is sorted, ``rows`` become the numbers of the rows that are at these positions.
     """
-    if rows.shape[1] < len(leaf_of_row):
+    if len(rows) < len(leaf_of_row):
         leaf_of_row[:] = -1
     offsets = None if order is None else order.offsets
     given = nodes, leaves, rows, offsets, leaf_of_row
-    team = team if rows.shape[1] > 2 * _ROWS_WORTH_A_TEAM else _ALONE
+    team = team if len(rows) > 2 * _ROWS_WORTH_A_TEAM else _ALONE
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
 
 
@@ -136,7 +136,7 @@ def newton_steps(
     if share is not None:
         return _steps_of_all(team, nodes, leaves, rows, learned, share)
     shape = len(leaves), learned.gradients.shape[1]
-    team = team if rows.shape[1] * shape[1] > _ROWS_WORTH_A_TEAM else _ALONE
+    team = team if len(rows) * shape[1] > _ROWS_WORTH_A_TEAM else _ALONE
     n_threads = team.n_threads
     values, sums = np.empty(shape), np.empty((2, *shape, FIELDS), dtype=np.int64)
     given = nodes, leaves, rows, learned, np.empty((n_threads, 2, CHUNK)), sums, values

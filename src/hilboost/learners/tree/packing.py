@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from hilboost.backends.fixed_point import (
 )
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.compact_gradients import Compact, pack_compact
 from hilboost.backends.trees.row_order import ROWS_PER_BLOCK
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
@@ -37,6 +38,9 @@ _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
 _LARGEST_EXPONENT = 500.0
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
+_FEWEST_ROWS_COMPACT = 2**18
+"""With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
+_COMPACT_HESSIAN_BITS = 16
 _FEWEST_STEPS = 256
 """Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
@@ -47,13 +51,15 @@ class Packed:
 
     Attributes
     ----------
-    values : (n, n_channels) int64 or None
-        ``None`` with one channel.
+    values : (n, width) int64 or None
+        ``None`` with one channel; see :func:`_width`.
     totals : (n_channels,) int64
     n_outputs : int
     packing : Packing
     max_weight : float
         Maximum weight of a row.
+    compact : Compact or None
+        How the 32 bits of a row are read, if they take the place of 64.
     """
 
     values: NDArray[np.int64] | None
@@ -61,6 +67,7 @@ class Packed:
     n_outputs: int
     packing: Packing
     max_weight: float
+    compact: Compact | None = None
 
 
 class _Fields(NamedTuple):
@@ -102,7 +109,7 @@ def pack(
     Parameters
     ----------
     space : TreeBuffers
-        ``rows[0]`` contains the training rows of the tree; the integers are written to its arrays.
+        ``rows`` contains the training rows of the tree; the integers are written to its arrays.
     negative : (n, r) float64
     hessian : (n, r) float64
         (n, 0) if constant.
@@ -117,16 +124,21 @@ def pack(
     order : RowOrder or None
         Order of the rows of a sorted table, in which the integers are written.
     """
-    rows = space.rows[0] if sampled else space.rows[0, :0]
+    rows = space.rows if sampled else space.rows[:0]
     learned = WeightedGradients(negative, hessian, weight, rows)
-    m, r = space.rows.shape[1], negative.shape[1]
+    m, r = len(space.rows), negative.shape[1]
     size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
     blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
     found = _totals(learned, blocks, team, share)
     packing, rounding = _choose(learned, found, count(m, share), seed)
     n_channels = r + (packing.count_mask == 0)
-    values, ordered = space.packed(n_channels), space.ordered(n_channels)[0]
+    width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
     straight = n_channels == 1 and not sampled and not len(weight)
+    if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
+        compact = _pack_in_32_bits(space, learned, packing, rounding, blocks, team, order)
+        if compact is not None:
+            return compact
+    values, ordered = space.packed(n_channels, width), space.ordered(n_channels)
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
         for part, first_row in _numbered(block, rows, share if rounding.salt else None):
@@ -138,13 +150,40 @@ def pack(
         if order is not None:
             order.arrange(ordered[:, None] if values is None else values, block[0])
         here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
-        packed_sums(values, ordered[here], space.rows[0, here], totals)
+        packed_sums(values, ordered[here], space.rows[here], totals)
         return totals
 
     totals = np.sum(team.map(round_block, blocks), axis=0)
     totals = totals if share is None else share.exchange.sum(totals)
     max_weight = largest(float(weight.max(initial=0.0)), share) or 1.0
     return Packed(values, totals, r, packing, max_weight)
+
+
+def _pack_in_32_bits(
+    space: TreeBuffers,
+    learned: WeightedGradients,
+    packing: Packing,
+    rounding: Rounding,
+    blocks: Sequence[tuple[int, int]],
+    team: ThreadTeam,
+    order: RowOrder | None,
+) -> Packed | None:
+    """Round the gradients of all rows, or return ``None`` if a row does not fit into 32 bits."""
+    hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
+    compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
+    ordered = space.ordered(1, compact=True)
+    offsets = None if order is None else order.offsets
+
+    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
+        result = np.empty(2, dtype=np.int64)
+        pack_compact(learned, compact, rounding, offsets, *block, ordered, result)
+        return result
+
+    results = np.array(team.map(round_block, blocks))
+    space.may_be_compact = not results[:, 1].any()
+    if not space.may_be_compact:
+        return None
+    return Packed(None, results[:, 0].sum(keepdims=True), 1, packing, 1.0, compact)
 
 
 def _numbered(
@@ -258,7 +297,8 @@ class TreeScales(NamedTuple):
     gradient_factors, hessian_factors : (n_trees,) float64
     at_random : bool
         Whether gradients are rounded at random.
-    n_channels : int
+    n_channels, width : int
+        See :func:`_width`.
     """
 
     packing: Packing
@@ -267,6 +307,7 @@ class TreeScales(NamedTuple):
     hessian_factors: Floats
     at_random: bool
     n_channels: int
+    width: int
 
 
 def scales_of_trees(
@@ -292,14 +333,24 @@ def scales_of_trees(
     def factors(bits: int, field: int) -> Floats:
         return np.array([_factor(bits, sums[field], fields.rounding) for sums in magnitudes])
 
+    n_channels = 1 + (packing.count_mask == 0)
     return TreeScales(
         packing,
         Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0),
         factors(fields.gradient_bits, 0),
         factors(fields.hessian_bits, 1) if curved else np.ones(n_trees),
         fields.at_random,
-        1 + (packing.count_mask == 0),
+        n_channels,
+        _width(n_channels, packing, of_count, weighted=len(weight) > 0),
     )
+
+
+def _width(n_channels: int, packing: Packing, of_count: float, weighted: bool) -> int:
+    """Return how many channels of the gradients of a row are stored.
+
+    All, except for counts that have a channel of their own and are one for each row.
+    """
+    return n_channels - (packing.count_mask == 0 and of_count == 1.0 and not weighted)
 
 
 def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:

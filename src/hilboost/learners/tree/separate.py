@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,8 @@ class SeparateTask:
         """Memory for the packed gradients of one tree, in the layout of all."""
         n_channels = self.scales.n_channels
         totals = np.zeros(n_channels, dtype=dtypes.PACKED)
-        return Packed(space.packed(n_channels), totals, 1, self.scales.packing, self.max_weight)
+        values = space.packed(n_channels, self.scales.width)
+        return Packed(values, totals, 1, self.scales.packing, self.max_weight)
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ class TreeGrower:
     table : BinnedTable
         Shards, which have tables of their own, share memory.
     layout : tuple
-        The number of rows, the layout of the gradients and the maximum weight.
+        The layout and width of the gradients, and the maximum weight.
     alone : Threads
     growth : Growth
     scratch : StageScratch
@@ -175,6 +176,13 @@ class TreeGrower:
     def suits(self, learner: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
         """Whether it can grow trees of this learner from this table, with gradients so arranged."""
         return self.learner is learner and self.table is table and self.layout == layout
+
+    def from_rows_of(self, space: TreeBuffers) -> TreeGrower:
+        """Return a grower of trees from as many rows as there are in the memory now."""
+        if len(self.growth.buffers.flags) == len(space.rows):
+            return self
+        n_channels = self.growth.sums.totals.shape[1]
+        return replace(self, growth=self.growth._replace(buffers=space.row_buffers(n_channels)))
 
     def grow(self, stage: SeparateTrees, grown: GrownTrees) -> None:
         """Grow trees of a stage until all have been taken."""

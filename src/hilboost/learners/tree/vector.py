@@ -12,7 +12,7 @@ from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS, CategorySplits
 from hilboost.backends.trees.nodes import N_NODES, empty_nodes, open_root
-from hilboost.backends.trees.partition import RowBuffers
+from hilboost.backends.trees.partition import RowBuffers, n_spare
 from hilboost.backends.trees.vector_candidates import (
     ValueRanges,
     empty_candidates,
@@ -221,8 +221,7 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         negative = np.ascontiguousarray(negative, dtype=np.float64)
         weight = np.empty(0) if sample.weight is None else sample.weight
         n, r = negative.shape
-        rows = np.empty((2, n if sample.rows is None else len(sample.rows)), dtype=dtypes.ROW)
-        rows[0] = np.arange(n) if sample.rows is None else sample.rows
+        rows = np.arange(n, dtype=dtypes.ROW) if sample.rows is None else sample.rows
         learned = negative
         if self.sketch is not None and self.sketch < r:
             learned = negative @ (rng.normal(size=(r, self.sketch)) / np.sqrt(self.sketch))
@@ -236,6 +235,7 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         values, categories = growth.sums.values[:found], growth.categories
         tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
         leaf_of_row = np.empty(n, dtype=dtypes.LEAF)
+        rows = growth.buffers.rows[: len(rows)]  # in the order of the leaves
         leaf_of_rows(team, nodes, leaves, rows, leaf_of_row)
         exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, data.share)
         tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, data.share))
@@ -260,12 +260,13 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
     ) -> VectorGrowth:
         """Collect the inputs of compiled growth for one tree."""
         d, n_bins = len(data.table.n_values), data.table.n_bins
-        m, k = rows.shape[1], learned.shape[1]
-        gradients, pure = _centered(learned, weight, rows[0], data.share)
+        m, k = len(rows), learned.shape[1]
+        gradients, pure = _centered(learned, weight, rows, data.share)
         limits = self._limits(d, count(m, data.share), pure)
         n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
         nodes = empty_nodes(n_nodes, by_gain=False)
         open_root(nodes, m, int(rng.integers(2**62)))
+        spare = np.empty(n_spare(m, n_threads), dtype=dtypes.ROW)
         return VectorGrowth(
             table=data.table.bins,
             ranges=data.ranges,
@@ -275,8 +276,8 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
             sums=empty_sums(n_nodes, k),
             categories=self._category_splits(d, n_nodes),
             buffers=RowBuffers(
-                rows,
-                np.zeros((2, 0), dtype=np.int64),
+                np.concatenate([rows, spare], dtype=dtypes.ROW),
+                np.zeros(0, dtype=np.int64),
                 np.empty(m, dtype=np.uint8),
                 np.zeros(8 * n_threads, dtype=np.int64),
             ),

@@ -23,11 +23,11 @@ from hilboost.backends.trees.column_splits import NO_GAIN
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
-    BUFFER,
     COLUMN,
     DEPTH,
     END,
     LEFT,
+    LEFT_BEGIN,
     MISSING_LEFT,
     N_LEFT,
     N_LEFT_HERE,
@@ -190,8 +190,8 @@ class _SharedGrowth:
     # Sums over the rows of all workers
 
     def _rows(self, node: int) -> NDArray[np.uint32]:
-        begin, end, buffer = (int(self._nodes.fields[node, f]) for f in (BEGIN, END, BUFFER))
-        return self._growth.buffers.rows[buffer, begin:end]
+        begin, end = (int(self._nodes.fields[node, f]) for f in (BEGIN, END))
+        return self._growth.buffers.rows[begin:end]
 
     def _blocks(self, node: int) -> Iterator[NDArray[np.uint32]]:
         rows, size = self._rows(node), max(256, _BLOCK_CELLS // self._width)
@@ -323,11 +323,9 @@ class _SharedGrowth:
         self._left_here = {}
 
     def _divide(self, node: int, split: Split) -> int:
-        """Write the rows to the other buffer, those on the left first, in their old order."""
-        rows, (begin, end) = self._rows(node), self._nodes.fields[node, [BEGIN, END]]
+        """Write the rows that go left before the others, both in their old order."""
+        rows = self._rows(node)
         left = split.goes_left(self._missing + 1)[self._bins_of(split.column, rows)]
-        n_left = int(left.sum())
-        other = self._growth.buffers.rows[1 - self._nodes.fields[node, BUFFER]]
-        other[begin : begin + n_left] = rows[left]
-        other[begin + n_left : end] = rows[~left]
-        return n_left
+        rows[:] = np.concatenate([rows[left], rows[~left]])
+        self._nodes.control[LEFT_BEGIN] = self._nodes.fields[node, BEGIN]
+        return int(left.sum())

@@ -140,6 +140,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         _symmetric_leaves(p, data),
         two_classes or (coupled and not loss.bounded_hessian),
         data.target.groups is not None,
+        loss.counts_positions,
     )
     return in_given_weights(resolved, p, scale)
 

@@ -234,7 +234,8 @@ def _best(
     n = min(sample.n, n_effective)
     clock = Clock(config.tuning_seconds)
     floor = lambda_floor(config, n, iterates)
-    search = Search(columns, sample.rows, n, floor, team, clock)
+    is_wide = clock.is_wide and not config.tunes_briefly
+    search = Search(columns, sample.rows, n, floor, team, clock, is_wide)
     best = search.best()
     return Candidate(
         best.kernel.plain,

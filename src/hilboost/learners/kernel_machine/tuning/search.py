@@ -71,6 +71,8 @@ class Search:
     team : ThreadTeam
         Evaluates candidates in parallel.
     clock : Clock
+    is_wide : bool
+        Whether to consider every family of kernels.
     """
 
     columns: Columns
@@ -79,6 +81,7 @@ class Search:
     floor: float
     team: ThreadTeam
     clock: Clock
+    is_wide: bool = True
 
     @cached_property
     def small(self) -> Sampled:
@@ -129,7 +132,7 @@ class Search:
             alike = self.few_rows.alike()
             if alike is not None:
                 return alike
-        families = FAMILIES if self.clock.is_wide else MAIN_FAMILIES
+        families = FAMILIES if self.is_wide else MAIN_FAMILIES
         found = sorted(self.team.map(self._likely, families), key=by_error)[:_FAMILIES_KEPT]
         mapped: Found = []
         if len(self.sampled) > ROWS_FIRST and not self.has_many_targets:
@@ -172,7 +175,7 @@ class Search:
     def _refined(self, found: Found) -> tuple[Found, Found]:
         """All candidates with those refined on more rows, and the better ones with a linear map."""
         rows = self.sampled.first(ROWS_OF_LIKELIHOOD)
-        first = found[: _FAMILIES_KEPT if self.clock.is_wide else 1]
+        first = found[: _FAMILIES_KEPT if self.is_wide else 1]
         refinements: list[Callable[[], Candidate[TableKernel]]] = [
             partial(more_likely, candidate, rows) for candidate in first
         ]

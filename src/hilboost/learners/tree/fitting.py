@@ -1,0 +1,212 @@
+"""Trees of one stage: gradients to fixed point, growth, leaf values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.learners.tree.buffers import TreeBuffers, TreeData
+from hilboost.learners.tree.constraints import MonotonicOrder
+from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
+from hilboost.learners.tree.growth_inputs import category_splits, growth_of, n_levels
+from hilboost.learners.tree.leaves import (
+    leaf_gradients,
+    leaf_of_rows,
+    leaves_of_others,
+    newton_steps,
+    tree_of,
+)
+from hilboost.learners.tree.packing import Packed, columns_of, pack
+from hilboost.learners.tree.row_order import ranks_of_leaves
+from hilboost.learners.tree.separate import (
+    SeparateTask,
+    TreeDraws,
+    TreeGrower,
+    grow_separately,
+    one_thread_each,
+)
+from hilboost.learners.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from hilboost.learners.tree.learner import TreeLearner
+
+
+def fit_trees(
+    learner: TreeLearner,
+    data: TreeData,
+    gradients: Gradients,
+    sample: RowSample,
+    seeds: list[int],
+) -> list[FittedTerm]:
+    """Fit one shared tree, or one tree for each output, with a seed each."""
+    r = gradients.negative_gradient.shape[1]
+    alone = _each_by_one_thread(learner, data, r)
+    by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
+    if not by_position:
+        data.bring_rows_back()
+    if alone and not by_position:
+        return _fit_separately(learner, data, gradients, sample, seeds)
+    groups = [slice(0, r)] if learner.shared else [slice(k, k + 1) for k in range(r)]
+    return [
+        fit_tree(learner, data, gradients, columns, sample, seed)
+        for columns, seed in zip(groups, seeds, strict=True)
+    ]
+
+
+def _each_by_one_thread(learner: TreeLearner, data: TreeData, r: int) -> bool:
+    """Return whether each tree is grown by one thread.
+
+    Symmetric trees keep histograms of all leaves, for which several at once need more memory.
+    """
+    if learner.shared or data.share is not None or (learner.symmetric and data.team.n_threads > 1):
+        return False
+    return one_thread_each(r, data.team.n_threads)
+
+
+def _fit_separately(
+    learner: TreeLearner, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
+) -> list[FittedTerm]:
+    """Fit one tree for each output, each on one thread."""
+    table, team, one = data.table, data.team, ThreadTeam(1)
+    task = SeparateTask.of(gradients, sample, team)
+    part = learner.max_features_per_tree
+    draws_columns = learner.max_features < 1 or part < 1
+    draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
+    spaces = [_borrow(learner, data, one, sample) for _ in range(team.n_threads)]
+    try:
+        growers = [_grower(learner, data, space, task) for space in spaces]
+        leaves = None
+        if len(seeds) == 1:
+            leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
+        fit = grow_separately(task, table, draws, learner.l2_regularization, growers, team, leaves)
+    finally:
+        for space in spaces:
+            space.release()
+    return [_fitted(learner, k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
+
+
+def _grower(
+    learner: TreeLearner, data: TreeData, space: TreeBuffers, task: SeparateTask
+) -> TreeGrower:
+    """Return what a thread grows trees with: the same for all trees of a table and a layout."""
+    layout = task.scales.packing, task.scales.width, task.max_weight
+    found = space.grower
+    if found is None or not found.suits(learner, data.table, layout):
+        # Columns and seeds of any tree: each tree replaces them by its own.
+        growth = growth_of(learner, data, space, task.packed(space), np.random.default_rng(0))
+        found = TreeGrower.of(learner, data.table, layout, growth, space, learner.symmetric)
+    space.grower = found = found.from_rows_of(space)
+    return found
+
+
+def _fitted(learner: TreeLearner, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:
+    """Return the term of output ``k``."""
+    order = MonotonicOrder.of(tree, learner.monotonic) if learner.monotonic else None
+    term = Term.of(tree, slice(k, k + 1))
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
+
+
+def fit_tree(
+    learner: TreeLearner,
+    data: TreeData,
+    gradients: Gradients,
+    columns: slice,
+    sample: RowSample,
+    seed: int,
+) -> FittedTerm:
+    """Fit one tree to some outputs, on all threads."""
+    table, team = data.table, data.team
+    negative, hessian = columns_of(gradients, columns)
+    weight = np.empty(0) if sample.weight is None else sample.weight
+    rng = np.random.default_rng(seed)
+    space = _borrow(learner, data, team, sample)
+    try:
+        packed = _pack(learner, space, negative, hessian, weight, sample, data, rng)
+        growth = growth_of(learner, data, space, packed, rng)
+        open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
+        if learner.symmetric:
+            grow_by_levels(growth, space, team)
+        elif data.share is None:
+            grow_together(growth, space, team)
+        else:
+            weighted = sample.weight is not None
+            grow_among_workers(growth, space, team, data.share, weighted)
+        nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
+        thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
+        categories = category_splits(learner, table, space)
+        tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
+        is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
+        leaf_of_row = space.leaf_of_row(packed.values, is_alone)
+        leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order)
+        if sample.rows is not None:
+            leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
+        exact = leaf_gradients(negative, hessian, weight, learner.l2_regularization, data.share)
+        values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
+        order = None
+        if learner.monotonic:
+            order = MonotonicOrder.of(tree, learner.monotonic)
+            assert growth.constraints is not None
+            lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
+            values = np.clip(values, lower, upper)
+    finally:
+        space.release()
+    if sample.rows is None:
+        data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
+    term = Term.of(tree.with_values(values), columns)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
+
+
+def _borrow(
+    learner: TreeLearner, data: TreeData, team: ThreadTeam, sample: RowSample
+) -> TreeBuffers:
+    """Return working memory for one tree by some threads."""
+    table = data.table
+    m = table.n_rows if sample.rows is None else len(sample.rows)
+    leaves = min(learner.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(learner), 31))
+    space = TreeBuffers.borrow(
+        data.buffers,
+        n_rows=table.n_rows,
+        n_columns=len(table.n_values),
+        n_bins=table.n_bins,
+        n_threads=min(team.n_threads, len(table.n_values)),
+        max_leaves=leaves,
+        n_sets=2 * leaves - 1 if learner.categorical else 0,
+        keeps_all=int(learner.symmetric),
+    )
+    space.learn_from(m)
+    return space
+
+
+def _pack(
+    learner: TreeLearner,
+    space: TreeBuffers,
+    negative: Floats,
+    hessian: Floats,
+    weight: Floats,
+    sample: RowSample,
+    data: TreeData,
+    rng: np.random.Generator,
+) -> Packed:
+    """Round the gradients of the training rows, or projections of them."""
+    r = negative.shape[1]
+    k = r if learner.sketch is None or not learner.shared else min(r, learner.sketch)
+    if k < r:
+        projection = rng.normal(size=(r, k)) / np.sqrt(k)
+        negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
+    if sample.rows is None:
+        space.learn_from_all(data.team)
+    else:
+        space.rows[:] = sample.rows
+    sampled = sample.rows is not None
+    seed = int(rng.integers(2**62))
+    places = data.share, data.order
+    return pack(space, negative, hessian, weight, sampled, seed, data.team, *places)

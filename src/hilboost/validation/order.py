@@ -1,0 +1,41 @@
+"""Rows of pandas objects, which are matched by position."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from hilboost.core.errors import DataWarning
+from hilboost.tables import is_pandas
+
+
+def check_order(X: Any, suffix: str = "", **others: Any) -> None:
+    """Warn if a series has the index of the table in another order.
+
+    Parameters
+    ----------
+    X : object
+        Only pandas objects are checked.
+    suffix : str
+        Part of the names of validation rows.
+    **others
+        Targets and weights by name.
+
+    Warns
+    -----
+    DataWarning
+        Matched by position, its values belong to other rows.  Tests by permutation do this on
+        purpose.
+    """
+    for name, values in others.items():
+        if not (is_pandas(X) and is_pandas(values)) or X.index.equals(values.index):
+            continue
+        ours, theirs = X.index, values.index
+        if len(ours) == len(theirs) and ours.is_unique and bool(ours.isin(theirs).all()):
+            warnings.warn(
+                f"{name}{suffix} has the index of X{suffix} in a different order, but rows are "
+                f"matched by position; pass {name}{suffix}.loc[X{suffix}.index], or an array if "
+                "this is intended.",
+                DataWarning,
+                stacklevel=6,
+            )

@@ -1,0 +1,87 @@
+"""``learner="auto"``: stages that are not fitted twice, and length scales that suit the loss."""
+
+import numpy as np
+import pytest
+
+from hilboost import BoostingRegressor
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.target import Target
+from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
+from hilboost.learners.metric_kernel.features import Features
+from hilboost.losses import SquaredError
+from hilboost.training import race, train
+from hilboost.training.machines import Members, OwnCenters, SharedCenters
+from hilboost.training.weighing import Judge
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(300, 4))
+STEPS = 0.3 * (X[:, 3] > 0.5)
+BOTH = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + STEPS
+LINEAR = Rows(X, X @ [[1.0], [2.0], [0.0], [1.0]])
+
+
+@pytest.mark.parametrize("losses", [[3, 2, 1], [3, 2, 1.999], [3, 3], None])
+@pytest.mark.parametrize("kind", ["own", "shared"])
+def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
+    learner, left = MetricKernelLearner(), iter(losses or [])
+
+    def loss_of(rows, outputs):
+        target = LINEAR.target[rows]
+        assert len(rows) == 30  # a fifth of half of the rows
+        assert np.abs(outputs - target).mean() < 0.3 * np.abs(target).mean()
+        return next(left)
+
+    def machines(loss_of):
+        folds, team = np.arange(300) % 2, ThreadTeam()
+        members = Members((X,) * 2, folds, (np.ones(4),) * 2, 0, team, None, loss_of)
+        if kind == "shared":
+            return SharedCenters(learner, LINEAR, members)
+        return OwnCenters(learner, [LINEAR, LINEAR], members)
+
+    usual, other = machines(None), machines(losses and loss_of)
+    steps = {None: 0, 1: 2, 1.999: 1, 3: 0}[losses and losses[-1]]
+    for member in range(2):
+        short, long = (one.model(member).features(X) for one in (usual, other))
+        np.testing.assert_allclose(long * 1.3**steps, short)
+    assert next(left, None) is None
+
+
+def test_all_features_are_divided():
+    features = Features.of(np.where(X > 1.8, np.nan, X), LINEAR.target, None)
+    for one in (features, features.rotated(RNG.normal(size=(features.width, 2)))):
+        np.testing.assert_allclose(one.divided(1.3)(X) * 1.3, one(X))
+
+
+def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machine():
+    rng = np.random.default_rng(0)
+    y, noise, other = rng.normal(size=(3, 600, 1))
+    judge, target, trees = Judge(SquaredError(), np.zeros(1)), Target(y), 0.8 * y + noise / 50
+    found = judge.weigh(target, trees, other)
+    assert found.gain == pytest.approx(found.gain_of_weight, abs=0.02)
+    assert found.gain > 0.9
+    assert not found.is_material
+    assert not judge.weigh(target, trees, noise).is_promising  # a weight of zero is the best
+    found = judge.weigh(target, noise / 50 + 0.5 * y + other, y - other)
+    assert found.gain_of_weight < 0.5 < found.gain
+    assert found.is_material
+
+
+@pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
+def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypatch):
+    begun, boost = [], race.boost
+
+    def noted(config, data, target, state, *rest):
+        begun.append(len(state.members[0].stages))
+        boost(config, data, target, state, *rest)
+
+    for module in (race, train):
+        monkeypatch.setattr(module, "boost", noted)
+    monkeypatch.setattr(race, "_LONG_RACE", 0.0)
+    settings = {"cv_folds": 1, "n_estimators": 150, "random_state": 0}
+    model = BoostingRegressor(**settings).fit(X, BOTH, callbacks=callbacks)
+    assert begun == [0, 0 if callbacks else 100]  # callbacks see every stage
+    usual = BoostingRegressor(**settings, max_features=1.0, max_leaf_nodes=31).fit(X, BOTH)
+    np.testing.assert_array_equal(model.predict(X), usual.predict(X))
+    np.testing.assert_array_equal(model.history_.train, usual.history_.train)
+    np.testing.assert_array_equal(model.history_.validation, usual.history_.validation)
+    assert len(model.history_.seconds) == len(usual.history_.seconds)
