@@ -10,7 +10,8 @@ from tests.reference.grow import Limits, Numbers, grow
 from tests.reference.histogram import table_of
 from tests.reference.isotonic import pairs_in_order
 
-from hilboost.backends.trees.grow import Growth
+from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads
+from hilboost.backends.trees.grow import Growth, divide
 from hilboost.backends.trees.nodes import (
     BEGIN,
     BIN,
@@ -20,6 +21,7 @@ from hilboost.backends.trees.nodes import (
     LEFT,
     MISSING_LEFT,
     N_NODES,
+    NODE,
     RIGHT,
 )
 from hilboost.core.gradients import Gradients
@@ -295,3 +297,18 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
     assert after.sums.totals.shape[1] == 2
     assert assert_same_tree(before, after) == 17
+
+
+@pytest.mark.parametrize("n_left_of_the_other", [0, 10**6])
+def test_a_thread_that_is_left_alone_moves_no_rows(monkeypatch, n_left_of_the_other):
+    """An interrupt may keep a thread away, whose counts are then those of the node before."""
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    gradients, sample = Gradients(X[:, :1]), RowSample(None, None)
+    _, after, _ = fit_and_record(monkeypatch, TreeLearner(), X, gradients, sample, n_threads=2)
+    after.nodes.control[NODE] = 0
+    after.buffers.counts[0] = n_left_of_the_other
+    rows = after.buffers.rows.copy()
+    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    sync[ABORT] = 1
+    divide(Threads(1, 2, sync), after)
+    np.testing.assert_array_equal(after.buffers.rows, rows)

@@ -1,6 +1,7 @@
 """An interrupt keeps the stages so far, and reaches the caller."""
 
 import importlib
+import itertools
 import signal
 import threading
 
@@ -15,6 +16,7 @@ from hilboost import (
     OutputKernelBoostingRegressor,
     SparseKernelRidge,
 )
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import FitWarning
 
 RNG = np.random.default_rng(0)
@@ -120,33 +122,32 @@ def test_stages_are_whole(cv_folds, where, n_calls, monkeypatch):
     np.testing.assert_array_equal(model.history_.validation, whole.history_.validation)
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.17, 0.31])
+@pytest.mark.parametrize("n_tasks", [5, 60, 201])
 @pytest.mark.parametrize("cv_folds", [1, 4])
-def test_signals_at_any_moment_with_several_threads(seconds, cv_folds, monkeypatch):
-    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+def test_signals_while_several_threads_work(n_tasks, cv_folds, monkeypatch):
+    main, tasks, run = threading.main_thread().ident, itertools.count(1), ThreadTeam.run
+
+    def interrupted_run(team, function, *arguments, **options):
+        def work(thread, *rest):
+            if thread == 1 and next(tasks) == n_tasks:
+                signal.pthread_kill(main, signal.SIGINT)
+            function(thread, *rest)
+
+        run(team, work, *arguments, **options)
+
     n_threads = threading.active_count()
-    settings = dict(PLAIN, learner="tree", early_stopping=cv_folds > 1)
-    settings |= {
-        "n_iter_no_change": 10**6,
-        "cv_folds": cv_folds,
-        "n_jobs": 3,
-        "learning_rate": 1e-4,
-    }
-    BoostingClassifier(**settings).fit(X, Y > 0)  # compiled now
-    main = threading.main_thread().ident
-    timer = threading.Timer(seconds, lambda: signal.pthread_kill(main, signal.SIGINT))
-    model = BoostingClassifier(**settings | {"n_estimators": 10**6})
-    started = []
-
-    def start(event):
-        if not started:
-            started.append(timer.start())
-
-    interrupted(model, X, Y > 0, start)
+    settings = dict(PLAIN, learner="tree", early_stopping=cv_folds > 1, cv_folds=cv_folds)
+    settings |= {"n_iter_no_change": 10**6, "n_jobs": 3, "learning_rate": 1e-4}
+    model = BoostingClassifier(**settings | {"n_estimators": 400})
+    with monkeypatch.context() as patch:
+        patch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+        patch.setattr(ThreadTeam, "run", interrupted_run)
+        interrupted(model, X, Y > 0)
     n = model.n_estimators_
+    assert n < 400
     whole = BoostingClassifier(**settings | {"n_estimators": n}).fit(X, Y > 0)
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
-    assert threading.active_count() <= n_threads + 1  # the timer may not have ended
+    assert threading.active_count() == n_threads
 
 
 @pytest.mark.parametrize(

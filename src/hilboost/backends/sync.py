@@ -44,19 +44,23 @@ def share(n, part, n_parts):
 def barrier(threads):
     """Wait until all threads are here, or one has failed and set ``sync[ABORT]``.
 
+    Returns whether all are here.  What the others write before they arrive must not be read if they
+    are not: it may be of another task.
+
     threads : Threads
     """
     if threads.n_threads == 1:
-        return
+        return True
     sync = threads.sync
     generation = atomic_add(sync, _GENERATION, 0)
     if atomic_add(sync, _COUNT, 1) + 1 == threads.n_threads:
         atomic_add(sync, _COUNT, -threads.n_threads)
         atomic_add(sync, _GENERATION, 1)
-        return
+        return True
     spins = 0
     while atomic_add(sync, _GENERATION, 0) == generation and atomic_add(sync, ABORT, 0) == 0:
         spins += 1
         pause()
         if spins > _SPINS_BEFORE_SLEEP:
             sleep()
+    return atomic_add(sync, ABORT, 0) == 0

@@ -81,7 +81,6 @@ class ThreadTeam:
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
         self._workers: list[tuple[threading.Thread, SimpleQueue[Any]]] = []
-        self._outbox: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def __enter__(self) -> Self:
         return self
@@ -102,7 +101,7 @@ class ThreadTeam:
 
     def _work(self, inbox: SimpleQueue[Any]) -> None:
         while (task := inbox.get()) is not None:
-            function, arguments, on_error = task
+            function, arguments, on_error, outbox = task
             failure: BaseException | None = None
             try:
                 function(*arguments)
@@ -111,8 +110,8 @@ class ThreadTeam:
                 failure = error
             # Until the next task, nothing that this one used is kept in memory.
             del task, function, arguments, on_error
-            self._outbox.put(failure)
-            del failure
+            outbox.put(failure)
+            del failure, outbox
 
     def run(
         self,
@@ -130,33 +129,21 @@ class ThreadTeam:
         if not self._workers:
             self._start()
         n_begun = 0  # an interrupt may come before all have
+        # One for each run: what an interrupt leaves behind is not taken for an end of the next run.
+        outbox: SimpleQueue[BaseException | None] = SimpleQueue()
         try:
             for number, (_thread, inbox) in enumerate(self._workers, start=1):
-                inbox.put((function, (number, *arguments), on_error))
+                inbox.put((function, (number, *arguments), on_error, outbox))
                 n_begun = number
             function(0, *arguments)
         except BaseException:
             on_error()
             raise
         finally:
-            errors = self._wait_for(n_begun)
+            errors = _ends_of(n_begun, outbox)
         for error in errors:
             if error is not None:
                 raise error
-
-    def _wait_for(self, n_tasks: int) -> list[BaseException | None]:
-        """Wait until other threads have ended their tasks, also if an interrupt comes meanwhile."""
-        ends: list[BaseException | None] = []
-        interrupt: KeyboardInterrupt | None = None
-        while len(ends) < n_tasks:
-            try:
-                # An interrupt between get and append in Python would lose an end.
-                ends.extend(islice(iter(self._outbox.get, self), n_tasks - len(ends)))
-            except KeyboardInterrupt as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-        return ends
 
     def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         """Results of ``function`` for every task, in the tasks' order.
@@ -175,3 +162,18 @@ class ThreadTeam:
 
         self.run(work)
         return results
+
+
+def _ends_of(n_tasks: int, outbox: SimpleQueue[BaseException | None]) -> list[BaseException | None]:
+    """Wait until other threads have ended their tasks, also if an interrupt comes meanwhile."""
+    ends: list[BaseException | None] = []
+    interrupt: KeyboardInterrupt | None = None
+    while len(ends) < n_tasks:
+        try:
+            # An interrupt between get and append in Python would lose an end.
+            ends.extend(islice(iter(outbox.get, outbox), n_tasks - len(ends)))
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    return ends

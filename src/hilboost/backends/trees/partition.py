@@ -268,16 +268,16 @@ def divide_rows(threads, node, table, nodes, categories, buffers):
     counts[8 * thread] = _flag_split(
         node, table, fields, categories, buffers.rows, begin + low, begin + high, buffers.flags
     )
-    if n_parts > 1:
-        barrier(threads)
+    if n_parts > 1 and not barrier(threads):
+        return
     left_begin, n_copied, target = _move_share(thread, n_parts, begin, end, buffers)
     if thread == 0:
         nodes.control[LEFT_BEGIN] = left_begin
         nodes.control[N_LEFT_HERE] = 0
         for t in range(n_parts):
             nodes.control[N_LEFT_HERE] += counts[8 * t]
-    if n_parts > 1:
-        barrier(threads)
+    if n_parts > 1 and not barrier(threads):
+        return
     low, high = share(n_copied, thread, n_parts)
     spare = buffers.flags.shape[0]
     copy_rows(buffers, spare + low, spare + high, target + low)
