@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from hilboost.cli.errors import CliError
 from hilboost.persistence.atomic import is_stream
 
-__all__ = ["STDIN", "check_input", "check_output"]
+__all__ = ["STDIN", "check_input", "check_output", "load_model"]
 
 STDIN = Path("-")
 
@@ -48,3 +49,40 @@ def check_output(path: Path, *inputs: Path) -> None:
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise CliError(f"The output '{path}' would overwrite an input; choose another name.")
+
+
+def load_model(path: Path, table: Path | None = None) -> Any:
+    """Load the model of a command.
+
+    Parameters
+    ----------
+    path : Path
+        The model file.
+    table : Path, optional
+        The argument that comes next, which may be the model if the two were exchanged.
+    """
+    check_input(path)
+
+    import hilboost
+    from hilboost.core.errors import InvalidModelFile
+
+    try:
+        return hilboost.load(path)
+    except InvalidModelFile as error:
+        if table is None or not _is_model(table):
+            raise
+        raise CliError(
+            f"'{path}' is not a hilboost model file, but '{table}' is: the model comes first; "
+            "exchange the two."
+        ) from error
+
+
+def _is_model(path: Path) -> bool:
+    import hilboost
+    from hilboost.core.errors import InvalidModelFile
+
+    try:
+        hilboost.load(path)
+    except (InvalidModelFile, OSError):
+        return False
+    return True

@@ -11,7 +11,7 @@ from hilboost.cli.columns import near_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_input, check_output
+from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.predictions import model_columns, text_columns
 from hilboost.cli.tables import DETECT, read_table
@@ -24,14 +24,6 @@ __all__ = ["LabeledTable", "run_evaluate", "run_export", "run_inspect", "run_rep
 
 _IMPORTANCES_SHOWN = 10
 _LEVELS_SHOWN = 6
-
-
-def _load(path: Path) -> Any:
-    check_input(path)
-
-    import hilboost
-
-    return hilboost.load(path)
 
 
 @dataclass(frozen=True)
@@ -176,7 +168,7 @@ def run_evaluate(
     str
         One line per metric, or one JSON object.
     """
-    model = _load(model_path)
+    model = load_model(model_path, table.path)
     X, y, more = _rows(model, table)
     scores = chosen_scores(model, X, y, metrics, **more)
     if as_json:
@@ -217,7 +209,7 @@ def run_report(
     """
     read = [model_path, table.path, *versus] + ([] if train is None else [train])
     check_output(out, *read)
-    model = _load(model_path)
+    model = load_model(model_path, table.path)
     X, y, more, named = _rows_and_names(model, table)
     name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
     if not versus:
@@ -231,7 +223,7 @@ def run_report(
         raise UsageError("--train is not supported with --versus; remove one of them.")
     from hilboost.report import compare
 
-    models = {path.name: _load(path) for path in versus}
+    models = {path.name: load_model(path) for path in versus}
     if len(models | {model_path.name: model}) <= len(versus):
         raise UsageError("--versus requires files with different names; rename one of them.")
     compare({model_path.name: model} | models, X, y, out, title=title, **more)
@@ -253,7 +245,7 @@ def run_inspect(model_path: Path, as_json: bool) -> str:
     """
     from hilboost.report.about import model_facts
 
-    model = _load(model_path)
+    model = load_model(model_path)
     facts = model_facts(model)
     facts["importances"] = _importances(model)
     facts["columns"] = _columns(model)
@@ -355,5 +347,5 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
     if form not in formats:
         known = ", ".join(sorted(formats))
         raise UsageError(f"--format {form} is unknown; choose one of {known}.")
-    formats[form](_load(model_path), out)
+    formats[form](load_model(model_path), out)
     return f"Saved the {form} model to '{out}'."

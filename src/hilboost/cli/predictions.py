@@ -11,7 +11,7 @@ from hilboost.cli.columns import align_columns, features_for_fit, refuse_text
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_input, check_output
+from hilboost.cli.files import check_output, load_model
 from hilboost.cli.tables import DETECT, read_table, write_table
 
 if TYPE_CHECKING:
@@ -46,13 +46,9 @@ def run_predict(job: PredictJob) -> None:
         raise UsageError(
             f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {job.coverage:g}."
         )
-    check_input(job.model)
     if job.out is not None:
         check_output(job.out, job.model, job.table)
-
-    import hilboost
-
-    model = hilboost.load(job.model)
+    model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)
     frame = read_table(job.table, text_columns(model), job.dialect)
