@@ -21,6 +21,7 @@ from tests.reference import kernels as pairs
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.target import Target
 from hilboost.kernels import (
+    Additive,
     CallableKernel,
     Constant,
     Cosine,
@@ -388,6 +389,13 @@ KERNELS = [
         partial(RationalQuadratic, _SCALES, 0.8),
         _rows,
         pairs.rational_quadratic(_SCALES, 0.8),
+    ),
+    KernelCase("additive", partial(Additive, 2.0), _rows, pairs.additive(2.0, 1.0, 1.0)),
+    KernelCase(
+        "additive-3",
+        partial(Additive, _SCALES, 0.3, 2.0),
+        _rows,
+        pairs.additive(_SCALES, 0.3, 2.0),
     ),
     KernelCase("linear", Linear, _rows, pairs.linear(0.0)),
     KernelCase("linear-offset", partial(Linear, 1.5), _rows, pairs.linear(1.5)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 
@@ -36,6 +37,16 @@ def matern(length_scale, nu):
 
 def rational_quadratic(length_scale, alpha):
     return lambda a, b: (1 + distance(a, b, length_scale) ** 2 / (2 * alpha)) ** -alpha
+
+
+def additive(length_scale, main, pairs):
+    def pair(a, b):
+        scales = np.broadcast_to(length_scale, len(a))
+        values = [(1 + ((x - y) / s) ** 2 / 8) ** -4 for x, y, s in zip(a, b, scales, strict=True)]
+        products = [k * m for k, m in combinations(values, 2)]
+        return main * np.mean(values) + pairs * np.mean(products)
+
+    return pair
 
 
 def linear(offset):

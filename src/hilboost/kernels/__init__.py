@@ -12,6 +12,7 @@ from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
     from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
+    from hilboost.kernels.additive import Additive
     from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
     from hilboost.kernels.base import Kernel
     from hilboost.kernels.categorical import Delta, Hamming
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # Imported on first use: trees do not need them.
 _HOMES = {
+    "Additive": "additive",
     "CallableKernel": "adapters",
     "Constant": "algebra",
     "Cosine": "dot_product",
@@ -53,6 +55,7 @@ _HOMES = {
 
 __all__ = [
     "KERNEL_NAMES",
+    "Additive",
     "CallableKernel",
     "Constant",
     "Cosine",

@@ -39,7 +39,7 @@ class Evidence(Generic[AnyKernel]):
 
 
 def negative_log_likelihood(
-    kernel: Kernel, noise: float, X: Floats, Y: Floats
+    kernel: Kernel, noise: float, X: Floats, Y: Floats, weight: Floats | None = None
 ) -> tuple[float, Floats]:
     """Compute ``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, with gradient.
 
@@ -49,6 +49,8 @@ def negative_log_likelihood(
     noise : float
     X : (n, d) float64
     Y : (n, c) float64
+    weight : (n,) float64 or None
+        The noise variance of a row is divided by its weight.
 
     Returns
     -------
@@ -68,13 +70,15 @@ def negative_log_likelihood(
     """
     c = Y.shape[1]
     K = kernel.block(X, X)
+    variances = noise if weight is None else noise / weight
     # On the diagonal of a block, s² = 0 has a rounding error, whose root is not small.
-    array_api.set_diagonal(K, kernel.diag(X) + noise)
+    array_api.set_diagonal(K, kernel.diag(X) + variances)
     factor = array_api.cholesky(K)
     alpha = array_api.solve_cholesky(factor, Y.copy())
     value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
     W = c * array_api.inverse_of_cholesky(factor) - alpha @ alpha.T
-    by_noise = 0.5 * noise * float(np.trace(W))
+    by_variance = np.diagonal(W) if weight is None else np.diagonal(W) / weight
+    by_noise = 0.5 * noise * float(by_variance.sum())
     return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
 
 
@@ -168,6 +172,7 @@ def maximize(
     max_iterations: int = 50,
     prior: Prior | None = None,
     goes_on: Callable[[], bool] | None = None,
+    weight: Floats | None = None,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
@@ -183,6 +188,8 @@ def maximize(
         The value of the evidence then includes its penalty.
     goes_on : callable, optional
         Called after each iteration: whether there is time for another one.
+    weight : (n,) float64 or None
+        The noise variance of a row is divided by its weight.
 
     Returns
     -------
@@ -195,7 +202,7 @@ def maximize(
     def objective(theta: Floats) -> tuple[float, Floats]:
         try:
             value, gradient = negative_log_likelihood(
-                kernel.with_log_parameters(theta[:-1]), float(np.exp(theta[-1])), X, Y
+                kernel.with_log_parameters(theta[:-1]), float(np.exp(theta[-1])), X, Y, weight
             )
         except ArithmeticError:
             return _FAILED, np.zeros_like(theta)

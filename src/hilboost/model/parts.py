@@ -26,6 +26,9 @@ class ModelPart:
         Duration of its fit; not stored in model files.
     n_centers : int
         Number of training rows that the model contains for this part.
+    kernel : str
+        Kernel of the machine, that of the first member: ``"matern52"``, ``"rotated matern52"`` (of
+        linear combinations of the columns) or ``"additive"``; empty for other parts.
     """
 
     weight: float
@@ -34,9 +37,14 @@ class ModelPart:
     share: float
     seconds: float
     n_centers: int = 0
+    kernel: str = ""
 
 
 _NAMES = {"tree": "trees", "kernel": "a kernel machine", "linear": "a linear function"}
+
+
+def _named(name: str, part: ModelPart) -> str:
+    return "an additive kernel machine" if part.kernel == "additive" else _NAMES.get(name, name)
 
 
 def described(parts: Mapping[str, ModelPart] | None) -> str | None:
@@ -54,7 +62,7 @@ def described(parts: Mapping[str, ModelPart] | None) -> str | None:
     if parts is None or not any(part.weight for name, part in parts.items() if name != "tree"):
         return None
     used = [
-        f"{_NAMES.get(name, name)} with weight {part.weight:.2f}"
+        f"{_named(name, part)} with weight {part.weight:.2f}"
         for name, part in parts.items()
         if part.weight
     ]

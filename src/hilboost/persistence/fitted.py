@@ -236,13 +236,17 @@ def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
 
 
 def _parts_from_file(entry: Any) -> dict[str, ModelPart]:
-    """Read the record of the parts: known names, and finite numbers."""
+    """Read the record of the parts: known names, and finite numbers.
+
+    Files of earlier versions do not name the kernel.
+    """
     require(isinstance(entry, dict) and set(entry) == {"tree", "kernel"}, "parts")
     kinds = get_type_hints(ModelPart)
     for part in entry.values():
-        require(isinstance(part, dict) and set(part) == set(kinds), "parts")
-        for name, kind in kinds.items():
-            require(type(part[name]) is kind and math.isfinite(part[name]), "parts")
+        require(isinstance(part, dict) and set(part) | {"kernel"} == set(kinds), "parts")
+        for name, value in part.items():
+            require(type(value) is kinds[name], "parts")
+            require(type(value) is str or math.isfinite(value), "parts")
     return {name: ModelPart(**part) for name, part in entry.items()}
 
 

@@ -15,6 +15,8 @@ from hilboost.training.recipe import Recipe
 _FEW_CENTERS, _FEWEST_CENTERS, _FEW_SEARCHED = 1000, 500, 300  # if there is little time
 _PREDICTIONS = 4  # of all rows
 _SECONDS_PER_VALUE = 6e-9
+_SECONDS_PER_COLUMN = 1.2e-9  # of a value of an additive kernel
+_SECONDS_OF_ADDITIVE_METRIC = 0.5
 _SEARCHED = 600  # rows, by which a metric is learned in these seconds
 _SECONDS_OF_METRIC, _SECONDS_OF_OWN_METRIC = 1.2, 0.9
 _PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
@@ -25,13 +27,14 @@ _MORE_FACTORS = 3  # than members, for the choice of the ridge
 
 def hasty(learner: MetricKernelLearner) -> MetricKernelLearner:
     """Return a kernel machine that takes some tenths of a second."""
-    return replace(learner, n_centers=_FEW_CENTERS, n_searched=_FEW_SEARCHED)
+    return replace(learner, n_centers=_FEW_CENTERS, n_searched=_FEW_SEARCHED, most_additive=0)
 
 
 def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearner | None:
     """Return the kernel machine with as many centers as the time suffices for, if there are any.
 
-    Its metric is learned from fewer rows if there is little time.
+    Its metric is learned from fewer rows if there is little time, and its kernel is additive only
+    if there is time for that.
 
     Parameters
     ----------
@@ -43,17 +46,25 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
     -------
     MetricKernelLearner or None
     """
-    learner, n, n_fits = recipe.kernel_part, len(recipe.data.X), recipe.n_folds
+    learner, (n, d), n_fits = recipe.kernel_part, recipe.data.X.shape, recipe.n_folds
     if learner is None:
         return None
+    width = min(d, learner.most_additive)
     for n_searched, fewest in (
         (learner.n_searched, _FEW_CENTERS),
         (_FEW_SEARCHED, _FEWEST_CENTERS),
     ):
         n_centers = learner.n_centers
         while n_centers >= fewest:
-            if _seconds(n, n_centers, n_searched, n_fits, n_threads) < seconds:
-                return replace(learner, n_centers=n_centers, n_searched=n_searched)
+            needed = _seconds(n, n_centers, n_searched, n_fits, n_threads)
+            if needed < seconds:
+                needed += _more_seconds(n, n_centers, n_fits, n_threads, width)
+                return replace(
+                    learner,
+                    n_centers=n_centers,
+                    n_searched=n_searched,
+                    most_additive=learner.most_additive if needed < seconds else 0,
+                )
             n_centers = int(n_centers / 1.4)
     return None
 
@@ -77,6 +88,13 @@ def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: in
         + products / _PRODUCTS_PER_SECOND / n_threads
         + cubes / _CUBES_PER_SECOND
     )
+
+
+def _more_seconds(n: int, n_centers: int, n_fits: int, n_threads: int, width: int) -> float:
+    """Estimate how much longer an attempt takes with an additive kernel of ``width`` columns."""
+    n_searches = n_fits / n_threads if n <= MOST_ROWS_OF_OWN_METRICS else 1
+    values = (_PREDICTIONS + 1) * n * n_centers / n_threads
+    return _SECONDS_OF_ADDITIVE_METRIC * n_searches + _SECONDS_PER_COLUMN * width * values
 
 
 def seconds_of_predictions(n: int, n_centers: int, n_threads: int) -> float:

@@ -119,7 +119,7 @@ class SharedCenters:
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
         centers, solved = self._system
-        return MetricExpansion.of(self._space.features, centers, solved(member), self._table.spread)
+        return self._space.expansion(centers, solved(member), self._table.spread)
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """All machines have the same centers."""
@@ -134,12 +134,12 @@ class SharedCenters:
         table, features = self._table.joined(rows), self._space.features
         if self._has_few_rows:
             centers = features(table.X, self._learner.precision)
-            system = System.of(centers, table, self._members.team)
+            system = System.of(centers, table, self._members.team, self._space.kernel)
             weights, _ = system.solved(np.arange(len(table)), self._ridge)
         else:
             centers, equations, ridge = self._equations
             weights = equations.with_rows(features, centers, rows).solved(None, ridge)
-        return MetricExpansion.of(features, centers, weights, table.spread)
+        return self._space.expansion(centers, weights, table.spread)
 
     @property
     def _has_few_rows(self) -> bool:
@@ -155,7 +155,8 @@ class SharedCenters:
         """All rows are centers; the coefficients of those held out from a member are zero."""
         table, members = self._table, self._members
         centers = self._space.features(table.X, self._learner.precision)
-        system, ridge = System.of(centers, table, members.team), self._ridge
+        system = System.of(centers, table, members.team, self._space.kernel)
+        ridge = self._ridge
         return centers, lambda member: system.solved(members.rows_of(member), ridge)[0]
 
     def _by_least_squares(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
@@ -171,7 +172,9 @@ class SharedCenters:
         every = np.arange(len(table), dtype=np.uint32)
         chosen = self._learner.centers(every, members.seed, members.team)
         centers = features(table.X[chosen], self._learner.precision)
-        equations = NormalEquations.of(features, centers, table, members.parts, members.team)
+        equations = NormalEquations.of(
+            features, centers, table, members.parts, members.team, self._space.kernel
+        )
         ridge = self._ridge
         if ridge < self._space.ridge:  # otherwise, more rows than those of the search need no less
             ridge = equations.better_ridge(ridge)
@@ -181,7 +184,7 @@ class SharedCenters:
         """A fit to some rows of the first member."""
         some = self._some
         weights, _ = some.system.solved(np.arange(len(some.rows)), some.space.ridge)
-        return MetricExpansion.of(some.space.features, some.centers, weights, some.rows.spread)
+        return some.space.expansion(some.centers, weights, some.rows.spread)
 
     @cached_property
     def _some(self) -> _SomeRows:
@@ -231,7 +234,8 @@ def _with_best_length(
 
     def fit(space: Space, length: float) -> _SomeRows:
         centers = space.features(rows.X, precision)
-        return _SomeRows(space, rows, centers, System.of(centers, rows, members.team), length)
+        system = System.of(centers, rows, members.team, space.kernel)
+        return _SomeRows(space, rows, centers, system, length)
 
     best = fit(space, 1.0)
     if loss_of is None:

@@ -318,7 +318,11 @@ class Attempt:
         parts = self._record(found, weights, target, (outputs, kernel), seconds)
         if not weights[1]:
             return replace(outcome, parts=parts)
-        parts["kernel"] = replace(parts["kernel"], n_centers=self._machines.n_centers(machines))
+        parts["kernel"] = replace(
+            parts["kernel"],
+            n_centers=self._machines.n_centers(machines),
+            kernel=machines[0].kernel_name,
+        )
         state = self._mixed(machines, weights, target, (outputs, kernel))
         learner = MixedLearner((outcome.learner, self._learner), NAMES)
         return replace(outcome, state=state, learner=learner, parts=parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
+from hilboost.kernels import Kernel
+from hilboost.learners.metric_kernel.additive import additive_metric
 from hilboost.learners.metric_kernel.features import Features
 from hilboost.learners.metric_kernel.metric import learned_metric
-from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.model import MetricExpansion, kernel_with
 from hilboost.learners.metric_kernel.rotation import rotated_metric
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
@@ -33,10 +35,20 @@ _PARTS = 5  # of the rows; one of them compares ridges
 
 @dataclass(frozen=True)
 class Space:
-    """Features whose scales contain the metric, and the ridge found with it."""
+    """Features whose scales contain the metric, the ridge, and the shares of an additive kernel."""
 
     features: Features
     ridge: float
+    shares: Floats | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the features."""
+        return kernel_with(self.shares)
+
+    def expansion(self, centers: NDArray[Any], weights: Floats, spread: float) -> MetricExpansion:
+        """Create an expansion for targets of this spread."""
+        return MetricExpansion.of(self.features, centers, weights, spread, self.shares)
 
     def longer(self, factor: float) -> Space:
         """Return the space with a longer length scale."""
@@ -52,7 +64,9 @@ class MetricKernelLearner(Learner):
     each column that often has some, and category levels are replaced by their mean targets.  The
     scales of the features come from the gradients of the fitted function on some hundred rows, or
     from the marginal likelihood where the function is smooth
-    (:func:`~hilboost.learners.metric_kernel.metric.learned_metric`).
+    (:func:`~hilboost.learners.metric_kernel.metric.learned_metric`).  Where it predicts held-out
+    rows clearly better, the kernel is the sum of functions of single features and of pairs of them
+    (:class:`~hilboost.kernels.Additive`).
 
     Parameters
     ----------
@@ -66,6 +80,8 @@ class MetricKernelLearner(Learner):
     precision : {"float32", "float64"}
         Of the kernel values in predictions; float32 becomes float64 where rounding errors would be
         visible.
+    most_additive : int
+        Maximum number of features of an additive kernel; 0 for none.
 
     Notes
     -----
@@ -76,6 +92,7 @@ class MetricKernelLearner(Learner):
     n_searched: int = 600
     categorical: tuple[tuple[int, int], ...] = ()
     precision: str = "float32"
+    most_additive: int = 24
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "metric_kernel"
@@ -155,10 +172,19 @@ class MetricKernelLearner(Learner):
         metric = learned_metric(Z, part.target, part.weight, own)
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
         part = table.some(draw_rows(key, rows, size, team))
-        turned = rotated_metric(features(part.X), part.target, part.weight, metric)
-        if turned is not None:
-            return Space(features.rotated(turned.axes), turned.ridge)
-        return Space(features.scaled(metric.scales), metric.ridge)
+        Z = features(part.X)
+        turned = rotated_metric(Z, part.target, part.weight, metric)
+        if turned is None:
+            space = Space(features.scaled(metric.scales), metric.ridge)
+        else:
+            space = Space(features.rotated(turned.axes), turned.ridge)
+        if np.count_nonzero(metric.scales) > self.most_additive:
+            return space
+        axes = np.diag(metric.scales) if turned is None else turned.axes
+        found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge)
+        if found is None:
+            return space
+        return Space(features.scaled(found.scales), found.ridge, found.shares)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""
@@ -173,15 +199,15 @@ class MetricKernelLearner(Learner):
         centers = space.features(rows.X[chosen], self.precision)
         if len(chosen) < len(rows):
             parts = [every[k::_PARTS] for k in range(_PARTS)]
-            equations = NormalEquations.of(space.features, centers, rows, parts, team)
+            equations = NormalEquations.of(space.features, centers, rows, parts, team, space.kernel)
             weights = equations.solved(None, equations.better_ridge(space.ridge))
-            return MetricExpansion.of(space.features, centers, weights, rows.spread)
-        system = System.of(centers, rows, team)
+            return space.expansion(centers, weights, rows.spread)
+        system = System.of(centers, rows, team, space.kernel)
         ridge = space.ridge
         if len(rows) > self.n_searched:
             ridge = system.better_ridge(every[::_PARTS], ridge)
         weights = system.solved(every, ridge)[0]
-        return MetricExpansion.of(space.features, centers, weights, rows.spread)
+        return space.expansion(centers, weights, rows.spread)
 
 
 def _screened(features: Features, rows: Rows, priorities: Floats | None) -> Features:

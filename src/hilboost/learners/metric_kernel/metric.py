@@ -145,6 +145,12 @@ class Problem:
         Y, weight = self.Y[::2], self.weight[::2]
         return Problem(self.Z[::2], Y - np.average(Y, axis=0, weights=weight), weight)
 
+    def first(self, n: int) -> Problem:
+        """Up to ``n`` of the rows, evenly spread over them."""
+        rows = np.arange(min(n, len(self.Z))) * len(self.Z) // min(n, len(self.Z))
+        Y, weight = self.Y[rows], self.weight[rows]
+        return Problem(self.Z[rows], Y - np.average(Y, axis=0, weights=weight), weight)
+
     def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
         squares = squared_distances(self.Z * scales, self.Z * scales)
@@ -161,12 +167,16 @@ class Problem:
 
     def leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
         """Return the mean squared leave-one-out error, and the coefficients (m, r)."""
+        errors, alpha = self.left_out(K, ridge)
+        return float(np.average(errors, weights=self.weight)), alpha
+
+    def left_out(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
+        """Return the squared leave-one-out errors (m,), and the coefficients (m, r)."""
         found = self._inverted(K, ridge)
         if found is None:
-            return np.inf, np.zeros_like(self.Y)
+            return np.full(len(self.Y), np.inf), np.zeros_like(self.Y)
         _, inverse, alpha = found
-        left_out = alpha / np.diag(inverse)[:, None]
-        return float(np.average((left_out**2).sum(axis=1), weights=self.weight)), alpha
+        return ((alpha / np.diag(inverse)[:, None]) ** 2).sum(axis=1), alpha
 
     def _inverted(self, K: NDArray, ridge: float) -> tuple[float, NDArray, Floats] | None:
         """Return half the log determinant, the inverse (m, m), and the coefficients (m, r).

@@ -1,8 +1,8 @@
-"""The base model of the kernel part: a Matérn-5/2 expansion of the features of a table."""
+"""The base model of the kernel part: a kernel expansion of the features of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,13 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels import Matern
+from hilboost.kernels import Additive, Kernel, Matern
 from hilboost.kernels.base import block_operators
 from hilboost.kernels.gram import row_blocks
 from hilboost.learners.metric_kernel.features import Features
 
 KERNEL = Matern(1.0, 2.5)
+Tiles = Callable[[slice, slice], NDArray[Any]]
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
 _LARGEST_NORM = 300.0  # of the weights of targets with spread one, for kernel values in float32
@@ -27,7 +28,7 @@ _LARGEST_NORM = 300.0  # of the weights of targets with spread one, for kernel v
 
 @dataclass(frozen=True, eq=False)
 class MetricExpansion(BaseModel):
-    """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z`` and a Matérn-5/2 kernel.
+    """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z``.
 
     The scales of the features contain the metric, so that the kernel has length scale one.
 
@@ -37,6 +38,8 @@ class MetricExpansion(BaseModel):
     centers : (m, q) float32 or float64
         Features of training rows; their dtype determines that of the kernel values.
     weights : (m, r) float64
+    shares : (2,) float64 or None
+        Of main effects and interactions in an additive kernel; ``None`` for a Matérn-5/2 kernel.
     """
 
     in_files = True
@@ -44,6 +47,19 @@ class MetricExpansion(BaseModel):
     features: Features
     centers: NDArray[Any]
     weights: Floats
+    shares: Floats | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the features."""
+        return kernel_with(self.shares)
+
+    @property
+    def kernel_name(self) -> str:
+        """Short name of the kernel, and how it reads the columns."""
+        if self.shares is not None:
+            return "additive"
+        return "matern52" if self.features.rotation is None else "rotated matern52"
 
     def predict_raw(self, X: Floats) -> Floats:
         """Compute the outputs (n, r), at a cost of O(n m q)."""
@@ -51,33 +67,52 @@ class MetricExpansion(BaseModel):
 
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the outputs (n, r) on several threads; the result does not depend on them."""
-        # Distances in float64: those of float32 are too inaccurate for the large weights of small
-        # ridges, which kernel values in float32 are not.
-        left, right = _augmented(self.features(X)), _augmented(self.centers.astype(np.float64))
-        right[:, -2:] = right[:, :-3:-1]
-        right[:, :-2] *= -2
-        outputs = np.zeros((len(left), self.weights.shape[1]))
+        Z = self.features(X)
+        block = self._stationary_tiles(Z) if self.shares is None else self._tiles(Z)
+        outputs = np.zeros((len(Z), self.weights.shape[1]))
 
         def add(rows: slice) -> None:
-            for columns in row_blocks(len(right), _TILE_COLUMNS):
-                squares = left[rows] @ right[columns].T
-                squares = squares.astype(self.centers.dtype, copy=False)
-                block = KERNEL.profile(np.maximum(squares, 0, out=squares))
-                outputs[rows] += block @ self.weights[columns]
+            for columns in row_blocks(len(self.centers), _TILE_COLUMNS):
+                outputs[rows] += block(rows, columns) @ self.weights[columns]
 
         with array_api.blas_threads(1):
-            team.map(add, row_blocks(len(left), _TILE_ROWS))
+            team.map(add, row_blocks(len(Z), _TILE_ROWS))
         return outputs
+
+    def _tiles(self, Z: Floats) -> Tiles:
+        """Return a function that computes kernel values of some rows and centers."""
+        kernel, rows = self.kernel, Z.astype(self.centers.dtype, copy=False)
+        return lambda some, columns: kernel.block(rows[some], self.centers[columns])
+
+    def _stationary_tiles(self, Z: Floats) -> Tiles:
+        """Do the same for a kernel of the distances, in one matrix product."""
+        # Distances in float64: those of float32 are too inaccurate for the large weights of small
+        # ridges, which kernel values in float32 are not.
+        left, right = _augmented(Z), _augmented(self.centers.astype(np.float64))
+        right[:, -2:] = right[:, :-3:-1]
+        right[:, :-2] *= -2
+
+        def tile(rows: slice, columns: slice) -> NDArray[Any]:
+            squares = left[rows] @ right[columns].T
+            squares = squares.astype(self.centers.dtype, copy=False)
+            return KERNEL.profile(np.maximum(squares, 0, out=squares))
+
+        return tile
 
     @classmethod
     def of(
-        cls, features: Features, centers: NDArray[Any], weights: Floats, spread: float
+        cls,
+        features: Features,
+        centers: NDArray[Any],
+        weights: Floats,
+        spread: float,
+        shares: Floats | None = None,
     ) -> MetricExpansion:
         """Create the expansion; float32 becomes float64 if rounding errors would be visible."""
         size = float(np.sqrt((weights * weights).sum(axis=0).max(initial=0.0)))
         if size > _LARGEST_NORM * spread:
             centers = centers.astype(np.float64)
-        return cls(features, centers, weights)
+        return cls(features, centers, weights, shares)
 
     @property
     def squared_scales(self) -> Floats:
@@ -102,6 +137,16 @@ class MetricExpansion(BaseModel):
             and len(centers) > 0
             and np.isfinite(centers).all()
             and np.isfinite(weights).all()
+            and self._has_shares()
+        )
+
+    def _has_shares(self) -> bool:
+        shares = self.shares
+        return shares is None or (
+            isinstance(shares, np.ndarray)
+            and shares.dtype == np.float64
+            and shares.shape == (2,)
+            and bool((shares > 0).all() and np.isfinite(shares).all())
         )
 
     def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
@@ -111,7 +156,7 @@ class MetricExpansion(BaseModel):
     def operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of the function, in float64."""
         centers = np.asarray(self.centers, dtype=np.float64)
-        block = block_operators(KERNEL, graph, self.features.operators(graph, X), centers)
+        block = block_operators(self.kernel, graph, self.features.operators(graph, X), centers)
         return graph.add("MatMul", block, graph.constant(self.weights))
 
     @classmethod
@@ -122,10 +167,19 @@ class MetricExpansion(BaseModel):
             model = term.model
             own = model.features
             rotation = np.zeros(0) if own.rotation is None else own.rotation
-            arrays = (model.centers, own.origins, own.factors, rotation)
+            shares = np.zeros(0) if model.shares is None else model.shares
+            arrays = (model.centers, own.origins, own.factors, rotation, shares)
             key = b"".join(array.tobytes() for array in arrays)
             groups.setdefault(key, []).append(term)
         return Expansions(tuple(_merged(group) for group in groups.values()))
+
+
+def kernel_with(shares: Floats | None) -> Kernel:
+    """Return the additive kernel with these shares; without any, the Matérn-5/2 kernel.
+
+    The scales of the features contain the length scales.
+    """
+    return KERNEL if shares is None else Additive(1.0, *shares.tolist())
 
 
 def _augmented(Z: Floats) -> Floats:
@@ -149,7 +203,7 @@ class Expansions(Summation):
 
     @property
     def cost_per_row(self) -> int:
-        """One operation per center."""
+        """One operation per kernel value."""
         return self.n_basis
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:

@@ -13,6 +13,7 @@ from scipy.linalg.blas import dsymm, dsyrk
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
+from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, row_blocks
 from hilboost.learners.metric_kernel.features import Features
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE
@@ -81,9 +82,11 @@ class System:
     weight: Floats
 
     @classmethod
-    def of(cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam) -> System:
+    def of(
+        cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam, kernel: Kernel = KERNEL
+    ) -> System:
         """Evaluate the kernel values in float64: small ridges need them."""
-        return cls(_values(centers, team), rows.target, rows.mass)
+        return cls(_values(kernel, centers, team), rows.target, rows.mass)
 
     def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
@@ -151,10 +154,12 @@ class NormalEquations:
     K : (m, m) float64
         Kernel values between the centers.
     parts : tuple of _Sums
+    kernel : Kernel
     """
 
     K: Floats
     parts: tuple[_Sums, ...]
+    kernel: Kernel = KERNEL
     _fits: dict[tuple[int | None, float], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -167,6 +172,7 @@ class NormalEquations:
         table: Rows,
         parts: Sequence[NDArray[Any]],
         team: ThreadTeam,
+        kernel: Kernel = KERNEL,
     ) -> NormalEquations:
         """Sum over the rows (n m² operations), part by part.
 
@@ -178,17 +184,18 @@ class NormalEquations:
         parts : sequence of integers
             The rows of each part.
         team : ThreadTeam
+        kernel : Kernel
         """
         Z = centers.astype(np.float64)
 
         def sums(rows: NDArray[Any]) -> _Sums:
-            return _summed(features, Z, table.some(rows))
+            return _summed(kernel, features, Z, table.some(rows))
 
-        return cls(_values(Z, team), tuple(team.map(sums, parts)))
+        return cls(_values(kernel, Z, team), tuple(team.map(sums, parts)), kernel)
 
     def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
         """Return the equations with further rows, as another part."""
-        more = _summed(features, centers.astype(np.float64), rows)
+        more = _summed(self.kernel, features, centers.astype(np.float64), rows)
         return replace(self, parts=(*self.parts, more))
 
     def solved(self, left_out: int | None, ridge: float) -> Floats:
@@ -222,19 +229,19 @@ class NormalEquations:
         return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
 
 
-def _values(centers: NDArray[Any], team: ThreadTeam) -> Floats:
+def _values(kernel: Kernel, centers: NDArray[Any], team: ThreadTeam) -> Floats:
     """Kernel values between centers, in float64."""
     Z = centers.astype(np.float64)
-    return Gram(KERNEL, Z, Z, memory=np.inf, team=team).whole()
+    return Gram(kernel, Z, Z, memory=np.inf, team=team).whole()
 
 
-def _summed(features: Features, centers: Floats, rows: Rows) -> _Sums:
+def _summed(kernel: Kernel, features: Features, centers: Floats, rows: Rows) -> _Sums:
     m, root = len(centers), np.sqrt(rows.mass)[:, None]
     products = np.zeros((m, m), order="F")
     Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
-        K = Gram(KERNEL, features(rows.X[block]), centers).block(slice(0, len(Y[block])))
+        K = Gram(kernel, features(rows.X[block]), centers).block(slice(0, len(Y[block])))
         K *= root[block]
         dsyrk(1.0, K.T, beta=1.0, c=products, overwrite_c=1)  # the upper triangle in this order
         moments += K.T @ Y[block]

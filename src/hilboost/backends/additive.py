@@ -1,0 +1,93 @@
+"""Values of additive kernels: sums over single columns, and over pairs of columns."""
+
+from numba import uint64
+
+from hilboost.backends.compiled import compiled
+
+
+@compiled
+def additive_block(A, B, main, pairs, sums, squares, out):
+    """Sums over columns ``k_l`` and pairs of columns ``k_l k_m`` of ``k_l = (1 + (a - b)²)⁻⁴``.
+
+    Parameters
+    ----------
+    A : (d, a) float64, scaled columns
+    B : (d, b) float64, scaled columns
+    main, pairs : float, factors of both sums
+    sums, squares : (b,) float64, working memory
+    out : (a, b) float32 or float64, written
+
+    Notes
+    -----
+    The sum over pairs is half the difference of ``(Σ k_l)²`` and ``Σ k_l²``.
+    """
+    d, n = B.shape
+    half = 0.5 * pairs
+    for i in range(A.shape[1]):
+        for j in range(n):
+            sums[uint64(j)], squares[uint64(j)] = 0.0, 0.0
+        for column in range(d):
+            here, others = A[column, i], B[column]
+            for j in range(n):
+                k = uint64(j)
+                step = here - others[k]
+                value = 1.0 / (1.0 + step * step)
+                value *= value
+                value *= value
+                sums[k] += value
+                squares[k] += value * value
+        row = out[i]
+        for j in range(n):
+            k = uint64(j)
+            total = sums[k]
+            row[k] = main * total + half * (total * total - squares[k])
+
+
+@compiled
+def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
+    """Weighted sums of the derivatives of the values along scales, and of both sums.
+
+    Parameters
+    ----------
+    A : (d, a) float64, scaled columns
+    W : (a, a) float64, symmetric weights of pairs of rows
+    main, pairs : float, factors of the sums over columns and over pairs of columns
+    inverses : (d, a) float64, working memory
+    sums, squares : (a,) float64, working memory
+    out : (d + 2, a) float64, written; its sums over rows are the result
+        ``Σ_i W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with ``u_l = (1 + (a_i - a_j)²)⁻¹`` for each column l,
+        and the weighted sums of the two sums, without their factors.
+    """
+    d, n = A.shape
+    for column in range(d + 2):
+        for j in range(n):
+            out[column, uint64(j)] = 0.0
+    for i in range(n):
+        for j in range(n):
+            sums[uint64(j)], squares[uint64(j)] = 0.0, 0.0
+        for column in range(d):
+            here, others, inverse = A[column, i], A[column], inverses[column]
+            for j in range(n):
+                k = uint64(j)
+                step = here - others[k]
+                value = 1.0 / (1.0 + step * step)
+                inverse[k] = value
+                value *= value
+                value *= value
+                sums[k] += value
+                squares[k] += value * value
+        weights, of_columns, of_pairs = W[i], out[d], out[d + 1]
+        for j in range(n):
+            k = uint64(j)
+            total = sums[k]
+            of_columns[k] += weights[k] * total
+            of_pairs[k] += weights[k] * (0.5 * (total * total - squares[k]))
+        for column in range(d):
+            inverse, pull = inverses[column], out[column]
+            for j in range(n):
+                k = uint64(j)
+                u = inverse[k]
+                value = u * u
+                value *= value
+                others_of_pairs = sums[k] - value
+                pull[k] += weights[k] * (main + pairs * others_of_pairs) * ((1.0 - u) * value)

@@ -1,0 +1,25 @@
+"""Naive twin of :mod:`hilboost.backends.additive`: every pair of rows and of columns by itself."""
+
+from itertools import combinations
+
+
+def additive_block(A, B, main, pairs, sums, squares, out):
+    for i, a in enumerate(A.T):
+        for j, b in enumerate(B.T):
+            values = [(1 + (x - y) ** 2) ** -4 for x, y in zip(a, b, strict=True)]
+            products = [k * m for k, m in combinations(values, 2)]
+            out[i, j] = main * sum(values) + pairs * sum(products)
+
+
+def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
+    d, n = A.shape
+    out[:] = 0
+    for i in range(n):
+        for j in range(n):
+            inverse = 1 / (1 + (A[:, i] - A[:, j]) ** 2)
+            values = inverse**4
+            for c in range(d):
+                by_value = main + pairs * sum(values[m] for m in range(d) if m != c)
+                out[c, j] += W[i, j] * by_value * (1 - inverse[c]) * values[c]
+            out[d, j] += W[i, j] * sum(values)
+            out[d + 1, j] += W[i, j] * sum(k * m for k, m in combinations(values, 2))
