@@ -95,13 +95,15 @@ def test_steps_and_draws_are_those_of_the_twin(seed, n, share, of_some):
     for module in (row_draws, twin):
         counts = np.zeros(1024, dtype=np.int64)
         module.count_first_bits(k, rows, n // 3, n, counts)
+        every = np.zeros(n, dtype=np.uint64)
+        module.hashes_of_rows(k, rows, every)
         first_bits = int(counts.argmax())
         hashes, drawn = np.zeros(n, dtype=np.uint64), np.zeros(n + 1, dtype=np.uint32)
         n_hashes = module.hashes_of_first_bits(k, rows, n // 3, n, first_bits, hashes)
         n_drawn = module.rows_up_to(k, rows, n // 3, n, np.uint64(2**63), drawn)
         picks = np.zeros(n - n // 3, dtype=np.int64)
         module.count_picks(k, size, n, n // 3, picks)
-        results.append((counts, n_hashes, hashes, n_drawn, drawn[:n_drawn], picks))
+        results.append((counts, every, n_hashes, hashes, n_drawn, drawn[:n_drawn], picks))
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
     pool = rows if of_some else n

@@ -8,7 +8,7 @@ from tests.reference import separate_trees as twin
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.tree import TreeLearner, separate
+from hilboost.learners.tree import TreeLearner, buffers, separate
 from hilboost.learners.tree.fitting import fit_tree
 
 N, D, R = 300, 6, 3
@@ -94,6 +94,7 @@ def test_the_twin_grows_the_same_trees(parameters, sampled, curved, monkeypatch)
     given_data = draw(7, curved, "whole" if curved else "none", sampled)
     found = fitted(learner, *given_data)
     monkeypatch.setattr(separate, "grow_separate_trees", twin.grow_separate_trees)
+    monkeypatch.setattr(separate, "find_other_leaves", twin.find_other_leaves)
     assert_same(found, fitted(learner, *given_data))
 
 
@@ -109,3 +110,23 @@ def test_memory_of_earlier_trees_serves_samples_of_other_sizes(symmetric):
         given_data = X, gradients, RowSample(rows, None)
         found = learner.fit(data, *given_data[1:], np.random.default_rng(5))
         assert_same(found, fitted(learner, *given_data))
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("curved", [False, True])
+def test_leaves_in_the_memory_of_gradients_stay_there_until_they_are_dropped(
+    sampled, curved, monkeypatch
+):
+    learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3)
+    X, gradients, sample = draw(3, curved, "none", sampled)
+    hessian = gradients.hessian[:, :1] if curved else None
+    one = Gradients(gradients.negative_gradient[:, :1], hessian)
+    two = Gradients(gradients.negative_gradient[:, 1:2], hessian)
+    expected = [fitted(learner, X, each, sample) for each in (one, two)]
+    monkeypatch.setattr(buffers, "_FEWEST_ROWS_LENT", 0)
+    data = learner.prepare(X, None, 0, 1)
+    found = [learner.fit(data, each, sample, None) for each in (one, two)]
+    for pair in zip(found, expected, strict=True):
+        assert_same(*pair)
+    del found, pair
+    assert len(next(iter(data.buffers.values()))) == 2

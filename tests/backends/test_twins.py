@@ -417,26 +417,18 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
 
 
 @seeded
-@pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-@pytest.mark.parametrize("sampled", [False, True])
-def test_absolute_sums_of_trees(seed, curved, weights, sampled):
+def test_factor_of(seed):
     rng = np.random.default_rng(seed)
-    gradients, hessians = draw_gradients(rng, 50, 3, curved)
-    weight, whole = draw_weights(rng, 50, weights), weights != "fractions"
-    rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
-    hessians = np.ascontiguousarray(hessians.T)[..., None] if curved else np.empty((3, 50, 0))
-    trees = fixed_point.TreeGradients(np.ascontiguousarray(gradients.T)[..., None], hessians, whole)
-    results = []
-    for module in (fixed_point, fixed_point_twin):
-        sums = empty_sums(3, 3)
-        for thread in range(2):
-            scratch = np.empty((2, 2, CHUNK))
-            module.absolute_sums_of_trees(
-                thread, 2, trees, weight, rows, len(rows) or 50, scratch, sums
-            )
-        results.append([exact(total) for total in sums.reshape(-1, 5)])
-    assert results[0] == results[1]
+    room = float(2.0 ** rng.uniform(0, 62))
+    for total in (
+        0.0,
+        1e-310,
+        float(2.0 ** rng.uniform(-300, 1000)),
+        float(2.0 ** rng.integers(90)),
+    ):
+        factor = fixed_point.factor_of(total, room)
+        assert factor == fixed_point_twin.factor_of(total, room)
+        assert factor * total <= room
 
 
 @seeded
@@ -742,9 +734,29 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     results = []
     for module in (compiled_walk, walk_twin):
         result = np.where(is_other, -1, 77).astype(np.int32)
-        module.binned_leaves(table, tree, categories, begin, end, result)
+        words = np.empty(64, dtype=np.uint64)
+        module.binned_leaves(table, tree, categories, words, begin, end, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
+
+
+@seeded
+@pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 90])
+def test_order_leaves(seed, n_leaves):
+    rng = np.random.default_rng(seed)
+    nodes = draw_nodes(rng, n_leaves, 10, 7)
+    zeros, size = np.zeros(len(nodes)), len(nodes)
+    none = category_splits.CategorySplits(np.empty(0, np.uint8), draw_sets(rng, 0))
+    tree = tree_of(nodes, zeros, zeros, none)[0]
+    results = []
+    for module in (compiled_walk, walk_twin):
+        scratch = compiled_walk.walk_scratch(size + 4)
+        module.order_leaves(tree.child, tree.leaf_number, scratch)
+        results.append((scratch.in_order[:n_leaves], scratch.masks[:size]))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    if n_leaves <= 64:
+        inner = tree.leaf_number < 0
+        np.testing.assert_array_equal(results[0][1][inner], results[1][1][inner])
 
 
 def draw_sets(rng, n_sets):

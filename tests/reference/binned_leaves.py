@@ -1,12 +1,27 @@
 """Naive twins of :mod:`hilboost.backends.trees.binned_leaves`: one row, one step at a time."""
 
+import numpy as np
 from tests.reference.category_splits import level_goes_left
 from tests.reference.histogram import table_of
 
 from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 
-def binned_leaves(table, tree, categories, begin, end, leaf_of_row):
+def order_leaves(child, leaf_number, scratch):
+    def below(node):
+        """Leaf nodes of a subtree from left to right."""
+        left = int(child[node])
+        return [node] if left == node else below(left) + below(left + 1)
+
+    leaves = below(0)
+    scratch.in_order[: len(leaves)] = leaf_number[leaves]
+    for node in np.flatnonzero(leaf_number < 0):
+        places = [leaves.index(leaf) for leaf in below(int(child[node]))]
+        mask = (1 << 64) - 1 - sum(1 << place for place in places)
+        scratch.masks[node] = mask % (1 << 64)
+
+
+def binned_leaves(table, tree, categories, words, begin, end, leaf_of_row):
     bins = table_of(table.words, len(table.n_values))
     is_category, left_sets = categories
     nodes = tree.nodes

@@ -1,5 +1,7 @@
 """Naive twins of :mod:`hilboost.backends.fixed_point`."""
 
+from math import log2
+
 import numpy as np
 from tests.reference.exact_sums import add_values
 
@@ -20,10 +22,9 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
         add_values(w[:, None], w[:0], whole, sums[2 * r :])
 
 
-def absolute_sums_of_trees(thread, n_threads, trees, weights, rows, n_learned, scratch, sums):
-    for tree in range(thread, len(sums), n_threads):
-        learned = trees.gradients[tree], trees.hessians[tree], weights, rows
-        absolute_sums(learned, 0, n_learned, trees.whole, scratch[thread], sums[tree])
+def factor_of(total, room):
+    exponent = np.floor(log2(room) - log2(max(total, 1e-300)))
+    return 2.0 ** min(exponent, 500.0)
 
 
 def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):

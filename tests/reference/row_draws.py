@@ -7,6 +7,10 @@ def _chosen(rows, begin, end):
     return [int(rows[i]) if len(rows) else i for i in range(begin, end)]
 
 
+def hashes_of_rows(key, rows, hashes):
+    hashes[:] = [bits_of(key, row) for row in _chosen(rows, 0, len(hashes))]
+
+
 def count_first_bits(key, rows, begin, end, counts):
     for row in _chosen(rows, begin, end):
         counts[bits_of(key, row) >> 54] += 1

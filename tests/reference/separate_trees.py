@@ -1,24 +1,32 @@
 """Naive twin of :mod:`hilboost.backends.trees.separate_trees`: one tree after the other."""
 
 import numpy as np
-from tests.reference.fixed_point import pack_gradients, packed_sums
+from tests.reference.binned_leaves import binned_leaves
+from tests.reference.fixed_point import absolute_sums, factor_of, pack_gradients, packed_sums
 from tests.reference.grown_tree import write_tree
 from tests.reference.leaves import mark_leaves, newton_leaves
 from tests.reference.nodes import open_root
 
+from hilboost.backends.exact_sums import empty_sums, rounded
 from hilboost.backends.fixed_point import WeightedGradients
+from hilboost.backends.trees.binned_leaves import BinnedTree
+from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.grow import grow
 from hilboost.backends.trees.leaves import LeafGradients
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
 from hilboost.backends.trees.symmetric import grow_symmetric
 
 
-def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
+def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_row):
     """Rounds to the nearest integers: not with salts."""
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
     for tree in range(len(grown.sizes)):
         gradients, hessians = learned.gradients[tree], learned.hessians[tree]
-        of_gradient, of_hessian = stage.gradient_factors[tree], stage.hessian_factors[tree]
+        weighted = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
+        sums = empty_sums(3)
+        absolute_sums(weighted, 0, len(growth.buffers.flags), learned.whole, None, sums)
+        of_gradient = factor_of(rounded(sums)[0], stage.gradient_room)
+        of_hessian = factor_of(rounded(sums)[1], stage.hessian_room) if curved else 1.0
         rounding = stage.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
         packing = growth.rules.packing._replace(
             gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
@@ -26,7 +34,6 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
         m = len(growth.buffers.flags)
         rows, ordered = growth.buffers.rows[:m], growth.buffers.ordered[:m]
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
-        weighted = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
         pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
         packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
         open_root(growth.nodes, len(rows), stage.seeds[tree])
@@ -48,8 +55,8 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
         given = fields, size, growth.nodes.gains, thresholds, is_category
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
-        grown.leaf_of_row[tree] = -1
-        mark_leaves(0, 1, fields, leaves, rows, None, grown.leaf_of_row[tree])
+        leaf_of_row[tree] = -1
+        mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row[tree])
         exact = LeafGradients(
             gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
         )
@@ -62,3 +69,12 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
             grown.nodes[tree, :size] = fields[:size]
         if growth.categories is not None:
             grown.left_sets[tree, :size] = growth.categories.left_sets[:size]
+
+
+def find_other_leaves(thread, n_threads, table, is_category, walk, grown, leaf_of_row):
+    for tree in range(thread, len(grown.sizes), n_threads):
+        nodes, leaf_number = grown.nodes[tree], grown.trees.leaf_number[tree]
+        binned = BinnedTree(nodes, leaf_number, None, None)
+        categories = CategorySplits(is_category, grown.left_sets[tree])
+        found = leaf_of_row[tree]
+        binned_leaves(table, binned, categories, None, 0, len(found), found)

@@ -4,6 +4,7 @@ Integer sums do not depend on their order, so a histogram is the same on any num
 machines.  The scales are powers of two: a product by one is exact.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.random_bits import bits_of
+
+_SMALLEST_TOTAL, _SMALLEST_EXPONENT, _LARGEST_EXPONENT = 1e-300, -1074, 500
 
 
 class WeightedGradients(NamedTuple):
@@ -104,16 +107,13 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
 
 
 @compiled
-def absolute_sums_of_trees(thread, n_threads, trees, weights, rows, n_learned, scratch, sums):
-    """:func:`absolute_sums` of separate trees, each thread its share of the trees.
+def factor_of(total, room):
+    """The largest power of two by which a sum of magnitudes stays in its field, up to 2**500.
 
-    trees : TreeGradients; weights : (n,) float64, or (0,) for ones
-    rows : (m,) uint32, or (0,) for all rows; n_learned : int, their number
-    scratch : (n_threads, 2, CHUNK) float64; sums : (n_trees, 3, 5) int64
+    total : float, 0 or more; room : float, the largest number that it may become, 1 or more
     """
-    for tree in range(thread, trees.gradients.shape[0], n_threads):
-        learned = WeightedGradients(trees.gradients[tree], trees.hessians[tree], weights, rows)
-        absolute_sums(learned, 0, n_learned, trees.whole, scratch[thread], sums[tree])
+    exponent = math.floor(math.log2(room) - math.log2(max(total, _SMALLEST_TOTAL)))
+    return math.ldexp(1.0, int(max(min(exponent, _LARGEST_EXPONENT), _SMALLEST_EXPONENT)))
 
 
 @inner

@@ -5,6 +5,7 @@ table, so that any part of the table finds the bits of its own rows, in any orde
 """
 
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 from numba import uint64
@@ -64,10 +65,16 @@ class Purpose(IntEnum):
 
 def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.uint64:
     """Hash a seed, a purpose, and the numbers of a stage and of a member of an ensemble."""
-    key = 0
-    for word in (seed, purpose, stage, member):
+    key = _key_of_purpose(seed, purpose)
+    for word in (stage, member):
         key = _mixed((key ^ int(word)) & _WORD)
     return np.uint64(key)
+
+
+@lru_cache(maxsize=64)
+def _key_of_purpose(seed: int, purpose: Purpose) -> int:
+    """What the keys of all stages have in common."""
+    return _mixed((_mixed(int(seed) & _WORD) ^ int(purpose)) & _WORD)
 
 
 def _mixed(x: int) -> int:

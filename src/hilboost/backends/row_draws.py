@@ -30,6 +30,17 @@ _FEW_ROWS = 2**11
 
 
 @compiled
+def hashes_of_rows(key, rows, hashes):
+    """The hashes of rows, in their order.
+
+    rows : (n,) uint32, or (0,) where position and row number are the same
+    hashes : (n,) uint64, written
+    """
+    for i in range(hashes.shape[0]):
+        hashes[i] = bits_of(key, rows[i] if rows.shape[0] > 0 else i)
+
+
+@compiled
 def count_first_bits(key, rows, begin, end, counts):
     """Count rows by the first ten bits of their hashes.
 
@@ -112,8 +123,8 @@ def draw_rows(
     Cost O(n).
     """
     rows, n = (_NO_ROWS, pool) if isinstance(pool, int) else (pool, len(pool))
-    if n <= _FEW_ROWS and (n > len(rows) or rows.max() < 2 * _FEW_ROWS):
-        return _drawn_at_once(key, rows if len(rows) else np.arange(n, dtype=np.uint32), size)
+    if n <= _FEW_ROWS:
+        return _drawn_at_once(key, rows, n, size)
     blocks = [(begin, min(begin + _BLOCK_ROWS, n)) for begin in range(0, n, _BLOCK_ROWS)]
     counts = np.zeros((len(blocks), 2**_BITS), dtype=np.int64)
     team.map(lambda b: count_first_bits(key, rows, *blocks[b], counts[b]), range(len(blocks)))
@@ -137,12 +148,14 @@ def draw_rows(
     return np.concatenate(team.map(drawn, range(len(blocks))))
 
 
-def _drawn_at_once(key: np.uint64, rows: NDArray[np.uint32], size: int) -> NDArray[np.uint32]:
-    """Draw from a few rows: to hash all numbers takes less time than to count first bits."""
-    hashes = np.empty(int(rows.max()) + 1, dtype=np.uint64)
-    hash_numbers(key, 0, hashes)
-    hashes = hashes[rows]
-    return rows[hashes <= np.partition(hashes, size - 1)[size - 1]]
+def _drawn_at_once(
+    key: np.uint64, rows: NDArray[np.uint32], n: int, size: int
+) -> NDArray[np.uint32]:
+    """Draw from a few rows: to sort them takes less time than to count first bits."""
+    hashes = np.empty(n, dtype=np.uint64)
+    hashes_of_rows(key, rows, hashes)
+    is_drawn = hashes <= np.partition(hashes, size - 1)[size - 1]
+    return rows[is_drawn] if len(rows) else np.flatnonzero(is_drawn).astype(np.uint32)
 
 
 def draw_with_replacement(key: np.uint64, n: int, size: int, team: ThreadTeam) -> NDArray[np.int64]:

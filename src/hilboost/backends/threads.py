@@ -151,9 +151,9 @@ class ThreadTeam:
         Tasks go to threads in turn as these become free; each result depends on its task alone.
         """
         tasks = list(tasks)
-        results: list[Any] = [None] * len(tasks)
         if self.n_threads == 1 or len(tasks) < 2:
             return [function(task) for task in tasks]
+        results: list[Any] = [None] * len(tasks)
         counter = iter(range(len(tasks)))  # next() on it is atomic
 
         def work(_: int) -> None:

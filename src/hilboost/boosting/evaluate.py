@@ -48,7 +48,9 @@ _ROWS_OF_GROUPS, _RANGES_PER_THREAD = 2048, 4
 def blocks(n: int, r: int, cells: int = _BLOCK_CELLS) -> list[slice]:
     """Split rows into blocks of about so many numbers each; no rows are one block."""
     size = max(256, cells // max(1, r))
-    return [slice(begin, min(begin + size, n)) for begin in range(0, max(n, 1), size)]
+    if n <= size:
+        return [slice(0, n)]
+    return [slice(begin, min(begin + size, n)) for begin in range(0, n, size)]
 
 
 def row_ranges(
@@ -134,9 +136,17 @@ def _sums_of(
 
 
 def mean_loss_and_gradients(
-    loss: Loss, target: Target, raw: Floats, team: ThreadTeam, memory: GradientMemory | None
+    loss: Loss,
+    target: Target,
+    raw: Floats,
+    team: ThreadTeam,
+    memory: GradientMemory | None,
+    inside: NDArray[np.bool_] | None = None,
 ) -> tuple[float, Gradients]:
-    """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows."""
+    """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows.
+
+    ``inside`` (n,) must be ``None`` for a loss that couples rows.
+    """
     whole = is_whole(target.weight, target.share)
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
 
@@ -144,7 +154,8 @@ def mean_loss_and_gradients(
         block = target.block(rows)
         value, now = loss.value_and_gradients(block, raw[rows])
         value = _checked_value(loss, value, len(raw[rows]))
-        return _sums_of(loss, block, value, whole), checked(loss, now, raw[rows].shape)
+        here = None if inside is None else inside[rows]
+        return _sums_of(loss, block, value, whole, here), checked(loss, now, raw[rows].shape)
 
     found, now = _in_ranges(evaluated, ranges, raw, team, memory)
     first, *others = found
@@ -264,12 +275,6 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
         assert model is not None
         given = term.coefficient * model.values, result.leaves, raw, term.columns.start
         for rows in blocks(len(raw), term.columns.stop - term.columns.start):
-            tasks.append(partial(_add_cells, *given, rows))
+            tasks.append(partial(add_leaf_values, *given, rows.start, rows.stop))
     # Each column belongs to one term: the order of the tasks has no effect.
     team.map(lambda task: task(), tasks)
-
-
-def _add_cells(
-    values: Floats, leaves: NDArray[np.int32], raw: Floats, first: int, rows: slice
-) -> None:
-    add_leaf_values(values, leaves, raw, first, rows.start, rows.stop)

@@ -52,16 +52,17 @@ def _training_loss(
 ) -> float:
     """Compute the mean loss of a member, and keep the gradients for the next stage if they result.
 
-    Rows held out from a member have gradients, but no part in its mean loss; shards may change
-    before their next stage.
+    If the loss couples rows, those held out from a member are left out of its mean loss, but not of
+    its gradients; shards may change before their next stage.
     """
-    member.ahead = None
-    alone = member.rows is None and not state.shards and len(state.train) < config.n_stages
+    member.ahead, inside = None, member.inside
+    apart = inside is not None and loss.couples_rows
+    goes_on = not state.shards and len(state.train) < config.n_stages
     curved = any(part.fits_curvature for part in config.learner.parts)
-    if curved or not alone or loss is not config.loss or not loss.evaluates_both:
-        return mean_loss(loss, target, member.raw, team, member.inside)
+    if apart or curved or not goes_on or loss is not config.loss or not loss.evaluates_both:
+        return mean_loss(loss, target, member.raw, team, inside)
     memory = None if config.learner.keeps_gradients else member.memory
-    value, member.ahead = mean_loss_and_gradients(loss, target, member.raw, team, memory)
+    value, member.ahead = mean_loss_and_gradients(loss, target, member.raw, team, memory, inside)
     return value
 
 

@@ -32,6 +32,7 @@ from hilboost.core.callback import Event
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
+from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
@@ -228,7 +229,7 @@ def advance(
     loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
     if member.rows is not None:
-        sample = replace(sample, apart=member.outside)
+        sample = RowSample(sample.rows, sample.weight, member.outside)
     rng: Any = turn.generator() if config.learner.draws(data, sample) else None
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
     stage = Stage(tuple(f.term for f in fitted))

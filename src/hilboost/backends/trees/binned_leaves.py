@@ -6,12 +6,13 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import allocating, inner
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import lowest_bit
 from hilboost.backends.trees.binning import offset_of
 from hilboost.backends.trees.category_splits import level_goes_left
 from hilboost.backends.trees.leaf_words import BLOCK
 from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
+from hilboost.backends.trees.traverse import mark_left_leaves
 
 
 class BinnedTree(NamedTuple):
@@ -32,6 +33,51 @@ class BinnedTree(NamedTuple):
     leaf_number: NDArray[np.int32]
     masks: NDArray[np.uint64]
     in_order: NDArray[np.int32]
+
+
+class WalkScratch(NamedTuple):
+    """Working memory for one tree of up to so many nodes.
+
+    Attributes
+    ----------
+    roots : (2,) int64
+    order : (n_nodes,) int64
+        Number of each leaf from left to right.
+    masks : (n_nodes,) uint64
+    in_order : (n_leaves,) int32
+    words : (64,) uint64
+    """
+
+    roots: NDArray[np.int64]
+    order: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    in_order: NDArray[np.int32]
+    words: NDArray[np.uint64]
+
+
+def walk_scratch(n_nodes: int) -> WalkScratch:
+    """Memory for trees of so many nodes."""
+    return WalkScratch(
+        np.empty(2, dtype=np.int64),
+        np.empty(n_nodes, dtype=np.int64),
+        np.empty(n_nodes, dtype=np.uint64),
+        np.empty((n_nodes + 1) // 2, dtype=np.int32),
+        np.empty(BLOCK, dtype=np.uint64),
+    )
+
+
+@compiled
+def order_leaves(child, leaf_number, scratch):
+    """Write the masks of a tree, and its leaf numbers from left to right.
+
+    child, leaf_number : (n_nodes,) int32; scratch : WalkScratch
+    """
+    n_nodes = child.shape[0]
+    scratch.roots[0], scratch.roots[1] = 0, n_nodes
+    mark_left_leaves(scratch.roots, child, scratch.order, scratch.masks)
+    for node in range(n_nodes):
+        if leaf_number[node] >= 0:
+            scratch.in_order[scratch.order[node]] = leaf_number[node]
 
 
 @inner
@@ -93,8 +139,8 @@ def _binned_leaves_by_bits(table, tree, categories, first, words):
             _clear_by_bins(words, column_words, shift, uint64(low), uint64(width), mask)
 
 
-@allocating
-def binned_leaves(table, tree, categories, begin, end, leaf_of_row):
+@compiled
+def binned_leaves(table, tree, categories, words, begin, end, leaf_of_row):
     """Find the leaves of those rows of the binned table that are marked with -1.
 
     Parameters
@@ -102,6 +148,7 @@ def binned_leaves(table, tree, categories, begin, end, leaf_of_row):
     table : BinTable
     tree : BinnedTree
     categories : CategorySplits
+    words : (64,) uint64, working memory
     leaf_of_row : (n,) int32, written between ``begin`` and ``end``
 
     Notes
@@ -109,7 +156,6 @@ def binned_leaves(table, tree, categories, begin, end, leaf_of_row):
     Trees of up to 64 leaves are evaluated for 64 rows at a time by bits, as in prediction,
     cost O(n · nodes / 8) in vector registers, and larger ones row by row, O(n · depth).
     """
-    words = np.empty(BLOCK, np.uint64)
     if tree.in_order.shape[0] > 64 or end - begin < BLOCK:
         for row in range(begin, end):
             if leaf_of_row[row] < 0:

@@ -15,15 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.exact_sums import clear_sum, rounded_sum
 from hilboost.backends.fixed_point import (
     Rounding,
     TreeGradients,
     WeightedGradients,
+    absolute_sums,
+    factor_of,
     pack_gradients,
     pack_one,
     packed_sums,
 )
 from hilboost.backends.intrinsics import atomic_add, keep_apart
+from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves, order_leaves
+from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.column_splits import Packing
 from hilboost.backends.trees.grow import Growth, decide_step, divide_step, sum_step
 from hilboost.backends.trees.grown_tree import GrownTree, write_tree
@@ -49,7 +54,8 @@ class SeparateTrees(NamedTuple):
         The rows to learn from; (0,) for all.
     rounding : Rounding
         Of all trees but for the factors and the salt.
-    gradient_factors, hessian_factors : (n_trees,) float64
+    gradient_room, hessian_room : float
+        The largest sums of magnitudes, in steps.
     salts : (n_trees,) uint64
     seeds : (n_trees,) int64
         Of the draws of columns.
@@ -68,8 +74,8 @@ class SeparateTrees(NamedTuple):
     ones: NDArray[np.float64]
     rows: NDArray[np.uint32]
     rounding: Rounding
-    gradient_factors: NDArray[np.float64]
-    hessian_factors: NDArray[np.float64]
+    gradient_room: float
+    hessian_room: float
     salts: NDArray[np.uint64]
     seeds: NDArray[np.int64]
     allowed: NDArray[np.uint8]
@@ -90,8 +96,6 @@ class GrownTrees(NamedTuple):
     nodes : (n_trees, n_nodes, N_NODE_FIELDS) int64
         (n_trees, 0, N_NODE_FIELDS) if other rows than those to learn from need no leaves.
     left_sets : (n_trees, n_sets, SET_WORDS) uint64
-    leaf_of_row : (n_trees, n) int32
-        Written at the rows to learn from.
     values : (n_trees, n_leaves, 1) float64
         Newton steps.
     bounds : (n_trees, n_leaves, 2) float64
@@ -103,7 +107,6 @@ class GrownTrees(NamedTuple):
     depths: NDArray[np.int64]
     nodes: NDArray[np.int64]
     left_sets: NDArray[np.uint64]
-    leaf_of_row: NDArray[np.int32]
     values: NDArray[np.float64]
     bounds: NDArray[np.float64]
 
@@ -115,26 +118,51 @@ class StageScratch(NamedTuple):
     ----------
     numbers : (1, 2, CHUNK) float64
     sums : (2, n_leaves, 1, 5) int64
+    totals : (3, 5) int64
     thresholds : (n_nodes,) float64
     """
 
     numbers: NDArray[np.float64]
     sums: NDArray[np.int64]
+    totals: NDArray[np.int64]
     thresholds: NDArray[np.float64]
 
 
 @inner
-def _packing_of(tree, stage, packing):
+def _rounding_of(tree, stage, n_learned, scratch):
+    """How the gradients of a tree become integers, by the sums of their magnitudes."""
+    keep_apart()
+    gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
+    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
+    totals, whole = scratch.totals, stage.learned.whole
+    for k in range(totals.shape[0]):
+        clear_sum(totals[k])
+    absolute_sums(learned, 0, n_learned, whole, scratch.numbers[0], totals)
+    of_hessian = 1.0
+    if hessians.shape[1] > 0:
+        of_hessian = factor_of(rounded_sum(totals[1]), stage.hessian_room)
+    return Rounding(
+        factor_of(rounded_sum(totals[0]), stage.gradient_room),
+        of_hessian,
+        stage.rounding.of_count,
+        stage.rounding.whole,
+        stage.salts[tree],
+        stage.rounding.first_row,
+    )
+
+
+@inner
+def _packing_of(stage, rounding, packing):
     """The layout that all trees share, with the steps of one of them."""
     hessian_step = packing.hessian_step
     if stage.learned.hessians.shape[2] > 0:
-        hessian_step = 1.0 / stage.hessian_factors[tree]
+        hessian_step = 1.0 / rounding.of_hessian
     return Packing(
         packing.hessian_shift,
         packing.hessian_mask,
         packing.count_mask,
         packing.gradient_shift,
-        1.0 / stage.gradient_factors[tree],
+        1.0 / rounding.of_gradient,
         hessian_step,
         packing.hessian_of_count,
         packing.count_step,
@@ -151,20 +179,11 @@ def _allow(allowed, constraints, drawn):
 
 
 @inner
-def _start(tree, stage, packing, growth):
+def _start(tree, stage, packing, rounding, growth):
     """Pack the gradients of a tree and open its root."""
     keep_apart()
     learned = WeightedGradients(
         stage.learned.gradients[tree], stage.learned.hessians[tree], stage.weights, stage.rows
-    )
-    shared = stage.rounding
-    rounding = Rounding(
-        stage.gradient_factors[tree],
-        stage.hessian_factors[tree],
-        shared.of_count,
-        shared.whole,
-        stage.salts[tree],
-        shared.first_row,
     )
     rows, ordered = growth.buffers.rows, growth.buffers.ordered
     m = growth.buffers.flags.shape[0]
@@ -237,12 +256,11 @@ def _write_nodes(tree, stage, nodes, is_category, scratch, grown):
 
 
 @inner
-def _write_leaves(tree, n_leaves, stage, growth, scratch, grown):
+def _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row):
     """Write the leaf of every row to learn from, and the values of the leaves."""
     keep_apart()
     fields, rows = growth.nodes.fields, growth.buffers.rows
     leaves = grown.trees.leaves[tree][:n_leaves]
-    leaf_of_row = grown.leaf_of_row[tree]
     if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
         for i in range(leaf_of_row.shape[0]):
             leaf_of_row[i] = -1
@@ -283,7 +301,7 @@ def _keep_nodes(tree, n_nodes, fields, categories, grown):
 
 
 @compiled
-def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
+def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_row):
     """Grow trees until all have been taken.
 
     Parameters
@@ -297,6 +315,8 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
     summed : (1, 512) float64 or None
         Working memory of symmetric trees; ``None`` for trees that are grown best first.
     grown : GrownTrees
+    leaf_of_row : (n_trees, n) int32
+        Written at the rows to learn from.
 
     Notes
     -----
@@ -306,8 +326,9 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
         tree = atomic_add(stage.next_tree, 0, 1)
         if tree >= grown.sizes.shape[0]:
             return
-        packing = _packing_of(tree, stage, growth.rules.packing)
-        _start(tree, stage, packing, growth)
+        rounding = _rounding_of(tree, stage, growth.buffers.flags.shape[0], scratch)
+        packing = _packing_of(stage, rounding, growth.rules.packing)
+        _start(tree, stage, packing, rounding, growth)
         own = _with_packing(packing, growth)
         if summed is not None:
             grow_levels(alone, own, summed)
@@ -321,6 +342,24 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown):
                 if own.nodes.control[NODE] < 0:
                     break
         n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
-        _write_leaves(tree, n_leaves, stage, growth, scratch, grown)
+        _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row[tree])
         n_nodes = growth.nodes.control[N_NODES]
         _keep_nodes(tree, n_nodes, growth.nodes.fields, growth.categories, grown)
+
+
+@compiled
+def find_other_leaves(thread, n_threads, table, is_category, walk, grown, leaf_of_row):
+    """Find the leaves of the rows that trees have not learned from, each thread for its trees.
+
+    table : BinTable; is_category : (d,) uint8, or (0,) without categories
+    walk : WalkScratch, of the thread; grown : GrownTrees; leaf_of_row : (n_trees, n) int32
+    """
+    for tree in range(thread, grown.sizes.shape[0], n_threads):
+        n_nodes = grown.sizes[tree]
+        leaf_number = grown.trees.leaf_number[tree][:n_nodes]
+        order_leaves(grown.trees.child[tree][:n_nodes], leaf_number, walk)
+        nodes, in_order = grown.nodes[tree][:n_nodes], walk.in_order[: (n_nodes + 1) // 2]
+        binned = BinnedTree(nodes, leaf_number, walk.masks[:n_nodes], in_order)
+        categories = CategorySplits(is_category, grown.left_sets[tree])
+        found = leaf_of_row[tree]
+        binned_leaves(table, binned, categories, walk.words, 0, found.shape[0], found)

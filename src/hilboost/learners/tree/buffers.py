@@ -28,6 +28,8 @@ HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
 
 _BLOCK_ROWS = 2**16
+_FEWEST_ROWS_LENT = 2**15
+"""New memory for the leaves of fewer rows takes less time than a loan."""
 
 
 class TreeBuffers:
@@ -90,11 +92,11 @@ class TreeBuffers:
     def leaf_of_row(self, packed: NDArray[np.int64] | None, is_alone: bool) -> NDArray[np.int32]:
         """Memory for the leaf of every row after growth, (n_rows,) int32.
 
-        If the tree is the only one of its stage, that of its gradients: ``packed`` (n_rows, width),
-        or those that move along with the rows.  The buffers return to the pool once neither the
-        array nor a view of it is used any more.
+        With many rows, if the tree is the only one of its stage, that of its gradients: ``packed``
+        (n_rows, width), or those that move along with the rows.  The buffers return to the pool
+        once neither the array nor a view of it is used any more.
         """
-        if not is_alone:
+        if not is_alone or self.n_rows < _FEWEST_ROWS_LENT:
             return np.empty(self.n_rows, dtype=dtypes.LEAF)
         (memory,) = [packed.reshape(-1)] if packed is not None else self._moved.values()
         self._is_lent = True

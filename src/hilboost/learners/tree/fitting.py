@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
@@ -76,29 +76,31 @@ def _fit_separately(
     learner: TreeLearner, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
 ) -> list[FittedTerm]:
     """Fit one tree for each output, each on one thread."""
-    table, team, one = data.table, data.team, ThreadTeam(1)
-    task = SeparateTask.of(gradients, sample, team)
-    part = learner.max_features_per_tree
-    draws_columns = learner.max_features < 1 or part < 1
-    draws = TreeDraws.of(seeds, task, draws_columns, part, len(table.n_values))
-    spaces = [_borrow(learner, data, one, sample) for _ in range(team.n_threads)]
+    table, team, draws = data.table, data.team, None
+    task = SeparateTask.of(gradients, sample)
+    part, at_random = learner.max_features_per_tree, task.layout.at_random
+    if at_random or learner.max_features < 1 or part < 1:
+        draws = TreeDraws.of(seeds, at_random, part, len(table.n_values))
+    spaces = [_borrow(learner, data, 1, sample) for _ in range(team.n_threads)]
     try:
         growers = [_grower(learner, data, space, task) for space in spaces]
-        leaves = None
         if len(seeds) == 1:
             leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
-        fit = grow_separately(task, table, draws, learner.l2_regularization, growers, team, leaves)
+        else:
+            leaves = np.empty((len(seeds), table.n_rows), dtype=dtypes.LEAF)
+        l2 = learner.l2_regularization
+        trees = grow_separately(task, table, draws, l2, growers, team, leaves)
     finally:
         for space in spaces:
             space.release()
-    return [_fitted(learner, k, *pair) for k, pair in enumerate(zip(*fit, strict=True))]
+    return [_fitted(learner, k, tree, leaves[k]) for k, tree in enumerate(trees)]
 
 
 def _grower(
     learner: TreeLearner, data: TreeData, space: TreeBuffers, task: SeparateTask
 ) -> TreeGrower:
     """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-    layout = task.scales.packing, task.scales.width, task.max_weight
+    layout = task.layout.packing, task.layout.width, task.max_weight
     found = space.grower
     if found is None or not found.suits(learner, data.table, layout):
         # Columns and seeds of any tree: each tree replaces them by its own.
@@ -128,7 +130,7 @@ def fit_tree(
     negative, hessian = columns_of(gradients, columns)
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
-    space = _borrow(learner, data, team, sample)
+    space = _borrow(learner, data, team.n_threads, sample)
     try:
         packed = _pack(learner, space, negative, hessian, weight, sample, data, rng)
         growth = growth_of(learner, data, space, packed, rng)
@@ -165,9 +167,7 @@ def fit_tree(
     return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
 
-def _borrow(
-    learner: TreeLearner, data: TreeData, team: ThreadTeam, sample: RowSample
-) -> TreeBuffers:
+def _borrow(learner: TreeLearner, data: TreeData, n_threads: int, sample: RowSample) -> TreeBuffers:
     """Return working memory for one tree by some threads."""
     table = data.table
     m = table.n_rows if sample.rows is None else len(sample.rows)
@@ -177,7 +177,7 @@ def _borrow(
         n_rows=table.n_rows,
         n_columns=len(table.n_values),
         n_bins=table.n_bins,
-        n_threads=min(team.n_threads, len(table.n_values)),
+        n_threads=min(n_threads, len(table.n_values)),
         max_leaves=leaves,
         n_sets=2 * leaves - 1 if learner.categorical else 0,
         keeps_all=int(learner.symmetric),

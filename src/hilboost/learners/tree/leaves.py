@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, rounded
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.binned_leaves import BinnedTree, binned_leaves
+from hilboost.backends.trees.binned_leaves import (
+    BinnedTree,
+    binned_leaves,
+    order_leaves,
+    walk_scratch,
+)
 from hilboost.backends.trees.binning import BinTable
 from hilboost.backends.trees.category_splits import CategorySplits
 from hilboost.backends.trees.grown_tree import GrownTree, empty_tree, write_tree
+from hilboost.backends.trees.leaf_words import BLOCK
 from hilboost.backends.trees.leaves import LeafGradients, leaf_sums, mark_leaves, newton_leaves
 from hilboost.backends.trees.nodes import N_ROWS
-from hilboost.backends.trees.traverse import mark_left_leaves
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.row_order import RowOrder
@@ -97,19 +102,17 @@ def leaves_of_others(
 
     def work(begin: int) -> None:
         end = min(begin + _BLOCK_ROWS, len(leaf_of_row))
-        binned_leaves(table, binned, categories, begin, end, leaf_of_row)
+        words = np.empty(BLOCK, dtype=np.uint64)
+        binned_leaves(table, binned, categories, words, begin, end, leaf_of_row)
 
     team.map(work, range(0, len(leaf_of_row), _BLOCK_ROWS))
 
 
 def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
     """Arrange a tree for :func:`~hilboost.backends.trees.binned_leaves.binned_leaves`."""
-    order = np.zeros(len(nodes), dtype=np.int64)
-    masks = np.zeros(len(nodes), dtype=np.uint64)
-    mark_left_leaves(np.array([0, len(nodes)]), tree.child, order, masks)
-    is_leaf = tree.leaf_number >= 0
-    in_order = tree.leaf_number[is_leaf][np.argsort(order[is_leaf])]
-    return BinnedTree(nodes, tree.leaf_number, masks, in_order)
+    scratch = walk_scratch(len(nodes))
+    order_leaves(tree.child, tree.leaf_number, scratch)
+    return BinnedTree(nodes, tree.leaf_number, scratch.masks, scratch.in_order)
 
 
 def leaf_gradients(

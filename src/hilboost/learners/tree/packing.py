@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import CHUNK, empty_sums, merge_sums, rounded
 from hilboost.backends.fixed_point import (
     Rounding,
-    TreeGradients,
     WeightedGradients,
     absolute_sums,
-    absolute_sums_of_trees,
+    factor_of,
     pack_gradients,
     pack_one,
     packed_sums,
@@ -36,7 +35,6 @@ from hilboost.reductions.sums import anywhere, count, is_whole, largest, merged
 
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
-_LARGEST_EXPONENT = 500.0
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_ROWS_COMPACT = 2**18
 """With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
@@ -237,19 +235,22 @@ def _totals(
     found = rounded(merged(first, share))
     weighted = anywhere(len(learned.weights) > 0, share)
     weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
-    return _Totals(max(found[:r].max(), 1e-300), max(found[r : 2 * r].max(), 1e-300), weight, whole)
+    return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
 
 
 class _Layout(NamedTuple):
     """What depends on the rows and their weights alone, and is the same for all stages.
 
-    ``packing`` has steps of one.
+    ``packing`` has steps of one.  ``gradient_room`` and ``hessian_room`` are the largest sums of
+    magnitudes in steps.
     """
 
-    fields: _Fields
+    packing: Packing
     of_count: float
     whole: bool
-    packing: Packing
+    at_random: bool
+    gradient_room: float
+    hessian_room: float
 
 
 @lru_cache(maxsize=64)
@@ -267,7 +268,9 @@ def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
         hessian_of_count=0.0 if curved else 1 / of_count,
         count_step=1 / of_count,
     )
-    return _Layout(fields, of_count, whole, packing)
+    bits = fields.gradient_bits, fields.hessian_bits
+    rooms = (max(2.0**field - 1 - fields.rounding, 1.0) for field in bits)
+    return _Layout(packing, of_count, whole, fields.at_random, *rooms)
 
 
 def _choose(
@@ -275,18 +278,18 @@ def _choose(
 ) -> tuple[Packing, Rounding]:
     """Choose fields that can represent the sums over all ``m`` rows, and factors by these sums."""
     curved = learned.hessians.shape[1] > 0
-    fields, of_count, whole, packing = _layout(curved, totals.weight, totals.whole, m)
-    of_gradient = _factor(fields.gradient_bits, totals.gradient, fields.rounding)
-    of_hessian = _factor(fields.hessian_bits, totals.hessian, fields.rounding) if curved else 1.0
-    packing = packing._replace(
+    found = _layout(curved, totals.weight, totals.whole, m)
+    of_gradient = factor_of(totals.gradient, found.gradient_room)
+    of_hessian = factor_of(totals.hessian, found.hessian_room) if curved else 1.0
+    packing = found.packing._replace(
         gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
     )
-    salt = np.uint64(seed | 1 if fields.at_random else 0)
-    return packing, Rounding(of_gradient, of_hessian, of_count, whole, salt, 0)
+    salt = np.uint64(seed | 1 if found.at_random else 0)
+    return packing, Rounding(of_gradient, of_hessian, found.of_count, found.whole, salt, 0)
 
 
-class TreeScales(NamedTuple):
-    """One layout for separate trees, and the factors of each.
+class TreeLayout(NamedTuple):
+    """The layout of the gradients of separate trees.
 
     Attributes
     ----------
@@ -294,7 +297,8 @@ class TreeScales(NamedTuple):
         With steps of one.
     rounding : Rounding
         With factors of one.
-    gradient_factors, hessian_factors : (n_trees,) float64
+    gradient_room, hessian_room : float
+        The largest sums of magnitudes in steps, by which each tree finds its factors.
     at_random : bool
         Whether gradients are rounded at random.
     n_channels, width : int
@@ -303,45 +307,31 @@ class TreeScales(NamedTuple):
 
     packing: Packing
     rounding: Rounding
-    gradient_factors: Floats
-    hessian_factors: Floats
+    gradient_room: float
+    hessian_room: float
     at_random: bool
     n_channels: int
     width: int
 
 
-def scales_of_trees(
-    learned: TreeGradients,
-    weight: Floats,
-    rows: NDArray[np.uint32],
-    n_learned: int,
-    team: ThreadTeam,
-) -> TreeScales:
-    """Choose a layout for the gradients of separate trees: fields depend on the rows alone.
+@lru_cache(maxsize=64)
+def layout_of_trees(
+    curved: bool, weighted: bool, weight: float, whole: bool, n_learned: int
+) -> TreeLayout:
+    """Choose the layout of separate trees, which depends on the rows and their weights alone.
 
-    ``rows`` is (0,) for all rows; arguments as in :func:`pack`.
+    ``weight`` is the total of the ``n_learned`` rows, ``whole`` says whether weights are whole.
     """
-    n_trees, curved = len(learned.gradients), learned.hessians.shape[2] > 0
-    sums, scratch = empty_sums(n_trees, 3), np.empty((team.n_threads, 2, CHUNK))
-    given = learned, weight, rows, n_learned, scratch, sums
-    team.run(lambda thread: absolute_sums_of_trees(thread, team.n_threads, *given))
-    found = rounded(sums)
-    magnitudes = np.maximum(found[:, :2], 1e-300).tolist()
-    total = float(found[0, 2]) if len(weight) else float(n_learned)
-    fields, of_count, whole, packing = _layout(curved, total, learned.whole, n_learned)
-
-    def factors(bits: int, field: int) -> Floats:
-        return np.array([_factor(bits, sums[field], fields.rounding) for sums in magnitudes])
-
-    n_channels = 1 + (packing.count_mask == 0)
-    return TreeScales(
-        packing,
-        Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0),
-        factors(fields.gradient_bits, 0),
-        factors(fields.hessian_bits, 1) if curved else np.ones(n_trees),
-        fields.at_random,
+    found = _layout(curved, weight, whole, n_learned)
+    n_channels = 1 + (found.packing.count_mask == 0)
+    return TreeLayout(
+        found.packing,
+        Rounding(1.0, 1.0, found.of_count, found.whole, np.uint64(0), 0),
+        found.gradient_room,
+        found.hessian_room,
+        found.at_random,
         n_channels,
-        _width(n_channels, packing, of_count, weighted=len(weight) > 0),
+        _width(n_channels, found.packing, found.of_count, weighted),
     )
 
 
@@ -381,16 +371,6 @@ def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) ->
 
 def _bits(largest: float) -> int:
     return max(1, ceil(log2(largest + 1)))
-
-
-def _factor(bits: int, total: float, rounding: float) -> float:
-    """Find the largest power of two by which ``total`` can be multiplied without overflow.
-
-    ``rounding`` is a bound on the rounding error of the sum.
-    """
-    room = 2.0**bits - 1 - rounding
-    exponent = np.floor(log2(max(room, 1.0)) - log2(total))
-    return float(2.0 ** min(exponent, _LARGEST_EXPONENT))
 
 
 def _count_factor(m: int, weight: float, whole: bool) -> tuple[float, bool]:

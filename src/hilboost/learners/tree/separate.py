@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, FIELDS, is_whole
+from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, is_whole, rounded, sum_of
 from hilboost.backends.fixed_point import TreeGradients
 from hilboost.backends.sync import Threads
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.binned_leaves import WalkScratch, walk_scratch
 from hilboost.backends.trees.category_splits import SET_WORDS, CategorySplits
 from hilboost.backends.trees.grow import Growth
 from hilboost.backends.trees.grown_tree import GrownTree, empty_tree
@@ -21,6 +22,7 @@ from hilboost.backends.trees.separate_trees import (
     GrownTrees,
     SeparateTrees,
     StageScratch,
+    find_other_leaves,
     grow_separate_trees,
 )
 from hilboost.core import dtypes
@@ -30,8 +32,8 @@ from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.binning import BinnedTable
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.growth import MOST_BINS
-from hilboost.learners.tree.leaves import as_tree, leaves_of_others
-from hilboost.learners.tree.packing import Packed, TreeScales, scales_of_trees
+from hilboost.learners.tree.leaves import as_tree
+from hilboost.learners.tree.packing import Packed, TreeLayout, layout_of_trees
 from hilboost.learners.tree.tree import Tree
 
 
@@ -45,42 +47,45 @@ class SeparateTask:
     weight : (n,) or (0,) float64
     rows : (m,) uint32
         (0,) for all rows.
-    n_learned : int
-    scales : TreeScales
+    layout : TreeLayout
+    max_weight : float
+        Maximum weight of a row.
     """
 
     learned: TreeGradients
     weight: Floats
     rows: NDArray[np.uint32]
-    n_learned: int
-    scales: TreeScales
+    layout: TreeLayout
+    max_weight: float
 
     @classmethod
-    def of(cls, gradients: Gradients, sample: RowSample, team: ThreadTeam) -> SeparateTask:
-        """Arrange the gradients by output, and choose the scales."""
+    def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
+        """Arrange the gradients by output, and choose the layout."""
         n, r = gradients.negative_gradient.shape
-        weight = np.empty(0) if sample.weight is None else sample.weight
         hessian = np.empty((r, n, 0))
         if gradients.hessian is not None:
             hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
         negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
-        learned = TreeGradients(negative, hessian, is_whole(weight))
-        rows = np.empty(0) if sample.rows is None else sample.rows
-        rows = np.ascontiguousarray(rows, dtype=dtypes.ROW)
-        m = n if sample.rows is None else len(rows)
-        return cls(learned, weight, rows, m, scales_of_trees(learned, weight, rows, m, team))
-
-    @property
-    def max_weight(self) -> float:
-        """Maximum weight of a row."""
-        return float(self.weight.max()) if len(self.weight) else 1.0
+        rows, m = _NO_ROWS, n
+        if sample.rows is not None:
+            rows = np.ascontiguousarray(sample.rows, dtype=dtypes.ROW)
+            m = len(rows)
+        curved, weight = gradients.hessian is not None, sample.weight
+        if weight is None:
+            layout = layout_of_trees(curved, False, float(m), True, m)
+            return cls(TreeGradients(negative, hessian, True), np.empty(0), rows, layout, 1.0)
+        whole = is_whole(weight)
+        total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
+        layout = layout_of_trees(curved, True, total, whole, m)
+        learned = TreeGradients(negative, hessian, whole)
+        return cls(learned, weight, rows, layout, float(weight.max()))
 
     def packed(self, space: TreeBuffers) -> Packed:
         """Memory for the packed gradients of one tree, in the layout of all."""
-        n_channels = self.scales.n_channels
+        n_channels = self.layout.n_channels
         totals = np.zeros(n_channels, dtype=dtypes.PACKED)
-        values = space.packed(n_channels, self.scales.width)
-        return Packed(values, totals, 1, self.scales.packing, self.max_weight)
+        values = space.packed(n_channels, self.layout.width)
+        return Packed(values, totals, 1, self.layout.packing, self.max_weight)
 
 
 @dataclass(frozen=True)
@@ -102,21 +107,28 @@ class TreeDraws:
     allowed: NDArray[np.uint8]
 
     @classmethod
-    def of(
-        cls, seeds: list[int], task: SeparateTask, draws_columns: bool, part: float, d: int
-    ) -> TreeDraws:
-        """Draw for each tree from its own seed; nothing where nothing depends on it."""
-        n_trees, at_random = len(seeds), task.scales.at_random
-        salts, of_nodes = np.zeros(n_trees, dtype=np.uint64), np.zeros(n_trees, dtype=np.int64)
-        allowed = np.ones((n_trees, d), dtype=np.uint8)
-        if at_random or draws_columns:
-            for k, seed in enumerate(seeds):
-                rng = np.random.default_rng(seed)
-                salt = int(rng.integers(2**62)) | 1
-                salts[k] = salt if at_random else 0
-                allowed[k] = drawn_columns(d, part, rng)
-                of_nodes[k] = rng.integers(2**62)
-        return cls(salts, of_nodes, allowed)
+    def none(cls, n_trees: int, d: int) -> TreeDraws:
+        """Return the draws of trees that do not depend on any."""
+        return cls(
+            np.zeros(n_trees, dtype=np.uint64),
+            np.zeros(n_trees, dtype=np.int64),
+            np.ones((n_trees, d), dtype=np.uint8),
+        )
+
+    @classmethod
+    def of(cls, seeds: list[int], at_random: bool, part: float, d: int) -> TreeDraws:
+        """Draw for each tree from its own seed."""
+        drawn = cls.none(len(seeds), d)
+        for k, seed in enumerate(seeds):
+            rng = np.random.default_rng(seed)
+            salt = int(rng.integers(2**62)) | 1
+            drawn.salts[k] = salt if at_random else 0
+            drawn.allowed[k] = drawn_columns(d, part, rng)
+            drawn.seeds[k] = rng.integers(2**62)
+        return drawn
+
+
+_NO_ROWS = np.empty(0, dtype=dtypes.ROW)
 
 
 def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -126,6 +138,21 @@ def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.u
         allowed[:] = 0
         allowed[rng.choice(d, max(1, round(part * d)), replace=False)] = 1
     return allowed
+
+
+@dataclass(frozen=True)
+class StageMemory:
+    """What the stages of so many trees reuse.
+
+    Attributes
+    ----------
+    grown : GrownTrees
+    undrawn : TreeDraws
+        For trees that do not depend on draws.
+    """
+
+    grown: GrownTrees
+    undrawn: TreeDraws
 
 
 @dataclass(frozen=True)
@@ -142,8 +169,11 @@ class TreeGrower:
     alone : Threads
     growth : Growth
     scratch : StageScratch
+    walk : WalkScratch
     summed : (1, MOST_BINS) float64 or None
         For symmetric trees.
+    memory : dict
+        Memory for the trees of a stage, by their number and whether they learn from a sample.
     """
 
     learner: object
@@ -152,7 +182,9 @@ class TreeGrower:
     alone: Threads
     growth: Growth
     scratch: StageScratch
+    walk: WalkScratch
     summed: Floats | None
+    memory: dict[tuple[int, bool], StageMemory] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -168,10 +200,12 @@ class TreeGrower:
         scratch = StageScratch(
             np.empty((1, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
+            empty_sums(3),
             np.empty(space.n_nodes),
         )
         summed = np.empty((1, MOST_BINS)) if symmetric else None
-        return cls(learner, table, layout, Threads(0, 1, space.sync), growth, scratch, summed)
+        alone, walk = Threads(0, 1, space.sync), walk_scratch(space.n_nodes)
+        return cls(learner, table, layout, alone, growth, scratch, walk, summed)
 
     def suits(self, learner: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
         """Whether it can grow trees of this learner from this table, with gradients so arranged."""
@@ -184,9 +218,19 @@ class TreeGrower:
         n_channels = self.growth.sums.totals.shape[1]
         return replace(self, growth=self.growth._replace(buffers=space.row_buffers(n_channels)))
 
-    def grow(self, stage: SeparateTrees, grown: GrownTrees) -> None:
+    def memory_of(self, n_trees: int, sampled: bool) -> StageMemory:
+        """Memory for the trees of a stage, which are copied out of it."""
+        found = self.memory.get((n_trees, sampled))
+        if found is None:
+            grown = _empty_trees(n_trees, self.growth, sampled)
+            undrawn = TreeDraws.none(n_trees, len(self.table.n_values))
+            found = self.memory[n_trees, sampled] = StageMemory(grown, undrawn)
+        return found
+
+    def grow(self, stage: SeparateTrees, grown: GrownTrees, leaf_of_row: NDArray[np.int32]) -> None:
         """Grow trees of a stage until all have been taken."""
-        grow_separate_trees(self.alone, stage, self.growth, self.scratch, self.summed, grown)
+        memory = self.growth, self.scratch, self.summed
+        grow_separate_trees(self.alone, stage, *memory, grown, leaf_of_row)
 
 
 def one_thread_each(n_trees: int, n_threads: int) -> bool:
@@ -197,40 +241,37 @@ def one_thread_each(n_trees: int, n_threads: int) -> bool:
 def grow_separately(
     task: SeparateTask,
     table: BinnedTable,
-    draws: TreeDraws,
+    draws: TreeDraws | None,
     l2: float,
     growers: Sequence[TreeGrower],
     team: ThreadTeam,
-    leaf_of_row: NDArray[np.int32] | None = None,
-) -> tuple[list[Tree], NDArray[np.int32]]:
+    leaf_of_row: NDArray[np.int32],
+) -> list[Tree]:
     """Grow one tree for each output; each thread has a grower.
 
-    ``leaf_of_row`` (n_trees, n) is memory for the leaves of the rows.
-
-    Returns
-    -------
-    trees : list of Tree
-    leaf_of_row : (n_trees, n) int32
+    ``draws`` is ``None`` for trees that do not depend on any.  ``leaf_of_row`` (n_trees, n) is
+    written.
     """
-    sampled = len(task.rows) > 0
-    stage = _stage(task, table, draws, l2)
-    if leaf_of_row is None:
-        leaf_of_row = np.empty((len(draws.seeds), table.n_rows), dtype=dtypes.LEAF)
-    grown = _empty_trees(leaf_of_row, growers[0].growth, sampled)
+    first, sampled = growers[0], len(task.rows) > 0
+    memory = first.memory_of(len(leaf_of_row), sampled)
+    stage = _stage(task, table, draws or memory.undrawn, l2)
+    grown = memory.grown
+    is_category = first.growth.rules.is_category
 
     def work(thread: int) -> None:
-        if thread < len(growers):
-            growers[thread].grow(stage, grown)
+        growers[thread].grow(stage, grown, leaf_of_row)
+
+    def walk(thread: int) -> None:
+        given = table.bins, is_category, growers[thread].walk, grown, leaf_of_row
+        find_other_leaves(thread, team.n_threads, *given)
 
     def take_no_more() -> None:
         stage.next_tree[0] = len(grown.sizes)
 
     team.run(work, on_error=take_no_more)
-    is_category = growers[0].growth.rules.is_category
-    trees = [_tree(grown, k, is_category) for k in range(len(grown.sizes))]
     if sampled:
-        _find_other_leaves(table, grown, trees, is_category, team)
-    return trees, grown.leaf_of_row
+        team.run(walk)
+    return [_tree(grown, k, is_category) for k in range(len(grown.sizes))]
 
 
 def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) -> SeparateTrees:
@@ -241,9 +282,9 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
         column_weights=weights,
         ones=weights[:0],
         rows=task.rows,
-        rounding=task.scales.rounding,
-        gradient_factors=task.scales.gradient_factors,
-        hessian_factors=task.scales.hessian_factors,
+        rounding=task.layout.rounding,
+        gradient_room=task.layout.gradient_room,
+        hessian_room=task.layout.hessian_room,
         salts=draws.salts,
         seeds=draws.seeds,
         allowed=draws.allowed,
@@ -253,9 +294,8 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
     )
 
 
-def _empty_trees(leaf_of_row: NDArray[np.int32], growth: Growth, sampled: bool) -> GrownTrees:
+def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
     """Memory for the trees of a stage."""
-    n_trees = len(leaf_of_row)
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
     categories, constraints = growth.categories, growth.constraints
     n_sets = 0 if categories is None else len(categories.left_sets)
@@ -266,7 +306,6 @@ def _empty_trees(leaf_of_row: NDArray[np.int32], growth: Growth, sampled: bool) 
         depths=np.empty(n_trees, dtype=np.int64),
         nodes=np.empty((n_trees, n_nodes if sampled else 0, N_NODE_FIELDS), dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),
-        leaf_of_row=leaf_of_row,
         values=np.empty((n_trees, n_leaves, 1)),
         bounds=np.empty((n_trees, n_bounds, 2)),
     )
@@ -292,22 +331,3 @@ def _tree(grown: GrownTrees, k: int, is_category: NDArray[np.uint8]) -> Tree:
         values = np.clip(values, bounds[:, :1], bounds[:, 1:])
     categories = CategorySplits(is_category, grown.left_sets[k])
     return as_tree(tree, int(grown.depths[k]), values, categories)
-
-
-def _find_other_leaves(
-    table: BinnedTable,
-    grown: GrownTrees,
-    trees: list[Tree],
-    is_category: NDArray[np.uint8],
-    team: ThreadTeam,
-) -> None:
-    """Find the leaves of the rows that the trees have not learned from."""
-
-    def work(k: int) -> None:
-        categories = CategorySplits(is_category, grown.left_sets[k])
-        nodes = grown.nodes[k, : grown.sizes[k]]
-        leaves_of_others(
-            ThreadTeam(1), table.bins, nodes, trees[k], categories, grown.leaf_of_row[k]
-        )
-
-    team.map(work, range(len(trees)))
