@@ -7,11 +7,16 @@ from tests.reference import softmax as naive
 from hilboost.backends import softmax as compiled
 
 
-def evaluated(module, scores, codes, factor=1.25):
-    negative, hessian = scores.copy(), np.empty_like(scores)
-    value, totals = np.empty((2, len(codes)))
-    module.softmax(negative, codes, factor, value, totals, hessian)
-    return value, negative, hessian
+def evaluated(module, scores, codes, gap=0):
+    """Evaluate rows whose columns lie ``gap`` entries apart in the results."""
+    (c, n), (value, totals) = scores.shape, np.empty((2, len(codes)))
+    results = np.zeros((2, c * (n + gap)))
+    flat = results[:, : max(0, results.shape[1] - gap)] if n else results[:, :0]
+    module.softmax(c, scores.ravel(), n, codes, value, totals, *flat, n + gap)
+    negative, hessian = results.reshape(2, c, n + gap)
+    assert not negative[:, n:].any()
+    assert not hessian[:, n:].any()
+    return value, negative[:, :n], hessian[:, :n]
 
 
 @pytest.mark.parametrize("n_classes", [3, 26])
@@ -19,10 +24,12 @@ def evaluated(module, scores, codes, factor=1.25):
 def test_softmax(n, scale, n_classes):
     rng = np.random.default_rng(n)
     scores, codes = scale * rng.normal(size=(n_classes, n)), rng.integers(n_classes, size=n)
-    found, wanted = (evaluated(module, scores, codes) for module in (compiled, naive))
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
-    assert (found[2] >= 0).all()
+    for kind, gap in [(np.int64, 0), (np.uint8, 5)]:
+        given = scores, codes.astype(kind), gap
+        found, wanted = (evaluated(module, *given) for module in (compiled, naive))
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
+        assert (found[2] >= 0).all()
 
 
 def test_a_row_has_the_same_result_wherever_it_is():

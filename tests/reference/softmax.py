@@ -3,11 +3,14 @@
 import numpy as np
 
 
-def softmax(scores, codes, factor, value, totals, hessian):
-    own = np.arange(len(scores))[:, None] == codes
+def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, apart_there):
+    starts, rows = np.arange(n_classes)[:, None], np.arange(len(value))
+    places = starts * apart_there + rows
+    scores = scores[starts * apart + rows]
+    own = np.arange(n_classes)[:, None] == codes
     values = np.exp(scores - scores.max(axis=0))
     totals[:] = values.sum(axis=0)
     value[:] = np.log(totals) - (scores - scores.max(axis=0)).T[own.T]
     p = values / totals
-    hessian[:] = factor * p * (1 - p)
-    scores[:] = own - p
+    hessian[places] = n_classes / (n_classes - 1) * p * (1 - p)
+    negative[places] = own - p

@@ -65,8 +65,16 @@ class ChangesRaw(SquaredError):
 
 
 class OtherValue(SquaredError):
-    def value_and_gradients(self, target, raw):
+    def value_and_gradients(self, target, raw, memory=None):
         return 2 * self.value(target, raw), self.gradients(target, raw)
+
+
+class NoNumbers(SquaredError):
+    checked_by_value = True
+
+    def value_and_gradients(self, target, raw, memory=None):
+        value, found = super().value_and_gradients(target, raw, memory)
+        return np.nan_to_num(value), found
 
 
 class WorseLeaves(AbsoluteError):
@@ -97,6 +105,7 @@ class NoProbabilities(BinomialLogLoss):
         (MeanOfRows, "test_a_row_depends_on_itself", {}),
         (Overflowing, "test_far_away", {}),
         (OtherValue, "test_value_and_gradients", {}),
+        (NoNumbers, "test_gradients_checked_by_the_value", {}),
         (ChangesRaw, "test_inputs_are_not_changed", {}),
         (WorseLeaves, "test_leaf_values_are_the_best", {"hessian": "bound"}),
         (OneSided, "depends on the sign", {"hessian": "bound"}),

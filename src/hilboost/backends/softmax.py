@@ -12,33 +12,43 @@ _TILE = 512
 
 
 @compiled
-def softmax(scores, codes, factor, value, totals, hessian):
-    """Losses, negative gradients ``1[c = y] - p_c`` and hessians ``factor p_c (1 - p_c)``.
+def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, apart_there):
+    """Losses, negative gradients ``1[c = y] - p_c`` and hessians ``C / (C - 1) p_c (1 - p_c)``.
+
+    The n rows may be some of a larger table, whose columns follow each other in memory::
+
+        scores    c = 0: ■■■■····  c = 1: ■■■■····  c = 2: ■■■■
+                         `-apart--´
 
     Parameters
     ----------
-    scores : (C, n) float64
-        Negative gradients are written in their place.
-    codes : (n,) int64, classes of the rows
-    factor : float
+    n_classes : int, C
+    scores : ((C - 1) apart + n,) float64
+    apart : int
+        Distance between the columns of ``scores``.
+    codes : (n,) unsigned int or int64, classes of the rows
     value : (n,) float64, losses, written
     totals : (n,) float64, working memory
-    hessian : (C, n) float64, written
+    negative, hessian : ((C - 1) apart_there + n,) float64, written
+    apart_there : int
+        Distance between their columns.
     """
-    n_classes, n = scores.shape
+    n = value.shape[0]
+    factor = n_classes / (n_classes - 1)
     for begin in range(0, n, _TILE):
         end = min(begin + _TILE, n)
         highest = value
         for i in range(begin, end):
             j = uint64(i)
-            highest[j], totals[j] = scores[0, j], 0.0
+            highest[j], totals[j] = scores[j], 0.0
         for c in range(1, n_classes):
-            of_class = scores[c]
+            of_class = scores[c * apart : c * apart + n]
             for i in range(begin, end):
                 j = uint64(i)
                 highest[j] = of_class[j] if of_class[j] > highest[j] else highest[j]
         for c in range(n_classes):
-            of_class, exponentials = scores[c], hessian[c]
+            of_class = scores[c * apart : c * apart + n]
+            exponentials = hessian[c * apart_there : c * apart_there + n]
             for i in range(begin, end):
                 j = uint64(i)
                 e = exp_of(of_class[j] - highest[j])
@@ -46,15 +56,17 @@ def softmax(scores, codes, factor, value, totals, hessian):
                 totals[j] += e
         for i in range(begin, end):
             j = uint64(i)
-            value[j] = math.log(totals[j]) - (scores[uint64(codes[j]), j] - highest[j])
+            own = scores[uint64(codes[j]) * uint64(apart) + j]
+            value[j] = math.log(totals[j]) - (own - highest[j])
             totals[j] = 1.0 / totals[j]
         for c in range(n_classes):
-            of_class, curvature = scores[c], hessian[c]
+            descent = negative[c * apart_there : c * apart_there + n]
+            curvature = hessian[c * apart_there : c * apart_there + n]
             for i in range(begin, end):
                 j = uint64(i)
                 p = curvature[j] * totals[j]
                 curvature[j] = (1.0 - p) * p * factor
-                of_class[j] = -p
+                descent[j] = -p
         for i in range(begin, end):
             j = uint64(i)
-            scores[uint64(codes[j]), j] += 1.0
+            negative[uint64(codes[j]) * uint64(apart_there) + j] += 1.0

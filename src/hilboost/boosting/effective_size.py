@@ -147,7 +147,7 @@ def _of_all_rows(
     X: Floats | BlockTable, target: Target
 ) -> tuple[NDArray[np.uint64], bool, Floats, Floats]:
     """Hashes of all workers' rows, whether all are known to differ, first labels, and weights."""
-    y, share = target.y, target.share
+    y, share = target.y.astype(np.float64, copy=False), target.share
     weight = np.ones(len(y)) if target.weight is None else target.weight
     hashes, all_differ = _row_hashes(X, y, share is not None)
     if share is None:

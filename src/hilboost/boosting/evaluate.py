@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,6 @@ _BLOCK_CELLS = 32_768
 _BLOCK_CELLS_OF_BOTH = 65_536
 """Threads that call many short functions wait for each other's turn in Python."""
 
-_NONE = np.empty((0, 0))
 _ROWS_OF_GROUPS, _RANGES_PER_THREAD = 2048, 4
 
 
@@ -150,12 +148,12 @@ def mean_loss_and_gradients(
     whole = is_whole(target.weight, target.share)
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
 
-    def evaluated(rows: slice) -> tuple[NDArray[np.int64], Gradients]:
-        block = target.block(rows)
-        value, now = loss.value_and_gradients(block, raw[rows])
-        value = _checked_value(loss, value, len(raw[rows]))
-        here = None if inside is None else inside[rows]
-        return _sums_of(loss, block, value, whole, here), checked(loss, now, raw[rows].shape)
+    def evaluated(rows: slice, room: Gradients) -> tuple[NDArray[np.int64], Gradients]:
+        block, here = target.block(rows), raw[rows]
+        value, now = loss.value_and_gradients(block, here, room)
+        value = _checked_value(loss, value, len(here))
+        sums = _sums_of(loss, block, value, whole, None if inside is None else inside[rows])
+        return sums, now if loss.checked_by_value else checked(loss, now, here.shape)
 
     found, now = _in_ranges(evaluated, ranges, raw, team, memory)
     first, *others = found
@@ -170,7 +168,7 @@ def gradients(
 ) -> Gradients:
     """Compute the gradients of all rows, in ``memory`` if the last ones are not used any more."""
 
-    def evaluated(rows: slice) -> tuple[None, Gradients]:
+    def evaluated(rows: slice, _: Gradients) -> tuple[None, Gradients]:
         here = raw[rows]
         return None, checked(loss, loss.gradients(target.block(rows), here), here.shape)
 
@@ -179,35 +177,37 @@ def gradients(
 
 
 def _in_ranges(
-    evaluated: Callable[[slice], tuple[Any, Gradients]],
+    evaluated: Callable[[slice, Gradients], tuple[Any, Gradients]],
     ranges: list[slice],
     raw: Floats,
     team: ThreadTeam,
     memory: GradientMemory | None,
 ) -> tuple[list[Any], Gradients]:
-    """Evaluate ranges of rows, and put their gradients together; what else results is a list."""
-    if len(ranges) == 1:
-        found, now = evaluated(ranges[0])
-        return [found], now
+    """Evaluate ranges of rows, and put their gradients together; what else results is a list.
+
+    Each range is given the memory for its gradients.
+    """
     memory = GradientMemory() if memory is None else memory
-    negative = memory.like(raw, "negative gradient")
-    hessians: list[Floats] = []
-    lock = Lock()
+    # Arrays to which nothing is written take no memory.
+    negative, hessian = memory.like(raw, "negative gradient"), memory.like(raw, "hessian")
+
+    if len(ranges) == 1:
+        found, now = evaluated(ranges[0], Gradients(negative, hessian))
+        return [found], now
 
     def fill(rows: slice) -> tuple[Any, Gradients]:
-        found, here = evaluated(rows)
-        negative[rows] = here.negative_gradient
-        if here.hessian is not None:
-            with lock:
-                if not hessians:
-                    hessians.append(memory.like(raw, "hessian"))
-            hessians[0][rows] = here.hessian
-        return found, replace(here, negative_gradient=_NONE, hessian=None)
+        room = Gradients(negative[rows], hessian[rows])
+        found, here = evaluated(rows, room)
+        if here.negative_gradient is not room.negative_gradient:
+            negative[rows] = here.negative_gradient
+        if here.hessian is None:
+            return found, replace(here, negative_gradient=negative)
+        if here.hessian is not room.hessian:
+            hessian[rows] = here.hessian
+        return found, replace(here, negative_gradient=negative, hessian=hessian)
 
     results = team.map(fill, ranges)
-    bound, isotropic = results[0][1].bound, results[0][1].isotropic
-    whole = Gradients(negative, hessians[0] if hessians else None, bound, isotropic)
-    return [found for found, _ in results], whole
+    return [found for found, _ in results], results[0][1]
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:

@@ -247,7 +247,9 @@ class Loss(LossDeclarations, ABC):
             Arrays (n, r); the hessian is ``None`` if it is one everywhere.
         """
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Compute :meth:`value` and :meth:`gradients`; by default, by calling both.
 
         Override it if both have computations in common, and declare ``evaluates_both``.
@@ -256,6 +258,9 @@ class Loss(LossDeclarations, ABC):
         ----------
         target : Target
         raw : (n, r) float64
+        memory : Gradients, optional
+            Arrays of the shape of ``raw`` with arbitrary content, for the result: returning others
+            costs a copy.
 
         Returns
         -------

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 _OF_THE_FORMULA = (
     "evaluates_both",
+    "checked_by_value",
+    "takes_integer_codes",
     "joins_kernel_machine",
     "quadratic",
     "bounded_hessian",
@@ -26,6 +28,15 @@ class LossDeclarations:
 
     evaluates_both: ClassVar[bool] = False
     """Whether :meth:`value_and_gradients` takes less time than two calls."""
+
+    checked_by_value: ClassVar[bool] = False
+    """Whether gradients are finite and hessians not negative in rows whose value is finite.
+
+    Of the results of :meth:`value_and_gradients`, only the values are checked then.
+    """
+
+    takes_integer_codes: ClassVar[bool] = False
+    """Whether class codes in ``target.y`` may be unsigned integers, instead of float64."""
 
     joins_kernel_machine: ClassVar[bool] = False
     """Whether ``learner="auto"`` may add a kernel machine that is fitted by least squares."""

@@ -20,7 +20,8 @@ class Target:
     Attributes
     ----------
     y : (n, c) float64
-        Encoded labels: target values, or class codes (c = 1).
+        Encoded labels: target values, or class codes (c = 1).  Codes are unsigned integers of as
+        few bytes as possible if the loss declares ``takes_integer_codes``.
     weight : (n,) float64 or None
         Sample weights; ``None`` means one for each row.
     positions : (n,) int64 or None

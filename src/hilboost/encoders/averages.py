@@ -51,7 +51,7 @@ def class_indicators(target: Target, n_classes: int) -> Floats:
     (n, 1) or (n, 5) float64
     """
     if n_classes == 2:
-        return target.y[:, :1]
+        return target.y[:, :1].astype(np.float64, copy=False)
     codes = target.y[:, 0].astype(np.int64)
     counts = masses_of_groups(codes, target.weight, n_classes, target.share)
     chosen = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])

@@ -244,9 +244,11 @@ class BoostingEstimator(
             relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.weight})
             callbacks = (*callbacks, relay)
         before = self._continued()
-        data = training_data(self, rows, held_out, before)
-        result = self._train(data, callbacks, before, relay)
-        self.fitted_ = replace(result.fitted, marks=RowMarks.of(data.X))
+        # No variable here keeps the encoded labels, of which the fit may make smaller arrays.
+        prepared = [training_data(self, rows, held_out, before)]
+        X = prepared[0].X
+        result = self._train(prepared.pop(), callbacks, before, relay)
+        self.fitted_ = replace(result.fitted, marks=RowMarks.of(X))
         result.raise_interrupt()
         if relay is not None:
             relay.end()
@@ -288,6 +290,7 @@ class BoostingEstimator(
             continuation = resumable.continuation
             seed = seed if continuation is None else continuation.seed
         recipe = self._recipe(data, seed, continuation)
+        del data
         return train(
             recipe,
             threads_for(self.n_jobs, self._work(recipe)),

@@ -73,7 +73,9 @@ class Cox(GroupLoss):
         """Event minus expected number of events; the hessian is the expected number."""
         return _gradients(Risks.of(target, raw[:, 0], self.ties))
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Both by the same sums over risk sets."""
         found = Risks.of(target, raw[:, 0], self.ties)
         return _terms(found, raw), _gradients(found)

@@ -55,7 +55,9 @@ class LambdaRank(FirstPositionsLoss):
         """Sums over the pairs of each row."""
         return self._computed(target, self._shown(target, raw))[1]
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Both by the same order of the rows, unless positions have effects on the gradients."""
         if self._shown(target, raw) is not raw:
             return super().value_and_gradients(target, raw)

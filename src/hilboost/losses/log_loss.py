@@ -15,6 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._columns import arrays_for, flat_columns
 from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
@@ -30,6 +31,8 @@ class BinomialLogLoss(Loss):
     divides_rows = True
     bounded_hessian = True
     evaluates_both = True
+    checked_by_value = True
+    takes_integer_codes = True
 
     def initial_raw(self, target: Target) -> Floats:
         """Logit of the weighted frequency of class 1."""
@@ -44,12 +47,14 @@ class BinomialLogLoss(Loss):
         """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""
         return self.value_and_gradients(target, raw)[1]
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Both from the same exponentials."""
-        value, negative, hessian = np.empty((3, len(raw)))
+        value, (negative, hessian) = np.empty(len(raw)), arrays_for(raw, memory)
         scores, y = np.ascontiguousarray(raw[:, 0]), np.ascontiguousarray(target.y[:, 0])
-        logistic(y, scores, value, negative, hessian)
-        return value, Gradients(negative[:, None], hessian[:, None], bound=0.25)
+        logistic(y, scores, value, negative[:, 0], hessian[:, 0])
+        return value, Gradients(negative, hessian, bound=0.25)
 
     @property
     def link(self) -> LogitLink:
@@ -81,6 +86,8 @@ class MultinomialLogLoss(Loss):
     divides_rows = True
     bounded_hessian = True
     evaluates_both = True
+    checked_by_value = True
+    takes_integer_codes = True
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
@@ -105,12 +112,16 @@ class MultinomialLogLoss(Loss):
         """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
         return self.value_and_gradients(target, raw)[1]
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Both from the same exponentials."""
-        negative, hessian = np.array(raw, order="F"), np.empty(raw.shape, order="F")
+        negative, hessian = arrays_for(raw, memory)
         value, totals = np.empty((2, len(raw)))
-        factor = self.n_classes / (self.n_classes - 1)
-        softmax(negative.T, _codes(target), factor, value, totals, hessian.T)
+        written, apart = flat_columns(negative)
+        scores, codes = flat_columns(raw), _codes(target)
+        curved = flat_columns(hessian)[0]
+        softmax(self.n_classes, *scores, codes, value, totals, written, curved, apart)
         # Böhning's bound, (I - 11'/C) / 2.
         return value, Gradients(negative, hessian, bound=0.5)
 
@@ -127,6 +138,7 @@ class MultinomialLogLoss(Loss):
         return p
 
 
-def _codes(target: Target) -> NDArray[np.intp]:
-    """Classes of the rows, (n,)."""
-    return target.y[:, 0].astype(np.intp)
+def _codes(target: Target) -> NDArray[np.integer]:
+    """Classes of the rows, (n,): unsigned integers as they are, or int64."""
+    codes = target.y[:, 0]
+    return np.ascontiguousarray(codes, dtype=None if codes.dtype.kind == "u" else np.int64)

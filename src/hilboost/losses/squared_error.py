@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
@@ -27,6 +29,7 @@ class SquaredError(Loss):
     symmetric = True
     degree = 2.0
     evaluates_both = True
+    checked_by_value = True
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for targets whose squares overflow or underflow float64."""
@@ -46,7 +49,10 @@ class SquaredError(Loss):
         """The residuals; the hessian is one."""
         return Gradients(target.y - raw)
 
-    def value_and_gradients(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
         """Both from the same residuals."""
-        residual = target.y - raw
+        out = None if memory is None else memory.negative_gradient
+        residual = np.subtract(target.y, raw, out=out)
         return 0.5 * row_sums(residual * residual), Gradients(residual)

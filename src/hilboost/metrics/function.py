@@ -47,7 +47,8 @@ class FunctionMetric(Metric):
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """The value of the function."""
-        y = target.y[:, 0] if target.y.shape[1] == 1 else target.y
+        y = target.y.astype(np.float64, copy=False)
+        y = y[:, 0] if y.shape[1] == 1 else y
         predicted = predicted[:, 0] if predicted.shape[1] == 1 else predicted
         weight = {} if target.weight is None else {"sample_weight": target.weight}
         return MetricParts(np.array([float(self.function(y, predicted, **weight))]))

@@ -130,6 +130,19 @@ class TargetCodec(ABC):
         """Number of columns of an encoded target."""
         return 1
 
+    def compact(self, y: Floats) -> NDArray[Any]:
+        """Return encoded labels in less memory, if the numbers remain the same.
+
+        Parameters
+        ----------
+        y : (n, c) float64
+
+        Returns
+        -------
+        (n, c) array
+        """
+        return y
+
     def strata(self, target: Target) -> NDArray[Any] | None:
         """Return strata whose proportions a split of the rows preserves.
 
@@ -288,7 +301,11 @@ class ClassCodec(TargetCodec):
 
     def strata(self, target: Target) -> NDArray[Any]:
         """Use the classes as strata."""
-        return target.y[:, 0]
+        return target.y[:, 0].astype(np.float64, copy=False)
+
+    def compact(self, y: Floats) -> NDArray[Any]:
+        """Return codes as integers of as few bytes as possible."""
+        return y.astype(np.min_scalar_type(max(self.n_classes - 1, 0)))
 
     def has_one_class(self, target: Target) -> bool:
         """Whether only one class has positive weight, so that there is nothing to learn."""

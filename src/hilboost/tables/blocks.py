@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import ROW, Floats
 from hilboost.tables.hashes import cell_hashes
+from hilboost.tables.row_sets import RowBits
 
 _BLOCK_BYTES = 2**24
 _HASHED_CELLS = 2**14
@@ -89,7 +90,7 @@ class DenseTable(BlockTable):
         self, columns: NDArray[Any] | Sequence[NDArray[Any]], rows: NDArray[np.uint32] | None = None
     ) -> None:
         self._columns = columns
-        self._rows = rows
+        self._rows = rows if rows is None or not RowBits.is_smaller(rows) else RowBits(rows)
         arrays = [columns] if isinstance(columns, np.ndarray) else columns
         single = all(array.dtype == np.float32 for array in arrays)
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -111,7 +112,7 @@ class DenseTable(BlockTable):
         """Return column ``k``, (n,) float64 or float32."""
         columns = self._columns
         values = columns[:, k] if isinstance(columns, np.ndarray) else columns[k]
-        values = values if self._rows is None else values[self._rows]
+        values = values if self._rows is None else values[self._rows[:]]
         return values.astype(self.dtype, copy=False)
 
     def block(self, begin: int, end: int) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
@@ -222,17 +223,40 @@ class LossContract(BoostingContract):
         for order in ("C", "F"):
             loss, target, raw = self.draw()
             raw = np.array(raw, order=order)
-            value, both = loss.value_and_gradients(target, raw)
-            one = loss.gradients(target, raw)
-            curved, other = both.hessian, one.hessian
-            same = (
-                np.array_equal(value, loss.value(target, raw))
-                and np.array_equal(both.negative_gradient, one.negative_gradient)
-                and (curved is other or np.array_equal(np.asarray(curved), np.asarray(other)))
-                and both.bound == one.bound
+            # The memory is that of some rows of a larger array.
+            whole = np.full((2, *raw.shape), np.nan).repeat(2, axis=1)
+            rows = slice(7, 7 + len(raw))
+            first, second = (np.array(one, order=order)[rows] for one in whole)
+            for memory in (None, Gradients(first, second)):
+                value, both = loss.value_and_gradients(target, raw, memory)
+                one = loss.gradients(target, raw)
+                curved, other = both.hessian, one.hessian
+                same = (
+                    np.array_equal(value, loss.value(target, raw))
+                    and np.array_equal(both.negative_gradient, one.negative_gradient)
+                    and (curved is other or np.array_equal(np.asarray(curved), np.asarray(other)))
+                    and both.bound == one.bound
+                )
+                sentence = "must return the results of value and gradients, bit for bit."
+                ensure(same, f"value_and_gradients {sentence}")
+
+    def test_gradients_checked_by_the_value_are_numbers(self) -> None:
+        """With ``checked_by_value``, gradients are finite wherever values are."""
+        loss, target, raw = self.draw()
+        if not loss.checked_by_value:
+            return
+        for number in (np.nan, np.inf, -np.inf, 1e300, -1e300):
+            odd = raw.copy()
+            odd[:, 0] = number
+            with np.errstate(all="ignore"):
+                value, found = loss.value_and_gradients(target, odd)
+            hessian = np.ones_like(raw) if found.hessian is None else found.hessian
+            valid = np.isfinite(found.negative_gradient) & np.isfinite(hessian) & (hessian >= 0)
+            ensure(
+                (valid.all(axis=1) | ~np.isfinite(value)).all(),
+                "A loss that declares checked_by_value must have no finite value where its "
+                "gradients are not finite or its hessian is negative.",
             )
-            sentence = "must return the results of value and gradients, bit for bit."
-            ensure(same, f"value_and_gradients {sentence}")
 
     def test_a_symmetric_loss_sees_the_size_of_residuals(self) -> None:
         """What declares ``symmetric`` has the same values at mirrored targets, rising from zero."""

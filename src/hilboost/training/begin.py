@@ -91,6 +91,21 @@ def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     return loss
 
 
+def _with_compact_codes(loss: Loss, data: TrainingData) -> TrainingData:
+    """Store class codes in fewer bytes, where the loss takes them."""
+    if not loss.takes_integer_codes:
+        return data
+
+    def compact(target: Target) -> Target:
+        return target.with_y(data.codec.compact(target.y))
+
+    held_out = data.held_out
+    if held_out is not None:
+        held_out = held_out[0], compact(held_out[1])
+    others = tuple(replace(one, target=compact(one.target)) for one in data.others)
+    return replace(data, target=compact(data.target), held_out=held_out, others=others)
+
+
 @dataclass(frozen=True)
 class Start:
     """Loss, data and best constant at the start of a fit, in units of the fit."""
@@ -107,6 +122,7 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
     The stages of a continued fit are converted to these units in place.
     """
     loss = _checked_loss(loss, data)
+    data = _with_compact_codes(loss, data)
     units = loss.units(data.target)
     if units is not None:
         loss, held_out = units.loss, data.held_out

@@ -61,7 +61,7 @@ def belongings(recipe: Recipe) -> Mapping[str, str]:
         "learner": str(plain_value("learner", recipe.learner)),
         "loss": str(plain_value("loss", (recipe.loss, recipe.units))),
         "X": fingerprint(recipe.data.X),
-        "y": fingerprint(target.y),
+        "y": fingerprint(target.y.astype(np.float64, copy=False)),
         "sample_weight": fingerprint(target.weight),
     }
 
