@@ -541,11 +541,14 @@ def test_mark_cells(seed, n_threads, is_sorted):
     results = []
     for module in (compiled_leaves, leaves_twin):
         rows, result = given.copy(), np.full(50, -1, dtype=np.int32)
+        leaf_at = np.full(50, 255, dtype=np.uint8) if is_sorted else None
         for thread in range(n_threads):
-            module.mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, result)
-        results.append((result, rows))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_array_equal(results[0][1], results[1][1])
+            module.mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, result, leaf_at)
+        results.append((result, rows, leaf_at))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    if is_sorted:
+        np.testing.assert_array_equal(results[0][2][given], results[0][0][results[0][1]])
     assert (results[0][0] >= 0).all()
 
 

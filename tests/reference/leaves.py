@@ -6,9 +6,11 @@ from tests.reference.exact_sums import add_values
 from hilboost.backends.exact_sums import empty_sums, rounded
 
 
-def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
+def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
+        if leaf_at is not None:
+            leaf_at[rows[begin:end]] = leaf
         if offsets is not None:
             here = rows[begin:end].astype(int)
             rows[begin:end] = here // 65536 * 65536 + offsets[here]

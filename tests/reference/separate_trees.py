@@ -31,6 +31,7 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_ro
         packing = growth.rules.packing._replace(
             gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
         )
+        grown.steps[tree] = packing.gradient_step
         m = len(growth.buffers.flags)
         rows, ordered = growth.buffers.rows[:m], growth.buffers.ordered[:m]
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
@@ -56,7 +57,7 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_ro
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
         leaf_of_row[tree] = -1
-        mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row[tree])
+        mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row[tree], None)
         exact = LeafGradients(
             gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
         )

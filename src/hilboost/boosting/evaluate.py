@@ -214,7 +214,7 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     """Validate the gradients of a loss: float64 arrays of the right shape."""
     negative = _checked(loss, "negative gradient", result.negative_gradient, shape)
     if result.hessian is None:
-        return Gradients(negative, bound=result.bound)
+        return Gradients(negative, bound=result.bound, residual=result.residual)
     hessian = _checked(loss, "hessian", result.hessian, shape)
     return Gradients(negative, hessian, result.bound, result.isotropic)
 

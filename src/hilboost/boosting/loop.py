@@ -236,6 +236,7 @@ def advance(
     context = State(loss, target, member.raw, fitted, sample)
     for rule in config.rules:
         stage = rule(stage, context)
+    stage = config.learner.rounded(data, stage, fitted)
     add_stage(member.raw, stage, fitted, team)
     config.learner.stage_added(data, stage, fitted)
     member.stages.append(stage)

@@ -23,6 +23,9 @@ class Gradients:
     isotropic : bool
         Whether all columns of ``hessian`` are equal because a multiple of the identity bounds the
         hessian matrix of each row: one step length and one linear system serve all outputs.
+    residual : bool
+        Whether a number that is added to ``raw`` is subtracted from the negative gradient, as with
+        squared error.
     smooth : Gradients or None
         Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
         learners are fitted to them; otherwise ``None``.
@@ -32,4 +35,5 @@ class Gradients:
     hessian: Floats | None = None
     bound: float | None = None
     isotropic: bool = False
+    residual: bool = False
     smooth: Gradients | None = None

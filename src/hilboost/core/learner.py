@@ -299,6 +299,27 @@ class Learner(ABC):
         """
         return
 
+    def rounded(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> Stage:
+        """Return the stage as it will be added to the model.
+
+        A learner that computes with integers can round the outputs to numbers that save time in the
+        next stage.  By default, the stage is returned unchanged.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+        stage : Stage
+            The stage, with the coefficients set by the rules.
+        fitted : tuple of FittedTerm
+            Result of :meth:`fit`.
+
+        Returns
+        -------
+        Stage
+        """
+        return stage
+
     def stage_added(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Process a stage after it has been added to the model.
 

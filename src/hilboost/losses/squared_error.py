@@ -47,7 +47,7 @@ class SquaredError(Loss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
-        return Gradients(target.y - raw)
+        return Gradients(target.y - raw, residual=True)
 
     def value_and_gradients(
         self, target: Target, raw: Floats, memory: Gradients | None = None
@@ -55,4 +55,4 @@ class SquaredError(Loss):
         """Both from the same residuals."""
         out = None if memory is None else memory.negative_gradient
         residual = np.subtract(target.y, raw, out=out)
-        return 0.5 * row_sums(residual * residual), Gradients(residual)
+        return 0.5 * row_sums(residual * residual), Gradients(residual, residual=True)

@@ -51,10 +51,13 @@ from hilboost.backends.trees.nodes import (
     N_NODES,
     N_ROWS,
     NODE,
+    ONLY_SUMMED,
     RIGHT,
+    ROOT_GIVEN,
     SEARCHED,
     SLOT,
     SMALL,
+    SPARE,
     NodeStore,
     choose_node,
     open_children,
@@ -232,6 +235,9 @@ def _open(growth):
         and fields[small, DEPTH] < limits.max_depth
         and fields[big, N_ROWS] >= limits.min_rows
     )
+    if control[SEARCHED] == 0 and node >= 0 and fields[small, N_ROWS] < control[SPARE]:
+        control[SEARCHED] = ONLY_SUMMED
+        control[SPARE] -= fields[small, N_ROWS]
     if control[SEARCHED]:
         _take_slots(node, nodes, growth.histograms.slots.shape[0] >= limits.max_leaves)
         _draw_columns(small, big, nodes.seeds, limits, growth.constraints, growth.scratch.drawn)
@@ -246,7 +252,9 @@ def _n_awaited(control, n_slots, max_leaves):
     """
     if control[SEARCHED] == 0:
         return 0
-    return 1 if control[SMALL] == control[BIG] or n_slots >= max_leaves else 2
+    if control[SMALL] == control[BIG]:
+        return 1 - control[ROOT_GIVEN]
+    return 1 if n_slots >= max_leaves else 2
 
 
 @inner
@@ -331,10 +339,12 @@ def decide_step(threads, growth):
     n_children = 0 if control[SEARCHED] == 0 else (1 if small == big else 2)
     if n_children > 0:
         histogram = global_sums(slots[fields[small, SLOT]])
-        if n_children > _n_awaited(control, slots.shape[0], limits.max_leaves):
+        if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:
             sums = slots[fields[big, SLOT]]
             n_channels = n_channels_of(growth.packed, growth.sums.totals)
             subtract_sibling(threads, growth.table, growth.packed, n_channels, sums, histogram)
+        if control[SEARCHED] == ONLY_SUMMED:
+            n_children = 0
         for child in range(n_children):
             _search(threads, child, small if child == 0 else big, growth)
         barrier(threads)

@@ -42,7 +42,7 @@ class LeafGradients(NamedTuple):
 
 
 @compiled
-def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
+def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
     """Write the leaf number of every learned row; each thread its share of the leaves.
 
     nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
@@ -52,10 +52,15 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row):
         Which row of its block is at each position of the table; ``None`` if rows are at their
         numbers.
     leaf_of_row : (n,) int32
+    leaf_at : (n,) uint8 or None
+        The same by position.
     """
     for leaf in range(thread, leaves.shape[0], n_threads):
         node = leaves[leaf]
         begin, end = nodes[node, BEGIN], nodes[node, END]
+        if leaf_at is not None:
+            for i in range(begin, end):
+                leaf_at[uint64(rows[uint64(i)])] = leaf
         if offsets is not None:
             for i in range(begin, end):
                 rows[uint64(i)] = row_at(rows[uint64(i)], offsets)

@@ -17,9 +17,12 @@ BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS = range(
 N_NODE_FIELDS = 10
 # Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
 # rows go left, here and on all machines; the children to be searched (twice the root at first), and
-# whether they are; where the rows that go left begin, before or after those that go right.
-NODE, N_NODES, N_LEFT_HERE, N_LEFT, SMALL, BIG, SEARCHED, LEFT_BEGIN = range(8)
-CONTROL_SIZE = 8
+# whether they are, or are only summed; where the rows that go left begin, before or after those
+# that go right; whether the histogram of the root is given; how many rows may be summed in children
+# that are not searched, so that all leaves have histograms in the end.
+NODE, N_NODES, N_LEFT_HERE, N_LEFT, SMALL, BIG, SEARCHED, LEFT_BEGIN, ROOT_GIVEN, SPARE = range(10)
+CONTROL_SIZE = 10
+ONLY_SUMMED = 2
 
 
 class NodeStore(NamedTuple):

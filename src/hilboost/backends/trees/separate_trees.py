@@ -98,6 +98,8 @@ class GrownTrees(NamedTuple):
     left_sets : (n_trees, n_sets, SET_WORDS) uint64
     values : (n_trees, n_leaves, 1) float64
         Newton steps.
+    steps : (n_trees,) float64
+        Of the fixed-point gradients.
     bounds : (n_trees, n_leaves, 2) float64
         Of the values; (n_trees, 0, 2) without constraints.
     """
@@ -108,6 +110,7 @@ class GrownTrees(NamedTuple):
     nodes: NDArray[np.int64]
     left_sets: NDArray[np.uint64]
     values: NDArray[np.float64]
+    steps: NDArray[np.float64]
     bounds: NDArray[np.float64]
 
 
@@ -264,7 +267,7 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row):
     if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
         for i in range(leaf_of_row.shape[0]):
             leaf_of_row[i] = -1
-    mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row)
+    mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row, None)
     learned = LeafGradients(
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],
@@ -328,6 +331,7 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_ro
             return
         rounding = _rounding_of(tree, stage, growth.buffers.flags.shape[0], scratch)
         packing = _packing_of(stage, rounding, growth.rules.packing)
+        grown.steps[tree] = packing.gradient_step
         _start(tree, stage, packing, rounding, growth)
         own = _with_packing(packing, growth)
         if summed is not None:

@@ -22,6 +22,7 @@ from hilboost.core import dtypes
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.binning import BinnedTable
 from hilboost.learners.tree.joint_columns import joint_columns
+from hilboost.learners.tree.next_root import NextRoot
 from hilboost.learners.tree.row_order import RowOrder
 
 HISTOGRAM_BUDGET = 2**29
@@ -54,7 +55,8 @@ class TreeBuffers:
         self.n_nodes = 2 * max_leaves - 1
         self._n_places = n_rows + n_spare(n_rows, n_threads)
         self._places = np.empty(self._n_places, dtype=dtypes.ROW)
-        self._flags = np.empty(n_rows, dtype=np.uint8)
+        self.flags = np.empty(n_rows, dtype=np.uint8)
+        """Of growth, which leaves this memory free for the leaf of each position."""
         self.learn_from(n_rows)
         self.grower: Any = None
         """What separate trees are grown with in this memory."""
@@ -150,7 +152,7 @@ class TreeBuffers:
     def row_buffers(self, n_channels: int, compact: Compact | None = None) -> RowBuffers:
         """The training rows of the tree, and the values that move along with them."""
         ordered = self._moved_along(n_channels, compact is not None)
-        flags = self._flags[: len(self.rows)]
+        flags = self.flags[: len(self.rows)]
         return RowBuffers(self._places, ordered, flags, self._counts, compact)
 
     def histograms(self, n_channels: int) -> Histograms:
@@ -218,6 +220,8 @@ class TreeData:
     ``share`` says which rows of the whole table these are, if other workers have the others.
     ``joins`` says whether columns of few values may form groups, ``n_sorts`` by how many
     of the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
+    ``rounds`` says whether leaf values may be rounded, ``next_root`` is there if histograms are
+    carried from tree to tree.
     """
 
     table: BinnedTable
@@ -227,6 +231,8 @@ class TreeData:
     joins: bool = False
     n_sorts: int = 0
     order: RowOrder | None = None
+    rounds: bool = False
+    next_root: NextRoot | None = None
 
     @cached_property
     def joint(self) -> JointColumns | None:
@@ -260,9 +266,16 @@ class TreeData:
         if self.order is None:
             self.order = RowOrder.as_given(self.table.n_rows, self.team)
         self.order.sort(leaf_of_row, ranks, self._words)
+        self.forget_tree()
 
     def bring_rows_back(self) -> None:
         """Undo the sorting of the rows."""
         if self.order is not None:
             self.order.undo(self._words)
             self.order = None
+            self.forget_tree()
+
+    def forget_tree(self) -> None:
+        """Take the sums of the next root from all rows."""
+        if self.next_root is not None:
+            self.next_root.forget()

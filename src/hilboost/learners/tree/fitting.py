@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.backends.trees.nodes import (
+    BIN,
+    COLUMN,
+    N_NODES,
+    ROOT_GIVEN,
+    SPARE,
+    open_root,
+)
 from hilboost.core import dtypes
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -25,6 +32,7 @@ from hilboost.learners.tree.leaves import (
     newton_steps,
     tree_of,
 )
+from hilboost.learners.tree.next_root import NextRoot, spare_rows, unit_of_outputs
 from hilboost.learners.tree.packing import Packed, columns_of, pack
 from hilboost.learners.tree.row_order import ranks_of_leaves
 from hilboost.learners.tree.separate import (
@@ -50,6 +58,8 @@ def fit_trees(
     """Fit one shared tree, or one tree for each output, with a seed each."""
     r = gradients.negative_gradient.shape[1]
     alone = _each_by_one_thread(learner, data, r)
+    if _next_root(learner, data, gradients, sample) is None:
+        data.forget_tree()
     by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
     if not by_position:
         data.bring_rows_back()
@@ -60,6 +70,23 @@ def fit_trees(
         fit_tree(learner, data, gradients, columns, sample, seed)
         for columns, seed in zip(groups, seeds, strict=True)
     ]
+
+
+def _rounds(data: TreeData, gradients: Gradients, sample: RowSample) -> bool:
+    """Return whether leaf values may be rounded."""
+    alone = gradients.residual and gradients.negative_gradient.shape[1] == 1
+    return data.rounds and alone and sample.rows is None
+
+
+def _next_root(
+    learner: TreeLearner, data: TreeData, gradients: Gradients, sample: RowSample
+) -> NextRoot | None:
+    """Return what carries the histogram of the root to the next tree, if that saves time."""
+    found = data.next_root
+    if found is None or data.n_sorts > 0 or sample.weight is not None:
+        return None
+    suits = _rounds(data, gradients, sample) and found.suits(data.n_rows, learner.max_leaf_nodes)
+    return found if suits else None
 
 
 def _each_by_one_thread(learner: TreeLearner, data: TreeData, r: int) -> bool:
@@ -93,7 +120,12 @@ def _fit_separately(
     finally:
         for space in spaces:
             space.release()
-    return [_fitted(learner, k, tree, leaves[k]) for k, tree in enumerate(trees)]
+    unit = 0.0
+    if _rounds(data, gradients, sample):
+        step = float(growers[0].memory_of(1, sampled=False).grown.steps[0])
+        packing = task.layout.packing._replace(gradient_step=step)
+        unit = unit_of_outputs(packing, int(growers[0].growth.sums.totals[0, 0]))
+    return [_fitted(learner, k, tree, leaves[k], unit) for k, tree in enumerate(trees)]
 
 
 def _grower(
@@ -110,11 +142,13 @@ def _grower(
     return found
 
 
-def _fitted(learner: TreeLearner, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]) -> FittedTerm:
+def _fitted(
+    learner: TreeLearner, k: int, tree: Tree, leaf_of_row: NDArray[np.int32], unit: float
+) -> FittedTerm:
     """Return the term of output ``k``."""
     order = MonotonicOrder.of(tree, learner.monotonic) if learner.monotonic else None
     term = Term.of(tree, slice(k, k + 1))
-    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
 
 
 def fit_tree(
@@ -131,10 +165,15 @@ def fit_tree(
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
     space = _borrow(learner, data, team.n_threads, sample)
+    next_root = _next_root(learner, data, gradients, sample)
     try:
-        packed = _pack(learner, space, negative, hessian, weight, sample, data, rng)
+        packed = _pack(learner, space, negative, hessian, weight, sample, data, rng, next_root)
         growth = growth_of(learner, data, space, packed, rng)
+        next_root = next_root if packed.compact is not None else None
+        is_given = next_root is not None and next_root.write(growth, space, team)
         open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
+        if next_root is not None:
+            space.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, spare_rows(growth)
         if learner.symmetric:
             grow_by_levels(growth, space, team)
         elif data.share is None:
@@ -148,7 +187,10 @@ def fit_tree(
         tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
         is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
         leaf_of_row = space.leaf_of_row(packed.values, is_alone)
-        leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order)
+        leaf_at = None if next_root is None else space.flags
+        leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order, leaf_at)
+        if next_root is not None:
+            next_root.note_tree(nodes, leaves, space.flags, packed.packing, space)
         if sample.rows is not None:
             leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
         exact = leaf_gradients(negative, hessian, weight, learner.l2_regularization, data.share)
@@ -163,8 +205,11 @@ def fit_tree(
         space.release()
     if sample.rows is None:
         data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
+    unit = 0.0
+    if _rounds(data, gradients, sample):
+        unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
     term = Term.of(tree.with_values(values), columns)
-    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
 
 
 def _borrow(learner: TreeLearner, data: TreeData, n_threads: int, sample: RowSample) -> TreeBuffers:
@@ -195,6 +240,7 @@ def _pack(
     sample: RowSample,
     data: TreeData,
     rng: np.random.Generator,
+    next_root: NextRoot | None,
 ) -> Packed:
     """Round the gradients of the training rows, or projections of them."""
     r = negative.shape[1]
@@ -208,5 +254,5 @@ def _pack(
         space.rows[:] = sample.rows
     sampled = sample.rows is not None
     seed = int(rng.integers(2**62))
-    places = data.share, data.order
+    places = data.share, data.order, next_root
     return pack(space, negative, hessian, weight, sampled, seed, data.team, *places)

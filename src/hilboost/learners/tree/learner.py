@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import Term
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
@@ -23,6 +23,7 @@ from hilboost.learners.tree.binning import bin_table
 from hilboost.learners.tree.buffers import TreeData
 from hilboost.learners.tree.category_columns import check_levels
 from hilboost.learners.tree.fitting import fit_trees
+from hilboost.learners.tree.next_root import NextRoot, rounded_stage
 from hilboost.learners.tree.packing import rounds_at_random
 from hilboost.learners.tree.row_order import n_sorts_worthwhile
 from hilboost.learners.tree.tree import Tree
@@ -211,11 +212,15 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         small = table.n_rows < _ROWS_WORTH_JOINING
         joins = not (self.shared or small or isinstance(X, FileTable))
         n_sorts = 0 if isinstance(X, FileTable) else n_sorts_worthwhile(table.words)
-        return TreeData(table, team, {}, joins=joins, n_sorts=n_sorts)
+        next_root = None if self.symmetric or isinstance(X, FileTable) else NextRoot()
+        rounds = not self.symmetric
+        return TreeData(
+            table, team, {}, joins=joins, n_sorts=n_sorts, rounds=rounds, next_root=next_root
+        )
 
     def for_member(self, data: TreeData) -> TreeData:
         """Return the same data, whose rows stay in place: several members read them at a time."""
-        data.n_sorts = 0
+        data.n_sorts, data.rounds, data.next_root = 0, False, None
         return data
 
     def among_workers(self) -> AmongWorkers | None:
@@ -237,7 +242,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
-        return TreeData(table, team, {}, share)
+        return TreeData(table, team, {}, share, rounds=True)
 
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
@@ -246,7 +251,8 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
         parts = [data.table.part(rows) for rows in ranges]
-        return [replace(data, table=part, joins=False, n_sorts=0) for part in parts]
+        apart = replace(data, joins=False, n_sorts=0, rounds=False, next_root=None)
+        return [replace(apart, table=part) for part in parts]
 
     def joined(self, parts: Sequence[TreeData]) -> TreeData:
         """Put the bins of the parts together."""
@@ -289,3 +295,9 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         if rng is not None:
             seeds = rng.integers(2**62, size=len(seeds)).tolist()
         return fit_trees(self, data, gradients, sample, seeds)
+
+    def rounded(self, data: TreeData, stage: Stage, fitted: tuple[FittedTerm, ...]) -> Stage:
+        """Return the stage with rounded leaf values, if the learner permits it."""
+        if fitted[0].unit == 0:
+            return stage
+        return rounded_stage(stage, fitted, data.next_root)

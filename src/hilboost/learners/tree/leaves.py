@@ -76,15 +76,17 @@ def leaf_of_rows(
     rows: NDArray[np.uint32],
     leaf_of_row: NDArray[np.int32],
     order: RowOrder | None = None,
+    leaf_at: NDArray[np.uint8] | None = None,
 ) -> None:
     """Write the leaf of each row of the table, (n,); -1 for rows not used to grow the tree.
 
     If the table is sorted, ``rows`` become the numbers of the rows that are at these positions.
+    ``leaf_at`` (n,) are the leaves by position, if they are wanted.
     """
     if len(rows) < len(leaf_of_row):
         leaf_of_row[:] = -1
     offsets = None if order is None else order.offsets
-    given = nodes, leaves, rows, offsets, leaf_of_row
+    given = nodes, leaves, rows, offsets, leaf_of_row, leaf_at
     team = team if len(rows) > 2 * _ROWS_WORTH_A_TEAM else _ALONE
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
 

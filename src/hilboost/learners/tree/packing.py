@@ -30,6 +30,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.next_root import NextRoot
 from hilboost.learners.tree.row_order import RowOrder
 from hilboost.reductions.sums import anywhere, count, is_whole, largest, merged
 
@@ -101,6 +102,7 @@ def pack(
     team: ThreadTeam,
     share: RowShare | None = None,
     order: RowOrder | None = None,
+    next_root: NextRoot | None = None,
 ) -> Packed:
     """Choose a layout for the gradients and round them.
 
@@ -121,6 +123,8 @@ def pack(
         Which rows of the table these are, if other workers have the others.
     order : RowOrder or None
         Order of the rows of a sorted table, in which the integers are written.
+    next_root : NextRoot or None
+        Compares integers of 32 bits with those that it expects.
     """
     rows = space.rows if sampled else space.rows[:0]
     learned = WeightedGradients(negative, hessian, weight, rows)
@@ -133,7 +137,9 @@ def pack(
     width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
     straight = n_channels == 1 and not sampled and not len(weight)
     if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
-        compact = _pack_in_32_bits(space, learned, packing, rounding, blocks, team, order)
+        compact = _pack_in_32_bits(
+            space, learned, packing, rounding, blocks, team, order, next_root
+        )
         if compact is not None:
             return compact
     values, ordered = space.packed(n_channels, width), space.ordered(n_channels)
@@ -165,16 +171,21 @@ def _pack_in_32_bits(
     blocks: Sequence[tuple[int, int]],
     team: ThreadTeam,
     order: RowOrder | None,
+    next_root: NextRoot | None,
 ) -> Packed | None:
     """Round the gradients of all rows, or return ``None`` if a row does not fit into 32 bits."""
     hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
     compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
     ordered = space.ordered(1, compact=True)
     offsets = None if order is None else order.offsets
+    if next_root is not None:
+        next_root.expect(packing, len(ordered))
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
         result = np.empty(2, dtype=np.int64)
         pack_compact(learned, compact, rounding, offsets, *block, ordered, result)
+        if next_root is not None:
+            next_root.compare(ordered, *block)
         return result
 
     results = np.array(team.map(round_block, blocks))

@@ -307,6 +307,7 @@ def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
         nodes=np.empty((n_trees, n_nodes if sampled else 0, N_NODE_FIELDS), dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),
         values=np.empty((n_trees, n_leaves, 1)),
+        steps=np.empty(n_trees),
         bounds=np.empty((n_trees, n_bounds, 2)),
     )
 

@@ -1,0 +1,172 @@
+"""The histogram of the next root, from the leaves of a tree and what they add to predictions.
+
+Each row takes four bytes, for its gradient of the stage before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.grow import Growth
+from hilboost.backends.trees.next_root import ExpectedGradients, find_unexpected, write_root
+from hilboost.backends.trees.nodes import SLOT
+from hilboost.core import dtypes
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
+
+FEWEST_ROWS = 2**18
+"""Weight of the rows from which on leaf values are rounded."""
+_LEAST_MULTIPLE = 128
+"""Half of the leaves add at least so many units, or else all digits."""
+_MOST_LEAVES = 256
+_FEWEST_ROWS_PER_LEAF = 1024
+"""With fewer, sums over the leaves take as long as the sum over the rows."""
+_SPARE_SHARE = 8
+"""A part of the rows, which may be summed in leaves without need for the tree."""
+_MOST_FOUND = 256
+_MOST_STEPS = 2**31
+
+
+def unit_of_outputs(packing: Packing, total: int) -> float:
+    """Return what outputs may be rounded to multiples of, or 0 if there are few rows.
+
+    An even number of steps of the gradients: halves are rounded to the nearest even integer, and
+    remain halves of the same parity.
+
+    packing : Packing; total : int, packed sum of the root
+    """
+    counts_rows = packing.count_step == 1.0 and packing.hessian_step == 0.0
+    if not counts_rows or total & packing.count_mask < FEWEST_ROWS:
+        return 0.0
+    return 2 * packing.gradient_step
+
+
+def multiples_of(unit: float, outputs: Floats) -> Floats | None:
+    """Return the outputs of the leaves (n_leaves, 1) in whole units, or ``None`` if too small."""
+    multiples = np.rint(outputs / unit)
+    return multiples if np.median(np.abs(multiples)) >= _LEAST_MULTIPLE else None
+
+
+def rounded_stage(
+    stage: Stage, fitted: tuple[FittedTerm, ...], next_root: NextRoot | None
+) -> Stage:
+    """Round what a stage of one tree adds, and note it for the next root."""
+    (term,), (one,) = stage.terms, fitted
+    model = term.model.on_leaves()
+    assert model is not None
+    multiples = multiples_of(one.unit, term.coefficient * model.values)
+    if multiples is None:
+        return stage
+    if next_root is not None:
+        next_root.note_steps(2 * multiples[:, 0])
+    values = multiples * one.unit / term.coefficient
+    return Stage((term.with_model(model.with_values(values)),))
+
+
+@dataclass
+class _Former:
+    """The last tree: the memory that holds the histograms of its leaves, and what these add."""
+
+    memory: object
+    leaf_at: NDArray[np.uint8]
+    slot_of_leaf: NDArray[np.int64]
+    packing: Packing
+    steps: NDArray[np.int32] | None = None
+
+
+@dataclass
+class NextRoot:
+    """What carries the histogram of the root from one tree of a fit to the next one.
+
+    For each tree, call :meth:`compare` with all gradients, :meth:`write` before it grows,
+    :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
+
+    Attributes
+    ----------
+    is_useful : bool
+        Whether to go on, as far as is known from the trees so far.
+    """
+
+    is_useful: bool = True
+    _before: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=dtypes.COMPACT))
+    _last: _Former | None = None
+    _former: _Former | None = None
+    _found: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def suits(self, n_rows: int, max_leaves: int) -> bool:
+        """Return whether the root of the tree after one of this size would take less time."""
+        enough = n_rows >= max(FEWEST_ROWS, _FEWEST_ROWS_PER_LEAF * max_leaves)
+        return self.is_useful and enough and max_leaves <= _MOST_LEAVES
+
+    def forget(self) -> None:
+        """Forget the last tree: the next root is the sum over all rows."""
+        self._last = self._former = None
+
+    def expect(self, packing: Packing, n_rows: int) -> None:
+        """Prepare for the gradients of a stage, which can be compared if the unit is the same."""
+        former, self._last, self._former = self._last, None, None
+        self._found.clear()
+        if len(self._before) != n_rows:
+            self._before = np.empty(n_rows, dtype=dtypes.COMPACT)
+        elif former is not None and former.steps is None:
+            self.is_useful = False
+        elif former is not None and former.packing == packing:
+            self._former = former
+
+    def compare(self, ordered: NDArray[np.int32], begin: int, end: int) -> None:
+        """Find the unexpected gradients of some rows, and keep all for the next stage."""
+        former = self._former
+        if former is not None and former.steps is not None:
+            expected = ExpectedGradients(self._before, former.leaf_at, former.steps)
+            found = np.empty((_MOST_FOUND, 2), dtype=np.int64)
+            n_found = find_unexpected(expected, ordered, begin, end, found)
+            if n_found > _MOST_FOUND:
+                self.is_useful = False
+            self._found.append(found[:n_found])
+        self._before[begin:end] = ordered[begin:end]
+
+    def write(self, growth: Growth, memory: object, team: ThreadTeam) -> bool:
+        """Write the histogram of the root if it follows from the last tree; return whether so."""
+        former, self._former = self._former, None
+        if former is None or former.steps is None or former.memory is not memory:
+            return False
+        if not self.is_useful:
+            return False
+        steps = np.zeros(len(former.steps), dtype=np.int64)
+        steps[former.slot_of_leaf] = former.steps
+        slots, found = growth.histograms.slots, np.concatenate(self._found)
+        given = growth.table, steps, found, former.packing, slots
+        team.run(lambda thread: write_root(thread, team.n_threads, *given))
+        return True
+
+    def note_tree(
+        self,
+        nodes: NDArray[np.int64],
+        leaves: NDArray[np.int64],
+        leaf_at: NDArray[np.uint8],
+        packing: Packing,
+        memory: object,
+    ) -> None:
+        """Note a tree that has been grown, if all leaves have histograms."""
+        slots = nodes[leaves, SLOT]
+        if slots.min() < 0:
+            self.is_useful = False
+            return
+        self._last = _Former(memory, leaf_at, slots, packing)
+
+    def note_steps(self, steps: Floats) -> None:
+        """Note by how many steps of the gradients the leaves (n_leaves,) change them."""
+        if self._last is not None and np.abs(steps).max() < _MOST_STEPS:
+            self._last.steps = steps.astype(np.int32)
+
+
+def spare_rows(growth: Growth) -> int:
+    """Return how many rows may be summed so that all leaves have histograms in the end."""
+    has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
+    return len(growth.buffers.flags) // _SPARE_SHARE if has_slots else 0

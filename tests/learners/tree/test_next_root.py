@@ -1,0 +1,215 @@
+"""Histograms that follow from the tree before are those of all rows, and change no model."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.workers.together import fit_together, partitions_of, saved
+
+from hilboost import BoostingRegressor
+from hilboost.learners.tree import fitting, next_root, packing
+from hilboost.learners.tree.next_root import NextRoot, multiples_of
+
+N = 4_000
+write = NextRoot.write
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small tables are treated as large ones."""
+    monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
+    monkeypatch.setattr(next_root, "_FEWEST_ROWS_PER_LEAF", 1)
+    monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
+    monkeypatch.setattr(fitting, "one_thread_each", lambda *_: False)
+    # With few rows, gradients have more than 32 bits: take those of a million rows.
+    layout = packing._layout
+
+    def narrow(*given):
+        found = layout(*given)
+        return found._replace(gradient_room=found.gradient_room * 2.0**-16)
+
+    monkeypatch.setattr(packing, "_layout", narrow)
+
+
+def draw(kind="numbers", n=N):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 9))
+    X[:, 1], X[:, 2] = np.round(X[:, 1]), 3.0
+    X[rng.random(n) < 0.1, 4] = np.nan
+    X[:, 5] = rng.integers(5, size=n)
+    y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 3]) + (X[:, 5] == 2) + 0.5 * rng.normal(size=n)
+    if kind == "float32":
+        y = y.astype(np.float32).astype(float)
+    elif kind == "halves":  # gradients halfway between two integers, whose mean is zero
+        y = np.round(y[: n // 2] * 2.0**27) * 2.0**-27
+        y = np.concatenate([y, -y])
+    elif kind == "counts":
+        y = np.round(5 * y)
+    elif kind == "far away":
+        y += 1e9
+    elif kind == "outlier":
+        y[7] = 100.0
+    return X, y
+
+
+def fit(X, y, weight=None, n_jobs=2, **parameters):
+    given = {"n_estimators": 12, "early_stopping": False, "learner": "tree", **parameters}
+    return BoostingRegressor(random_state=0, n_jobs=n_jobs, **given).fit(X, y, sample_weight=weight)
+
+
+def count_written(monkeypatch, is_allowed=True):
+    """A list that notes for each tree whether its root was written."""
+    noted = []
+
+    def noting(self, *arguments):
+        noted.append(write(self, *arguments) if is_allowed else False)
+        return noted[-1]
+
+    monkeypatch.setattr(NextRoot, "write", noting)
+    return noted
+
+
+def assert_written_roots_change_nothing(monkeypatch, X, y, **parameters):
+    noted = count_written(monkeypatch)
+    carried = fit(X, y, **parameters)
+    count_written(monkeypatch, is_allowed=False)
+    direct = fit(X, y, **parameters)
+    np.testing.assert_array_equal(carried.model_.predict_raw(X), direct.model_.predict_raw(X))
+    return noted
+
+
+@pytest.mark.parametrize("kind", ["numbers", "float32", "halves", "counts", "far away", "outlier"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_targets(kind, n_jobs, small, monkeypatch):
+    X, y = draw(kind)
+    noted = assert_written_roots_change_nothing(monkeypatch, X, y, n_jobs=n_jobs)
+    assert sum(noted) > 6
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"categorical_features": [5]},
+        {"monotonic_cst": [1] + 8 * [0]},
+        {"interaction_cst": [[0, 1, 3], [2, 4, 5, 6, 7, 8]]},
+        {"max_features": 0.5},
+        {"l2_regularization": 7.0},
+        {"learning_rate": 1.0},
+        {"min_samples_leaf": 60},
+        {"max_bins": 7},
+    ],
+    ids=str,
+)
+def test_parameters(parameters, small, monkeypatch):
+    noted = assert_written_roots_change_nothing(monkeypatch, *draw(), **parameters)
+    assert any(noted)
+
+
+def test_units_change_from_tree_to_tree(small, monkeypatch):
+    noted = assert_written_roots_change_nothing(
+        monkeypatch, *draw(), n_estimators=30, learning_rate=0.9
+    )
+    assert any(noted[1:])
+    assert not all(noted[1:])
+
+
+@pytest.mark.parametrize("parameters", [{"max_depth": 3}, {"max_leaf_nodes": 2}], ids=str)
+def test_leaves_without_histograms_end_it(parameters, small, monkeypatch):
+    noted = assert_written_roots_change_nothing(monkeypatch, *draw(), **parameters)
+    assert noted == [False]
+
+
+def test_sorted_rows(small, monkeypatch):
+    monkeypatch.setattr("hilboost.learners.tree.row_order._FEWEST_BYTES", 0)
+    noted = assert_written_roots_change_nothing(monkeypatch, *draw(n=70_000))
+    assert len(noted) == 10  # two trees sort the rows before
+    assert sum(noted) > 6
+
+
+@pytest.mark.parametrize("n_found", [0, 10, N])
+def test_unexpected_gradients(n_found, small, monkeypatch):
+    note_steps, noted_rows = NextRoot.note_steps, []
+
+    def wrong(self, steps):
+        note_steps(self, steps + (np.arange(len(steps)) == 1))
+
+    def noting(self, growth, *others):
+        noted_rows.append(sum(map(len, self._found)))
+        return write(self, growth, *others)
+
+    monkeypatch.setattr(next_root, "_MOST_FOUND", n_found)
+    monkeypatch.setattr(NextRoot, "note_steps", wrong)
+    X, y = draw()
+    noted = assert_written_roots_change_nothing(monkeypatch, X, y)
+    assert any(noted) == (n_found == N)
+    monkeypatch.setattr(NextRoot, "write", noting)
+    fit(X, y)
+    assert max(noted_rows) > 20 if n_found == N else len(noted_rows) == 2
+
+
+def test_threads_and_separate_growth(small, monkeypatch):
+    X, y = draw()
+    noted = count_written(monkeypatch)
+    found = [fit(X, y, n_jobs=n_jobs).model_.predict_raw(X) for n_jobs in (1, 2)]
+    assert any(noted)
+    monkeypatch.setattr(fitting, "one_thread_each", lambda *_: True)
+    n_trees = len(noted)
+    found.append(fit(X, y).model_.predict_raw(X))
+    assert len(noted) == n_trees
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_weights_repeat_rows(separate, small, monkeypatch):
+    monkeypatch.setattr(fitting, "one_thread_each", lambda *_: separate)
+    X, y = draw(n=1_500)
+    weight = np.random.default_rng(1).integers(1, 4, size=len(y)).astype(float)
+    noted = count_written(monkeypatch)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    repeated = fit(X[rows], y[rows])
+    n_trees = len(noted)
+    weighted = fit(X, y, weight)
+    assert len(noted) == n_trees  # roots of weighted rows are not carried
+    np.testing.assert_array_equal(weighted.model_.predict_raw(X), repeated.model_.predict_raw(X))
+
+
+def test_workers(small):
+    X, y = draw()
+    model = BoostingRegressor(
+        n_estimators=6, early_stopping=False, learner="tree", random_state=0, n_jobs=2
+    )
+    found = fit_together(model, partitions_of(X, y, cuts=[1500]), owners=[0, 1])
+    assert {saved(one) for one in found} == {saved(clone(model).fit(X, y))}
+
+
+def test_leaves_add_multiples_of_a_power_of_two(small):
+    model = fit(*draw())
+    for stage in model.model_.stages:
+        (term,) = stage.terms
+        outputs = np.ldexp(term.coefficient * term.model.values, 24)
+        np.testing.assert_allclose(outputs, np.rint(outputs), atol=1e-6)
+
+
+def test_small_outputs_are_not_rounded():
+    outputs = np.array([[300.2], [-200.4], [1.0]])
+    np.testing.assert_array_equal(multiples_of(0.5, outputs)[:, 0], [600, -401, 2])
+    assert multiples_of(2.0, outputs) is None
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"subsample": 0.5},
+        {"n_shards": 2},
+        {"cv_folds": 2, "early_stopping": True},
+        {"loss": "absolute_error"},
+        {"growth": "symmetric"},
+        {"learning_rate": 1e-9},
+    ],
+    ids=str,
+)
+def test_other_fits_are_not_rounded(parameters, monkeypatch):
+    X, y = draw()
+    plain = fit(X, y, **parameters).model_.predict_raw(X)
+    monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
+    np.testing.assert_array_equal(fit(X, y, **parameters).model_.predict_raw(X), plain)
