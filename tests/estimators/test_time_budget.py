@@ -24,14 +24,16 @@ def seconds(function):
 
 
 def assert_good_in_time(model, rows, good):
-    """The limit is kept, and the model is good; a slow machine may have more time for that."""
+    """The limit is kept, and the model is good; a slow machine may have more time for both.
+
+    How long a kernel machine takes is estimated before it is fitted.
+    """
     budget = model.time_budget
     for factor in (1, 2, 4):
         model.set_params(time_budget=factor * budget)
-        assert seconds(lambda: model.fit(*rows)) < 1.2 * factor * budget
-        if good(model):
+        if seconds(lambda: model.fit(*rows)) < 1.2 * factor * budget and good(model):
             return
-    pytest.fail(f"the model is not good after {factor * budget} s.")
+    pytest.fail(f"the model is not good after {factor * budget} s, or takes longer.")
 
 
 def test_a_short_fit_takes_larger_steps_and_no_trials():

@@ -7,7 +7,7 @@ import scipy.sparse
 from hilboost.core.base_model import Term
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.tree import Forest, Tree, TreeLearner, VectorTreeLearner
+from hilboost.learners.tree import Forest, Tree, TreeLearner, VectorTreeLearner, buffers
 from hilboost.learners.tree import tree as tree_module
 from hilboost.learners.tree.tree import WideForest
 from hilboost.tables import SparseTable
@@ -105,7 +105,8 @@ def test_trees_with_other_values_have_the_same_cells():
     np.testing.assert_array_equal(other.predict_raw(X)[:, 0], tree.leaves(X))
 
 
-def test_leaves_stay_as_long_as_they_are_used():
+def test_leaves_stay_as_long_as_they_are_used(monkeypatch):
+    monkeypatch.setattr(buffers, "_FEWEST_ROWS_LENT", 0)
     X, negative = draw_table(400), np.random.default_rng(1).normal(size=(400, 1))
     learner = TreeLearner(max_leaf_nodes=10)
     data = learner.prepare(X, None, 0, 1)
