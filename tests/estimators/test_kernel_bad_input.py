@@ -85,6 +85,8 @@ def test_length_scales_that_collapse(stages, scale, regularization):
         became = outcome(model, X, Y)
         if scale == 1e-8 and stages != "full" and became == "refused":
             continue  # distances within a row's rounding: kernel values are arbitrary
+        if scale == 1e8 and regularization == 0 and became == "refused":
+            continue  # a matrix of ones: rounding errors decide whether it can be factored
         assert became == "finite"
         assert np.mean((model.predict(X) - Y) ** 2) <= Y.var() * (1 + 1e-6)
         new = np.random.default_rng(1).normal(size=(20, 3))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -185,26 +186,30 @@ def _in_ranges(
 ) -> tuple[list[Any], Gradients]:
     """Evaluate ranges of rows, and put their gradients together; what else results is a list.
 
-    Each range is given the memory for its gradients.
+    Each range is given the memory for its gradients, and for its hessians if the memory has some.
     """
     memory = GradientMemory() if memory is None else memory
-    # Arrays to which nothing is written take no memory.
-    negative, hessian = memory.like(raw, "negative gradient"), memory.like(raw, "hessian")
-
+    negative = memory.like(raw, "negative gradient")
+    hessian = memory.like(raw, "hessian") if memory.has("hessian") else None
     if len(ranges) == 1:
         found, now = evaluated(ranges[0], Gradients(negative, hessian))
+        if now.hessian is not None:
+            memory.like(raw, "hessian")  # for the next stage
         return [found], now
+    lock = Lock()
 
     def fill(rows: slice) -> tuple[Any, Gradients]:
-        room = Gradients(negative[rows], hessian[rows])
+        room = Gradients(negative[rows], None if hessian is None else hessian[rows])
         found, here = evaluated(rows, room)
         if here.negative_gradient is not room.negative_gradient:
             negative[rows] = here.negative_gradient
         if here.hessian is None:
             return found, replace(here, negative_gradient=negative)
+        with lock:
+            whole = memory.like(raw, "hessian")
         if here.hessian is not room.hessian:
-            hessian[rows] = here.hessian
-        return found, replace(here, negative_gradient=negative, hessian=hessian)
+            whole[rows] = here.hessian
+        return found, replace(here, negative_gradient=negative, hessian=whole)
 
     results = team.map(fill, ranges)
     return [found for found, _ in results], results[0][1]

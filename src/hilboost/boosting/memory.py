@@ -25,3 +25,7 @@ class GradientMemory:
         if raw.flags.f_contiguous:
             return array.reshape(raw.shape[::-1]).T
         return array.reshape(raw.shape)
+
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return name in self._arrays
