@@ -78,7 +78,7 @@ def test_new_rows_move_the_predictions():
 def test_ensembles_categories_and_files(tmp_path):
     frame = {"a": X[:, 0], "b": np.array(["x", "y", "z"])[RNG.integers(3, size=300)]}
     table = pd.DataFrame(frame)
-    early = {"early_stopping": True, "cv_folds": 2, "n_estimators": 20}
+    early = {"learner": "tree", "early_stopping": True, "cv_folds": 2, "n_estimators": 20}
     model = BoostingRegressor(**PLAIN | early).fit(table, Y)
     hilboost.save(model, tmp_path / "m")
     loaded = hilboost.load(tmp_path / "m")
