@@ -8,7 +8,7 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.callbacks.time_budget import Pace
-from hilboost.training import pace, train, watch
+from hilboost.training import machine_time, pace, train, watch
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
@@ -181,6 +181,18 @@ def test_a_kernel_machine_needs_time():
 
     enough = BoostingRegressor(**one, time_budget=3.0)
     assert_good_in_time(enough, (table, target), is_better)
+
+
+def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
+    smooth = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = BoostingRegressor(**ONE, cv_folds=1, time_budget=10.0)
+    numbers = []
+    for seconds_of_sample in (1.0, 0.8e-3, 1e-9):  # a fast machine, a slow one, and none
+        monkeypatch.setattr(machine_time, "_SECONDS_OF_SAMPLE", seconds_of_sample)
+        parts = model.fit(X, smooth).fitted_.parts
+        numbers.append(0 if parts is None else model.parts_["kernel"].n_centers)
+    assert numbers[0] >= numbers[1]
+    assert numbers[1] > numbers[2] == 0
 
 
 def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():

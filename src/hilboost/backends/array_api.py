@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from hilboost.backends.compiled import INTERPRETED
+from hilboost.backends.kernel_values import exponentials
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import NotPositive
 
@@ -97,9 +99,20 @@ def zeros(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
     return array
 
 
+def flat(array: Array) -> Floats | None:
+    """A flat view of what compiled loops can overwrite: NumPy arrays of float64 in one piece."""
+    if INTERPRETED or not isinstance(array, np.ndarray) or array.dtype != np.float64:
+        return None
+    return array.reshape(-1, order="A") if array.flags.forc else None
+
+
 def exp(array: Array) -> Array:
-    """Exponential, in place where the library can."""
-    return _in_place("exp", array)
+    """Exponentials of numbers up to 0, in place where the library can."""
+    numbers = flat(array)
+    if numbers is None:
+        return _in_place("exp", array)
+    exponentials(numbers)
+    return array
 
 
 def sqrt(array: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
+from hilboost.backends.kernel_values import matern52
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
@@ -300,6 +301,9 @@ class Matern(Stationary):
         """A polynomial of ``t = sqrt(2 nu) s`` times ``exp(-t)``."""
         if self.nu == 0.5:
             return _exponential(S)
+        if self.nu == 2.5 and (squares := array_api.flat(S)) is not None:
+            matern52(squares, False)
+            return S
         S *= 2 * self.nu
         t = array_api.sqrt(S)
         if self.nu == 1.5:
@@ -317,6 +321,9 @@ class Matern(Stationary):
         """``-3/2 exp(-t)`` or ``-5/6 (1 + t) exp(-t)``"""
         if self.nu == 0.5:
             return _exponential_slope(S)
+        if self.nu == 2.5 and (squares := array_api.flat(S)) is not None:
+            matern52(squares, True)
+            return S
         S *= 2 * self.nu
         t = array_api.sqrt(S)
         e = array_api.exp(-t)

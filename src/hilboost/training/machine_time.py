@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
+import numpy as np
+
+from hilboost.backends import array_api
+from hilboost.kernels import Matern
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.training.machines import (
     CENTERS_OF_OWN_METRICS,
@@ -23,6 +28,8 @@ _PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
 _CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
 _FITS_OF_ONE_MEMBER = 2  # without and with the rows that are held out from it
 _MORE_FACTORS = 3  # than members, for the choice of the ridge
+_ROWS_OF_SAMPLE, _REPEATS_OF_SAMPLE = 400, 3
+_SECONDS_OF_SAMPLE = 2.5e-3  # where the numbers above were measured
 
 
 def hasty(learner: MetricKernelLearner) -> MetricKernelLearner:
@@ -49,6 +56,7 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
     learner, (n, d), n_fits = recipe.kernel_part, recipe.data.X.shape, recipe.n_folds
     if learner is None:
         return None
+    seconds /= _slowness()
     width = min(d, learner.most_additive)
     for n_searched, fewest in (
         (learner.n_searched, _FEW_CENTERS),
@@ -67,6 +75,18 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
                 )
             n_centers = int(n_centers / 1.4)
     return None
+
+
+def _slowness() -> float:
+    """Measure how much longer than estimated kernel machines take on this machine; at least 1."""
+    n, kernel, durations = _ROWS_OF_SAMPLE, Matern(nu=2.5), []
+    squares = np.random.default_rng(0).random((n, n))
+    with array_api.blas_threads(1):
+        for _ in range(_REPEATS_OF_SAMPLE):
+            began = time.perf_counter()
+            array_api.cholesky(array_api.add_to_diagonal(kernel.profile(squares.copy()), n))
+            durations.append(time.perf_counter() - began)
+    return max(1.0, min(durations) / _SECONDS_OF_SAMPLE)
 
 
 def _seconds(n: int, n_centers: int, n_searched: int, n_fits: int, n_threads: int) -> float:
