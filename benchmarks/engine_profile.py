@@ -121,6 +121,8 @@ def profile(rows: int, columns: int, leaves: int, binary: bool, rounds: int) -> 
         model.fit(X, y > 1 if binary else y)
     steps = {}
     for step in (*STEPS, *GROWTH):
+        if len(clock.seconds[step]) <= N_FIRST:  # leaf values may be known from the sums of a tree
+            continue
         seconds = statistics.median(clock.seconds[step][N_FIRST:])
         units = statistics.median(clock.work[step][N_FIRST:]) if step in clock.work else rows
         steps[step] = {"seconds": seconds, "units": units, "ns": 1e9 * seconds / units}

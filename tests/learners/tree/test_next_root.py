@@ -7,7 +7,7 @@ from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingRegressor
 from hilboost.learners.tree import fitting, next_root, packing
-from hilboost.learners.tree.next_root import NextRoot, multiples_of
+from hilboost.learners.tree.next_root import NextRoot, multiples_of, steps_of_totals
 
 N = 4_000
 write = NextRoot.write
@@ -204,7 +204,6 @@ def test_small_outputs_are_not_rounded():
         {"cv_folds": 2, "early_stopping": True},
         {"loss": "absolute_error"},
         {"growth": "symmetric"},
-        {"learning_rate": 1e-9},
     ],
     ids=str,
 )
@@ -213,3 +212,40 @@ def test_other_fits_are_not_rounded(parameters, monkeypatch):
     plain = fit(X, y, **parameters).model_.predict_raw(X)
     monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
     np.testing.assert_array_equal(fit(X, y, **parameters).model_.predict_raw(X), plain)
+
+
+def test_small_learning_rates_keep_their_digits(monkeypatch):
+    X, y = draw()
+    y -= y.mean()
+    plain = fit(X, y, learning_rate=1e-9).model_.predict_raw(X)
+    monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
+    found = fit(X, y, learning_rate=1e-9).model_.predict_raw(X)
+    np.testing.assert_allclose(found, plain, rtol=0, atol=1e-6 * np.abs(plain).max())
+
+
+def test_values_of_leaves_from_packed_sums(small, monkeypatch):
+    X, y = draw()
+    by_totals, of_fits = fitting.steps_of_totals, []
+
+    def noting(*given):
+        of_fits.append(by_totals(*given))
+        return of_fits[-1]
+
+    monkeypatch.setattr(fitting, "steps_of_totals", noting)
+    found = fit(X, y, l2_regularization=3.0).model_.predict_raw(X)
+    assert len(of_fits) == 12
+    assert all(one is not None for one in of_fits)
+    monkeypatch.setattr(fitting, "steps_of_totals", lambda *_: None)
+    exact = fit(X, y, l2_regularization=3.0).model_.predict_raw(X)
+    np.testing.assert_allclose(found, exact, atol=1e-6)
+
+
+def test_small_steps_and_other_layouts_need_all_digits():
+    layout = packing._layout(False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
+    sums = np.array([5_000_000, -7_000_000, 3_000_000])
+    totals = (sums << layout.gradient_shift) + np.array([500, 400, 0])
+    steps = steps_of_totals(layout, totals, 100.0, 1.0)
+    np.testing.assert_allclose(steps[:, 0], 0.5 * sums / [600, 500, 100])
+    assert steps_of_totals(layout, totals, 0.0, 1.0)[2] == 0  # a leaf without rows
+    assert steps_of_totals(layout, totals, 100.0, 10.0) is None
+    assert steps_of_totals(layout, totals, 100.0, 0.0) is None

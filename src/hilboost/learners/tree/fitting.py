@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.trees.column_splits import Packing
 from hilboost.backends.trees.nodes import (
     BIN,
     COLUMN,
@@ -32,7 +33,12 @@ from hilboost.learners.tree.leaves import (
     newton_steps,
     tree_of,
 )
-from hilboost.learners.tree.next_root import NextRoot, spare_rows, unit_of_outputs
+from hilboost.learners.tree.next_root import (
+    NextRoot,
+    spare_rows,
+    steps_of_totals,
+    unit_of_outputs,
+)
 from hilboost.learners.tree.packing import Packed, columns_of, pack
 from hilboost.learners.tree.row_order import ranks_of_leaves
 from hilboost.learners.tree.separate import (
@@ -41,6 +47,7 @@ from hilboost.learners.tree.separate import (
     TreeGrower,
     grow_separately,
     one_thread_each,
+    within_bounds,
 )
 from hilboost.learners.tree.tree import Tree
 
@@ -120,12 +127,27 @@ def _fit_separately(
     finally:
         for space in spaces:
             space.release()
-    unit = 0.0
     if _rounds(data, gradients, sample):
-        step = float(growers[0].memory_of(1, sampled=False).grown.steps[0])
-        packing = task.layout.packing._replace(gradient_step=step)
-        unit = unit_of_outputs(packing, int(growers[0].growth.sums.totals[0, 0]))
-    return [_fitted(learner, k, tree, leaves[k], unit) for k, tree in enumerate(trees)]
+        return [_rounded(learner, trees[0], leaves[0], growers[0], task.layout.packing)]
+    return [_fitted(learner, k, tree, leaves[k]) for k, tree in enumerate(trees)]
+
+
+def _rounded(
+    learner: TreeLearner,
+    tree: Tree,
+    leaf_of_row: NDArray[np.int32],
+    grower: TreeGrower,
+    packing: Packing,
+) -> FittedTerm:
+    """Return the only tree of a stage with values by the packed sums of its leaves, if possible."""
+    grown, totals = grower.memory_of(1, sampled=False).grown, grower.growth.sums.totals[:, 0]
+    packing = packing._replace(gradient_step=float(grown.steps[0]))
+    unit = unit_of_outputs(packing, int(totals[0]))
+    of_leaves = totals[grown.trees.leaves[0, : len(tree.leaf_values)]]
+    values = steps_of_totals(packing, of_leaves, learner.l2_regularization, unit)
+    if values is not None:
+        tree = tree.with_values(within_bounds(values, grown, 0))
+    return _fitted(learner, 0, tree, leaf_of_row, unit)
 
 
 def _grower(
@@ -143,7 +165,11 @@ def _grower(
 
 
 def _fitted(
-    learner: TreeLearner, k: int, tree: Tree, leaf_of_row: NDArray[np.int32], unit: float
+    learner: TreeLearner,
+    k: int,
+    tree: Tree,
+    leaf_of_row: NDArray[np.int32],
+    unit: float = 0.0,
 ) -> FittedTerm:
     """Return the term of output ``k``."""
     order = MonotonicOrder.of(tree, learner.monotonic) if learner.monotonic else None
@@ -193,8 +219,14 @@ def fit_tree(
             next_root.note_tree(nodes, leaves, space.flags, packed.packing, space)
         if sample.rows is not None:
             leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
-        exact = leaf_gradients(negative, hessian, weight, learner.l2_regularization, data.share)
-        values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
+        unit, l2 = 0.0, learner.l2_regularization
+        if _rounds(data, gradients, sample):
+            unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
+        found = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
+        if found is None:
+            exact = leaf_gradients(negative, hessian, weight, l2, data.share)
+            found = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
+        values = found
         order = None
         if learner.monotonic:
             order = MonotonicOrder.of(tree, learner.monotonic)
@@ -205,9 +237,6 @@ def fit_tree(
         space.release()
     if sample.rows is None:
         data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
-    unit = 0.0
-    if _rounds(data, gradients, sample):
-        unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
     term = Term.of(tree.with_values(values), columns)
     return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
 

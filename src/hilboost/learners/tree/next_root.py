@@ -24,6 +24,8 @@ FEWEST_ROWS = 2**18
 """Weight of the rows from which on leaf values are rounded."""
 _LEAST_MULTIPLE = 128
 """Half of the leaves add at least so many units, or else all digits."""
+_LEAST_STEP = 2**11
+"""In units, of half of the leaves, from which on sums of rounded gradients suffice."""
 _MOST_LEAVES = 256
 _FEWEST_ROWS_PER_LEAF = 1024
 """With fewer, sums over the leaves take as long as the sum over the rows."""
@@ -45,6 +47,24 @@ def unit_of_outputs(packing: Packing, total: int) -> float:
     if not counts_rows or total & packing.count_mask < FEWEST_ROWS:
         return 0.0
     return 2 * packing.gradient_step
+
+
+def steps_of_totals(
+    packing: Packing, totals: NDArray[np.int64], l2: float, unit: float
+) -> Floats | None:
+    """Return the Newton steps of leaves by their packed sums (n_leaves,), if these are fine enough.
+
+    The sums are those of gradients that are rounded to steps of ``unit / 2``.  Where a step of half
+    of the leaves is not much larger, ``None`` is returned: their values need all digits.
+
+    packing : Packing, with counts of rows; totals : (n_leaves,) int64
+    """
+    if unit == 0.0:
+        return None
+    bottom = (totals & packing.count_mask) + l2
+    top = (totals >> packing.gradient_shift) * packing.gradient_step
+    steps = np.divide(top, bottom, out=np.zeros(len(totals)), where=bottom > 0)
+    return steps[:, None] if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
 
 
 def multiples_of(unit: float, outputs: Floats) -> Floats | None:

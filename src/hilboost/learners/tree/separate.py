@@ -312,6 +312,14 @@ def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
     )
 
 
+def within_bounds(values: Floats, grown: GrownTrees, k: int) -> Floats:
+    """The values (n_leaves, 1) of the leaves of one of the trees, within their bounds, if any."""
+    if not grown.bounds.shape[1]:
+        return values
+    bounds = grown.bounds[k, : len(values)]
+    return np.clip(values, bounds[:, :1], bounds[:, 1:])
+
+
 def _tree(grown: GrownTrees, k: int, is_category: NDArray[np.uint8]) -> Tree:
     """One of the trees, in memory of its own."""
     size = int(grown.sizes[k])
@@ -326,9 +334,6 @@ def _tree(grown: GrownTrees, k: int, is_category: NDArray[np.uint8]) -> Tree:
         leaf_number=all_trees.leaf_number[k, :size].copy(),
         leaves=all_trees.leaves[k, :n_leaves],
     )
-    values = grown.values[k, :n_leaves].copy()
-    if grown.bounds.shape[1]:
-        bounds = grown.bounds[k, :n_leaves]
-        values = np.clip(values, bounds[:, :1], bounds[:, 1:])
+    values = within_bounds(grown.values[k, :n_leaves].copy(), grown, k)
     categories = CategorySplits(is_category, grown.left_sets[k])
     return as_tree(tree, int(grown.depths[k]), values, categories)
