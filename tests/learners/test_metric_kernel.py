@@ -319,3 +319,10 @@ def test_it_boosts_by_itself():
 def test_a_single_distinct_row_has_equal_scales():
     found = learned_metric(np.ones((20, 3)), np.zeros((20, 1)), None, None)
     np.testing.assert_array_equal(found.scales, 1.0)
+
+
+def test_the_search_does_not_depend_on_threads():
+    with ThreadTeam(3) as team:
+        one, other = (learned_metric(Z, Y, W, None, team) for team in (None, team))
+    np.testing.assert_array_equal(one.scales, other.scales)
+    assert (one.ridge, one.error) == (other.ridge, other.error)

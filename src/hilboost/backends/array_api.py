@@ -1,7 +1,7 @@
 """Dense linear algebra, written once for NumPy, Torch and CuPy arrays.
 
-NumPy arrays take SciPy's in-place routines; other arrays those of their own library, found through
-the array API.
+NumPy arrays take in-place routines of LAPACK; other arrays those of their own library, found
+through the array API.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from numpy.typing import NDArray
 
-from hilboost.backends.compiled import INTERPRETED
+from hilboost.backends import lapack
 from hilboost.backends.kernel_values import exponentials
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import NotPositive
 
@@ -26,6 +27,7 @@ NOT_POSITIVE = (
     "regularization."
 )
 _NOT_FINITE = "the kernel matrix contains NaN or infinity; scale the columns or the sample weights."
+_ROWS_OF_BLOCK = 256
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
 
@@ -101,7 +103,7 @@ def zeros(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
 
 def flat(array: Array) -> Floats | None:
     """A flat view of what compiled loops can overwrite: NumPy arrays of float64 in one piece."""
-    if INTERPRETED or not isinstance(array, np.ndarray) or array.dtype != np.float64:
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64:
         return None
     return array.reshape(-1, order="A") if array.flags.forc else None
 
@@ -140,8 +142,15 @@ def clip(array: Array, lowest: float, highest: float) -> Array:
     return namespace(array).clip(array, min=lowest, max=highest)
 
 
-def cholesky(matrix: Array, jitter: float = 0.0, again: Callable[[], Array] | None = None) -> Array:
+def cholesky(
+    matrix: Array,
+    jitter: float = 0.0,
+    again: Callable[[], Array] | None = None,
+    team: ThreadTeam | None = None,
+) -> Array:
     """Lower Cholesky factor of a symmetric positive semidefinite matrix, which is overwritten.
+
+    With a team, threads share the rows of a NumPy array; the factor does not depend on them.
 
     Only the lower triangle is read.  Where rounding makes it fail, the diagonal is raised tenfold
     step by step, from ``jitter`` (or the rounding error) times its mean to a hundredth of the mean.
@@ -162,7 +171,7 @@ def cholesky(matrix: Array, jitter: float = 0.0, again: Callable[[], Array] | No
     smallest, added = n * float(xp.finfo(matrix.dtype).eps), jitter
     while True:
         set_diagonal(matrix, own + added * mean)
-        factor = _try_cholesky(matrix)
+        factor = _try_cholesky(matrix, team)
         if factor is not None:
             return factor
         matrix[...] = again()
@@ -193,12 +202,18 @@ def add_to_diagonal(matrix: Array, values: Any) -> Array:
     return matrix
 
 
-def _try_cholesky(matrix: Array) -> Array | None:
+def _try_cholesky(matrix: Array, team: ThreadTeam | None) -> Array | None:
     if isinstance(matrix, np.ndarray):
-        # LAPACK sees the transpose of a row-major matrix: its upper factor is our lower one.
-        name = "dpotrf" if matrix.dtype == np.float64 else "spotrf"
-        factor, info = getattr(scipy.linalg.lapack, name)(matrix.T, lower=0, clean=1, overwrite_a=1)
-        return factor.T if info == 0 and np.isfinite(factor[-1, -1]) else None
+        factor = np.ascontiguousarray(matrix)
+        if team is not None:
+            is_positive = lapack.factor_by_tiles(factor, team)
+        else:
+            # LAPACK sees the transpose of a row-major matrix: its upper factor is our lower one.
+            is_positive = lapack.factor(factor.T, lower=False)
+        if not is_positive or not np.isfinite(factor[-1, -1]):
+            return None
+        _clear_above(factor)
+        return factor
     xp = namespace(matrix)
     try:
         factor = xp.linalg.cholesky(matrix)
@@ -207,12 +222,18 @@ def _try_cholesky(matrix: Array) -> Array | None:
     return factor if bool(xp.all(xp.isfinite(factor))) else None
 
 
+def _clear_above(matrix: Floats) -> None:
+    """Set the entries above the diagonal to zero."""
+    for begin in range(0, len(matrix), _ROWS_OF_BLOCK):
+        end = begin + _ROWS_OF_BLOCK
+        matrix[begin:end, end:] = 0
+        matrix[begin:end, begin:end] = np.tril(matrix[begin:end, begin:end])
+
+
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
     """``L⁻¹ B`` or ``L⁻ᵀ B`` for a lower triangle; ``B`` (m, k) may be overwritten."""
     if isinstance(factor, np.ndarray):
-        return scipy.linalg.solve_triangular(
-            factor, right, lower=True, trans=int(transposed), overwrite_b=True, check_finite=False
-        )
+        return _solved(factor, right, transposed)
     if hasattr(factor, "get"):
         from cupyx.scipy.linalg import solve_triangular
 
@@ -227,6 +248,15 @@ def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Arr
     return solution[:, 0] if vector else solution
 
 
+def _solved(factor: NDArray[Any], right: NDArray[Any], transposed: bool) -> NDArray[Any]:
+    dtype = np.result_type(factor, right)
+    triangle = np.ascontiguousarray(factor, dtype=dtype).T
+    found = np.asfortranarray(right.reshape(len(right), -1), dtype=dtype)
+    if not lapack.solve(triangle, found, lower=False, transposed=not transposed):
+        raise NotPositive(NOT_POSITIVE)
+    return found.reshape(right.shape, order="F")
+
+
 def solve_cholesky(factor: Array, right: Array) -> Array:
     """``(L Lᵀ)⁻¹ B``."""
     return solve_lower(factor, solve_lower(factor, right), transposed=True)
@@ -234,9 +264,10 @@ def solve_cholesky(factor: Array, right: Array) -> Array:
 
 def inverse_of_cholesky(factor: Floats) -> Floats:
     """``(L Lᵀ)⁻¹``, in a third of the time that a solution for the identity takes."""
-    inverse, _ = scipy.linalg.lapack.dpotri(factor.T, lower=0)  # only its upper triangle
-    inverse = np.triu(inverse)
-    inverse += np.triu(inverse, 1).T
+    inverse = np.array(factor, order="C")
+    lapack.invert(inverse.T, lower=False)
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
     return inverse
 
 

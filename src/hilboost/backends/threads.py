@@ -15,6 +15,7 @@ from typing import Any, Self
 from hilboost.core.errors import InvalidParameter
 
 ENTRIES_WORTH_A_THREAD = 2**18
+_KERNEL_VALUES_PER_ROW = 2000  # roughly
 
 
 def available_cores() -> int:
@@ -73,6 +74,22 @@ def threads_for(n_jobs: int | None, n_entries: float) -> int:
     cores = available_cores()
     wanted = cores if n_jobs is None else int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
     return int(max(1, min(wanted, 1 + n_entries // ENTRIES_WORTH_A_THREAD)))
+
+
+def threads_for_kernels(n_jobs: int | None, n_rows: int) -> int:
+    """Number of threads for work on kernel values between so many rows and thousands of others.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+    n_rows : int
+
+    Raises
+    ------
+    InvalidParameter
+        ``n_jobs`` is zero.
+    """
+    return threads_for(n_jobs, n_rows * _KERNEL_VALUES_PER_ROW)
 
 
 class ThreadTeam:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.backends.threads import threads_for
+from hilboost.backends.threads import threads_for, threads_for_kernels
 from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, check_callbacks
@@ -299,6 +299,7 @@ class BoostingEstimator(
             resumable,
             None if relay is None else relay.watch,
             self.warm_start,
+            threads_for_kernels(self.n_jobs, len(recipe.data.X)),
         )
 
     def _seed(self) -> int:

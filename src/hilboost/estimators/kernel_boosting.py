@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.backends.threads import ThreadTeam, threads_for
+from hilboost.backends.threads import ThreadTeam, threads_for_kernels
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
@@ -246,7 +246,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
                 f"{fitted.learner.name} stages; set loss='squared_error' and stages='full'."
             )
         X = self._checked(X)
-        with ThreadTeam(threads_for(self.n_jobs, len(X) * 2000)) as team:
+        with ThreadTeam(threads_for_kernels(self.n_jobs, len(X))) as team:
             # Each full stage contains all training rows, including duplicates.
             terms = [term for stage in fitted.model.stages for term in stage.terms]
             model = terms[0].model

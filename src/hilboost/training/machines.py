@@ -86,6 +86,10 @@ class Machines(Protocol):
         """Fit the machine of a member."""
         ...
 
+    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
+        """Fit the machines of several members."""
+        ...
+
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """Number of training rows in the mean of the machines."""
         ...
@@ -120,6 +124,10 @@ class SharedCenters:
         """Fit the machine of a member."""
         centers, solved = self._system
         return self._space.expansion(centers, solved(member), self._table.spread)
+
+    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
+        """Fit the machines of several members in turn: threads share each of them."""
+        return [self.model(member) for member in members]
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """All machines have the same centers."""
@@ -292,6 +300,10 @@ class OwnCenters:
         drawn = learner.centers(members.rows_of(0), members.seed, ThreadTeam())
         found = self._space_of_first, self._tables[0], drawn, members, learner.precision
         return _with_best_length(*found).length
+
+    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
+        """Fit the machines of several members, each on one thread."""
+        return self._members.team.map(self.model, members)
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """Each machine has its own centers."""

@@ -282,7 +282,7 @@ class Attempt:
         """Outputs of the kernel machines of all members for their held-out rows."""
         if len(self._inputs) > 1 and not self._others:
             others = range(1, len(self._inputs))
-            machines = self._team.map(self._machines.model, others)
+            machines = self._machines.models(others)
             self._others = [
                 (machine, machine.evaluate(self._held[k][0], self._team))
                 for k, machine in zip(others, machines, strict=True)

@@ -28,7 +28,12 @@ _UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
 
 
 def paced(
-    recipe: Recipe, config: BoostingConfig, initial: InitialState, team: ThreadTeam, began: float
+    recipe: Recipe,
+    config: BoostingConfig,
+    initial: InitialState,
+    team: ThreadTeam,
+    n_kernel_threads: int,
+    began: float,
 ) -> Recipe:
     """Choose the learning rate by the number of stages that the time suffices for.
 
@@ -42,6 +47,8 @@ def paced(
     initial : InitialState
         The members have their data.
     team : ThreadTeam
+    n_kernel_threads : int
+        Of the kernel machine.
     began : float
         ``time.monotonic()`` at the start of the fit.
 
@@ -54,7 +61,7 @@ def paced(
     if not recipe.learner.resumable:
         return recipe
     whole = SHARE_OF_FIT * recipe.time_budget
-    beside = in_time(recipe, team.n_threads, (1 - _SHARE_OF_TREES) * whole)
+    beside = in_time(recipe, n_kernel_threads, (1 - _SHARE_OF_TREES) * whole)
     recipe = replace(recipe, time_budget=whole)
     resolved = recipe.resolved
     if recipe.stopping is None or resolved is None:

@@ -115,6 +115,7 @@ def settled_candidate(
     data: Any,
     initial: InitialState,
     team: ThreadTeam,
+    kernels: ThreadTeam,
     is_observed: bool,
 ) -> Candidate | None:
     """Return settings that need no long trial runs, if a kernel machine is far better than trees.
@@ -122,7 +123,7 @@ def settled_candidate(
     A small kernel machine is compared with the first stages of trees.  Beside a good one, trees
     need only few stages, and the weakest penalty lets them learn most.  Short runs take less time
     than finding out.  The stages of a single member remain, unless the fit ``is_observed``: what
-    observes it must see every stage.
+    observes it must see every stage.  The kernel machine has threads of its own, ``kernels``.
     """
     part, resolved = recipe.kernel_part, recipe.resolved
     if part is None or resolved is None or _seconds(recipe) < _LONG_RACE:
@@ -138,7 +139,7 @@ def settled_candidate(
     trial.run(min(config.n_stages, FIRST_LOOK), recipe.data.target, team)
     members = [*trial.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
-    attempt = Attempt(replace(recipe, kernel_part=hasty(part)), shown, team)
+    attempt = Attempt(replace(recipe, kernel_part=hasty(part)), shown, kernels)
     if not attempt.leads():
         return None
     is_single = len(initial.state.members) == 1 and not initial.others

@@ -79,6 +79,7 @@ def train(
     resumable: StageKeeper | None = None,
     observer: Observer | None = None,
     keeps_state: bool = False,
+    n_kernel_threads: int = 1,
 ) -> TrainingResult:
     """Train the model that the recipe specifies.
 
@@ -95,6 +96,8 @@ def train(
     observer : callable, optional
     keeps_state : bool
         Whether the fitted model is to be continued, as with ``warm_start=True``.
+    n_kernel_threads : int
+        Maximum number of threads of the kernel machine beside the trees, if there is one.
 
     Returns
     -------
@@ -118,22 +121,24 @@ def train(
     config = _config(recipe, callbacks, budget)
     if recipe.data.has_one_class:
         return _without_stages(recipe, config, initial, n_threads)
-    with ThreadTeam(n_threads) as team:
+    if recipe.kernel_part is None:
+        n_kernel_threads = n_threads
+    with ThreadTeam(n_threads) as team, ThreadTeam(n_kernel_threads) as kernels:
         data = _prepare(recipe, initial, n_threads)
         try:
             initial = _with_prepared_held_out(recipe, initial, data)
             if initial.snapshot is not None:
                 restore(recipe.learner, state, initial.snapshot)
             if budget is not None:
-                recipe = paced(recipe, config, initial, team, began)
+                recipe = paced(recipe, config, initial, team, kernels.n_threads, began)
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
                 trials = replace(config, rules=_rules(recipe)), data, initial, team
                 is_observed = bool(callbacks) or resumable is not None or observer is not None
-                winner = settled_candidate(recipe, *trials, is_observed)
+                winner = settled_candidate(recipe, *trials, kernels, is_observed)
                 winner = winner or best_candidate(recipe, *trials)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
-            watch = _watch(recipe, initial, team, began, ends)
+            watch = _watch(recipe, initial, kernels, began, ends)
             config = _config(recipe, callbacks, budget, watch)
             if watch is not None and watch.stops_after(len(state.members[0].stages)):
                 config = _complete(config, state)
@@ -150,10 +155,10 @@ def train(
         attempt = watch.begun() if watch is not None and is_complete else None
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
-        outcome = with_kernel_part(recipe, initial, outcome, team, began, ends, attempt)
+        outcome = with_kernel_part(recipe, initial, outcome, kernels, began, ends, attempt)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
-    raw = raw_out_of_fold(fitted, initial, recipe, n_threads)
+    raw = raw_out_of_fold(fitted, initial, recipe, n_kernel_threads)
     calibration = out_of_fold(fitted, initial, recipe, raw)
     fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
     return TrainingResult(fitted, state.interrupt, raw)

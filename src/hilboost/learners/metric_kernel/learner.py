@@ -169,7 +169,7 @@ class MetricKernelLearner(Learner):
         if not Z.shape[1]:
             return Space(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
-        metric = learned_metric(Z, part.target, part.weight, own)
+        metric = learned_metric(Z, part.target, part.weight, own, team)
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
         part = table.some(draw_rows(key, rows, size, team))
         Z = features(part.X)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsymm
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
+from hilboost.backends import lapack
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.distances import squared_distances
 from hilboost.learners.metric_kernel.model import KERNEL
@@ -62,7 +64,11 @@ class Fit:
 
 
 def learned_metric(
-    Z: Floats, Y: Floats, weight: Floats | None, priorities: Floats | None
+    Z: Floats,
+    Y: Floats,
+    weight: Floats | None,
+    priorities: Floats | None,
+    team: ThreadTeam | None = None,
 ) -> Metric:
     """Learn the metric from some hundred rows.
 
@@ -81,12 +87,14 @@ def learned_metric(
     weight : (m,) float64 or None
     priorities : (q,) float64 or None
         How important the features may be, such as the gains of trees; not negative.
+    team : ThreadTeam, optional
+        Threads that compare length scales and ridges; the result does not depend on them.
 
     Notes
     -----
     The cost is that of about 25 inversions of m × m matrices, or three times as many.
     """
-    problem = Problem.of(Z, Y, weight)
+    problem = Problem.of(Z, Y, weight, team)
     if len(problem.Z) < 2:
         return Metric(np.ones(Z.shape[1]), 1.0, 1.0)
     variance = float(np.average((problem.Y**2).sum(axis=1), weights=problem.weight)) or 1.0
@@ -133,23 +141,28 @@ class Problem:
     Z: Floats
     Y: Floats
     weight: Floats
+    team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @classmethod
-    def of(cls, Z: Floats, Y: Floats, weight: Floats | None) -> Problem:
+    def of(
+        cls, Z: Floats, Y: Floats, weight: Floats | None, team: ThreadTeam | None = None
+    ) -> Problem:
         """Merge equal rows, and center the targets."""
         Z, Y, w = _merged(Z, Y, np.ones(len(Z)) if weight is None else weight)
-        return cls(Z, Y - np.average(Y, axis=0, weights=w), w)
+        return cls(Z, Y - np.average(Y, axis=0, weights=w), w, team or ThreadTeam())
 
     def half(self) -> Problem:
         """Every second row."""
-        Y, weight = self.Y[::2], self.weight[::2]
-        return Problem(self.Z[::2], Y - np.average(Y, axis=0, weights=weight), weight)
+        return self._some(slice(None, None, 2))
 
     def first(self, n: int) -> Problem:
         """Up to ``n`` of the rows, evenly spread over them."""
-        rows = np.arange(min(n, len(self.Z))) * len(self.Z) // min(n, len(self.Z))
+        return self._some(np.arange(min(n, len(self.Z))) * len(self.Z) // min(n, len(self.Z)))
+
+    def _some(self, rows: Any) -> Problem:
         Y, weight = self.Y[rows], self.weight[rows]
-        return Problem(self.Z[rows], Y - np.average(Y, axis=0, weights=weight), weight)
+        Y = Y - np.average(Y, axis=0, weights=weight)
+        return replace(self, Z=self.Z[rows], Y=Y, weight=weight)
 
     def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
@@ -157,13 +170,15 @@ class Problem:
         median = float(np.median(squares[np.triu_indices(len(squares), 1)]))
         scales = scales / np.sqrt(median) if median > 0 else scales
         squares = squares / median if median > 0 else squares
-        fits = []
-        for length in lengths:
-            K = KERNEL.profile(squares / length**2)
-            for ridge in (max(ridge, SMALLEST_RIDGE) for ridge in ridges):
-                error, alpha = self.leave_one_out(K, ridge)
-                fits.append(Fit(error, ridge, length, alpha, scales, squares))
-        return min(fits, key=_error)
+        matrices = {length: KERNEL.profile(squares / length**2) for length in lengths}
+
+        def fit(pair: tuple[float, float]) -> Fit:
+            length, ridge = pair
+            error, alpha = self.leave_one_out(matrices[length], ridge)
+            return Fit(error, ridge, length, alpha, scales, squares)
+
+        bounded = [max(ridge, SMALLEST_RIDGE) for ridge in ridges]
+        return min(self.team.map(fit, product(matrices, bounded)), key=_error)
 
     def leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
         """Return the mean squared leave-one-out error, and the coefficients (m, r)."""
@@ -183,12 +198,12 @@ class Problem:
 
         Only the lower triangle of the inverse is filled; ``None`` if there is none.
         """
-        factor, failed = dpotrf(K + np.diag(ridge / self.weight), lower=1, overwrite_a=1)
-        if failed:
+        matrix = np.asfortranarray(K + np.diag(ridge / self.weight))
+        if not lapack.factor(matrix, lower=True):
             return None
-        half_log = float(np.log(np.diag(factor)).sum())
-        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-        return half_log, inverse, dsymm(1.0, inverse, self.Y, lower=1)
+        half_log = float(np.log(np.diag(matrix)).sum())
+        lapack.invert(matrix, lower=True)
+        return half_log, matrix, lapack.symmetric_product(matrix, self.Y, lower=True)
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
@@ -235,7 +250,7 @@ class Problem:
         by_entry = 0.5 * r * inverse - (0.5 * m * r / quadratic) * (alpha @ alpha.T)
         by_ridge = float(np.diag(by_entry) @ (ridge / self.weight))
         by_entry *= slopes
-        sums = dsymm(1.0, by_entry, np.column_stack([Z, np.ones(m)]), lower=1)
+        sums = lapack.symmetric_product(by_entry, np.column_stack([Z, np.ones(m)]), lower=True)
         by_scale = sums[:, -1] @ Z**2 - (Z * sums[:, :-1]).sum(axis=0)
         away = theta[:-1] - start[:-1]
         value = r * half_log + 0.5 * m * r * np.log(quadratic) + 0.5 * _PULL * (away @ away)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsymm, dsyrk
 
-from hilboost.backends import array_api
+from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
@@ -75,18 +74,21 @@ class System:
     K : (m, m) float64
     target : (m, r) float64
     weight : (m,) float64
+    team : ThreadTeam
+        Factors matrices; the results do not depend on it.
     """
 
     K: NDArray[Any]
     target: Floats
     weight: Floats
+    team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @classmethod
     def of(
         cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam, kernel: Kernel = KERNEL
     ) -> System:
         """Evaluate the kernel values in float64: small ridges need them."""
-        return cls(_values(kernel, centers, team), rows.target, rows.mass)
+        return cls(_values(kernel, centers, team), rows.target, rows.mass, team)
 
     def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
@@ -95,7 +97,7 @@ class System:
         def shifted() -> Floats:
             return array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
 
-        factor = array_api.cholesky(shifted(), _JITTER, again=shifted)
+        factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
         weights = np.zeros_like(self.target)
         weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
         return weights, mean
@@ -135,7 +137,7 @@ class _Sums:
 
     def error(self, weights: Floats, mean: Floats) -> float:
         """Sum of the squared residuals of the rows."""
-        symmetric = dsymm(1.0, self.products.T, weights)  # the upper triangle in this order
+        symmetric = lapack.symmetric_product(self.products.T, weights, lower=False)
         moments = self.moments[:, :-1] - self.moments[:, -1:] * mean
         of_targets = self.squares - 2 * self.totals[:-1] @ mean + self.totals[-1] * mean @ mean
         return float(of_targets - 2 * (weights * moments).sum() + (weights * symmetric).sum())
@@ -155,11 +157,14 @@ class NormalEquations:
         Kernel values between the centers.
     parts : tuple of _Sums
     kernel : Kernel
+    team : ThreadTeam
+        Factors matrices; the results do not depend on it.
     """
 
     K: Floats
     parts: tuple[_Sums, ...]
     kernel: Kernel = KERNEL
+    team: ThreadTeam = field(default_factory=ThreadTeam)
     _fits: dict[tuple[int | None, float], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -191,7 +196,7 @@ class NormalEquations:
         def sums(rows: NDArray[Any]) -> _Sums:
             return _summed(kernel, features, Z, table.some(rows))
 
-        return cls(_values(kernel, Z, team), tuple(team.map(sums, parts)), kernel)
+        return cls(_values(kernel, Z, team), tuple(team.map(sums, parts)), kernel, team)
 
     def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
         """Return the equations with further rows, as another part."""
@@ -225,7 +230,7 @@ class NormalEquations:
                 A += part.products
             return A
 
-        factor = array_api.cholesky(summed(), _JITTER, again=summed)
+        factor = array_api.cholesky(summed(), _JITTER, again=summed, team=self.team)
         return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
 
 
@@ -237,15 +242,15 @@ def _values(kernel: Kernel, centers: NDArray[Any], team: ThreadTeam) -> Floats:
 
 def _summed(kernel: Kernel, features: Features, centers: Floats, rows: Rows) -> _Sums:
     m, root = len(centers), np.sqrt(rows.mass)[:, None]
-    products = np.zeros((m, m), order="F")
+    products = np.zeros((m, m))
     Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
         K = Gram(kernel, features(rows.X[block]), centers).block(slice(0, len(Y[block])))
         K *= root[block]
-        dsyrk(1.0, K.T, beta=1.0, c=products, overwrite_c=1)  # the upper triangle in this order
+        lapack.add_products(K, products)
         moments += K.T @ Y[block]
-    return _Sums(products.T, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
+    return _Sums(products, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
 
 
 def _better_ridge(ridge: float, error: Callable[[float], float]) -> float:

@@ -1,0 +1,183 @@
+"""Matrix routines that overwrite arrays, and release the global interpreter lock.
+
+They are those of BLAS and LAPACK that SciPy is linked to.  SciPy's own functions hold the lock, so
+that of several threads only one would compute at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.extending import get_cython_function_address
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+
+_TILE = 256
+_LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
+
+
+@cache
+def _routine(library: str, name: str, n_arguments: int) -> Callable[..., None]:
+    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
+
+
+def _call(library: str, name: str, dtype: np.dtype[Any], *arguments: bytes | int | Any) -> int:
+    """Call a routine for numbers of a type, which may end with a status; return the status."""
+    letter = _LETTERS[dtype]
+    real = ctypes.c_double if letter == "d" else ctypes.c_float
+    status = ctypes.c_int(0)
+    given: list[Any] = []
+    for one in arguments:
+        if isinstance(one, np.ndarray):
+            given.append(one.ctypes.data)
+        elif isinstance(one, bytes):
+            given.append(one)
+        else:
+            given.append(ctypes.byref(real(one) if isinstance(one, float) else ctypes.c_int(one)))
+    if library == "lapack":
+        given.append(ctypes.byref(status))
+    _routine(library, letter + name, len(given))(*given)
+    return status.value
+
+
+def _height(matrix: NDArray[Any]) -> int:
+    """Distance of the columns of a matrix in Fortran order, or of some of its rows."""
+    assert matrix.ndim == 2
+    assert matrix.strides[0] == matrix.itemsize or len(matrix) < 2
+    return max(1, len(matrix), matrix.strides[1] // matrix.itemsize)
+
+
+def factor(matrix: NDArray[Any], *, lower: bool) -> bool:
+    """Replace a triangle of a symmetric matrix by its Cholesky factor; return whether it has one.
+
+    Parameters
+    ----------
+    matrix : (n, n) float32 or float64, in Fortran order, overwritten
+    lower : bool
+        Which triangle.  The other one is neither read nor written.
+    """
+    side, height = b"L" if lower else b"U", _height(matrix)
+    return _call("lapack", "potrf", matrix.dtype, side, len(matrix), matrix, height) == 0
+
+
+def invert(triangle: NDArray[Any], *, lower: bool) -> None:
+    """Replace a Cholesky factor by the same triangle of the inverse of the whole matrix.
+
+    Parameters
+    ----------
+    triangle : (n, n) float32 or float64, in Fortran order, overwritten
+    lower : bool
+    """
+    side, height = b"L" if lower else b"U", _height(triangle)
+    _call("lapack", "potri", triangle.dtype, side, len(triangle), triangle, height)
+
+
+def solve(triangle: NDArray[Any], right: NDArray[Any], *, lower: bool, transposed: bool) -> bool:
+    """Replace ``B`` by the solution ``X`` of ``T X = B`` or ``Tᵀ X = B``; return whether it exists.
+
+    Parameters
+    ----------
+    triangle : (n, n) float32 or float64, in Fortran order
+    right : (n, k) of the same type, in Fortran order, overwritten
+    lower : bool
+        Which triangle.
+    transposed : bool
+    """
+    side, turned = b"L" if lower else b"U", b"T" if transposed else b"N"
+    sizes, heights = (len(triangle), right.shape[1]), (_height(triangle), _height(right))
+    given = side, turned, b"N", *sizes, triangle, heights[0], right, heights[1]
+    return _call("lapack", "trtrs", triangle.dtype, *given) == 0
+
+
+def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:
+    """Replace the lower triangle of a symmetric matrix by its Cholesky factor, on several threads.
+
+    Parameters
+    ----------
+    matrix : (n, n) float32 or float64, in C order, overwritten
+        Above the diagonal, only squares of 256 × 256 entries along it are overwritten.
+    team : ThreadTeam
+
+    Returns
+    -------
+    bool
+        Whether there is a factor.
+
+    Notes
+    -----
+    The columns of a tile are updated by those before them, and divided by the factor of the tile on
+    the diagonal.  The result does not depend on the number of threads, which share the rows.
+    """
+    n = len(matrix)
+
+    def tiles(first: int) -> list[slice]:
+        return [slice(begin, min(begin + _TILE, n)) for begin in range(first, n, _TILE)]
+
+    for columns in tiles(0):
+        corner, before = matrix[columns, columns], matrix[columns, : columns.start]
+
+        def update(rows: slice, columns: slice = columns, before: NDArray[Any] = before) -> None:
+            _subtract_products(matrix[rows, : columns.start], before, matrix[rows, columns])
+
+        def divide(rows: slice, columns: slice = columns, corner: NDArray[Any] = corner) -> None:
+            _divide(matrix[rows, columns], corner)
+
+        if columns.start:
+            team.map(update, tiles(columns.start))
+        if not factor(corner.T, lower=False):
+            return False
+        team.map(divide, tiles(columns.stop))
+    return True
+
+
+def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[Any]) -> None:
+    """``C -= A Bᵀ`` for blocks (m, k), (n, k), (m, n) of matrices in C order."""
+    (m, n), k = sums.shape, left.shape[1]
+    given = n, m, k, -1.0, right.T, _height(right.T), left.T, _height(left.T)
+    _call("blas", "gemm", sums.dtype, b"T", b"N", *given, 1.0, sums.T, _height(sums.T))
+
+
+def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
+    """``B := B L⁻ᵀ`` for blocks (m, n) and (n, n) of matrices in C order."""
+    m, n = rows.shape
+    given = n, m, 1.0, triangle.T, _height(triangle.T), rows.T, _height(rows.T)
+    _call("blas", "trsm", rows.dtype, b"L", b"U", b"T", b"N", *given)
+
+
+def add_products(factors: NDArray[Any], sums: Floats) -> None:
+    """Add ``Kᵀ K`` to the lower triangle of a symmetric matrix.
+
+    Parameters
+    ----------
+    factors : (n, m) float64, in C order
+    sums : (m, m) float64, in C order, overwritten
+    """
+    n, m = factors.shape
+    # BLAS sees the transposes of matrices in C order, and their upper triangles.
+    given = b"U", b"N", m, n, 1.0, factors.T, _height(factors.T), 1.0, sums.T, _height(sums.T)
+    _call("blas", "syrk", sums.dtype, *given)
+
+
+def symmetric_product(matrix: Floats, right: Floats, *, lower: bool) -> Floats:
+    """Compute ``S B`` for a symmetric matrix by one of its triangles, (m, k).
+
+    Parameters
+    ----------
+    matrix : (m, m) float64
+    right : (m, k) float64
+    lower : bool
+        Which triangle.
+    """
+    (m, k), side = right.shape, b"L" if lower else b"U"
+    matrix, right = np.asfortranarray(matrix), np.asfortranarray(right)
+    result = np.empty((m, k), order="F")
+    given = 1.0, matrix, _height(matrix), right, _height(right), 0.0, result, _height(result)
+    _call("blas", "symm", matrix.dtype, b"L", side, m, k, *given)
+    return result
