@@ -291,6 +291,9 @@ class BoostingEstimator(
             seed = seed if continuation is None else continuation.seed
         recipe = self._recipe(data, seed, continuation)
         del data
+        n_kernel_threads = 1
+        if recipe.kernel_part is not None:
+            n_kernel_threads = threads_for_kernels(self.n_jobs, len(recipe.data.X))
         return train(
             recipe,
             threads_for(self.n_jobs, self._work(recipe)),
@@ -299,7 +302,7 @@ class BoostingEstimator(
             resumable,
             None if relay is None else relay.watch,
             self.warm_start,
-            threads_for_kernels(self.n_jobs, len(recipe.data.X)),
+            n_kernel_threads,
         )
 
     def _seed(self) -> int:

@@ -52,12 +52,12 @@ def unit_of_outputs(packing: Packing, total: int) -> float:
 def steps_of_totals(
     packing: Packing, totals: NDArray[np.int64], l2: float, unit: float
 ) -> Floats | None:
-    """Return the Newton steps of leaves by their packed sums (n_leaves,), if these are fine enough.
+    """Return the Newton steps of leaves from their packed sums; ``None`` if these are too coarse.
 
-    The sums are those of gradients that are rounded to steps of ``unit / 2``.  Where a step of half
-    of the leaves is not much larger, ``None`` is returned: their values need all digits.
+    The sums are those of gradients that are rounded to multiples of ``unit / 2``, or ``unit`` is 0.
+    They are too coarse if the steps of half of the leaves are not much larger.
 
-    packing : Packing, with counts of rows; totals : (n_leaves,) int64
+    packing : Packing, with counts of rows; totals : (n_leaves,) int64; returns (n_leaves, 1)
     """
     if unit == 0.0:
         return None
