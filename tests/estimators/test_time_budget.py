@@ -187,12 +187,18 @@ def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
     smooth = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
     model = BoostingRegressor(**ONE, cv_folds=1, time_budget=10.0)
     numbers = []
-    for seconds_of_sample in (1.0, 0.8e-3, 1e-9):  # a fast machine, a slow one, and none
-        monkeypatch.setattr(machine_time, "_SECONDS_OF_SAMPLE", seconds_of_sample)
+    for slowness in (1.0, 4.0, 1e6):
+        monkeypatch.setattr(machine_time, "_slowness", lambda slowness=slowness: slowness)
         parts = model.fit(X, smooth).fitted_.parts
         numbers.append(0 if parts is None else model.parts_["kernel"].n_centers)
-    assert numbers[0] >= numbers[1]
-    assert numbers[1] > numbers[2] == 0
+    assert numbers[0] > numbers[1] > numbers[2] == 0
+
+
+def test_the_speed_of_the_machine_is_measured(monkeypatch):
+    for seconds_of_sample, is_slow in ((1e9, False), (1e-9, True)):
+        monkeypatch.setattr(machine_time, "_SECONDS_OF_SAMPLE", seconds_of_sample)
+        found = machine_time._slowness()
+        assert found > 1000 if is_slow else found == 1.0
 
 
 def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():

@@ -28,7 +28,7 @@ def _routine(library: str, name: str, n_arguments: int) -> Callable[..., None]:
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
 
 
-def _call(library: str, name: str, dtype: np.dtype[Any], *arguments: bytes | int | Any) -> int:
+def _call(library: str, name: str, dtype: np.dtype[Any], *arguments: Any) -> int:
     """Call a routine for numbers of a type, which may end with a status; return the status."""
     letter = _LETTERS[dtype]
     real = ctypes.c_double if letter == "d" else ctypes.c_float

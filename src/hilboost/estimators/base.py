@@ -291,7 +291,7 @@ class BoostingEstimator(
             seed = seed if continuation is None else continuation.seed
         recipe = self._recipe(data, seed, continuation)
         del data
-        n_kernel_threads = 1
+        n_kernel_threads = None
         if recipe.kernel_part is not None:
             n_kernel_threads = threads_for_kernels(self.n_jobs, len(recipe.data.X))
         return train(

@@ -79,7 +79,7 @@ def train(
     resumable: StageKeeper | None = None,
     observer: Observer | None = None,
     keeps_state: bool = False,
-    n_kernel_threads: int = 1,
+    n_kernel_threads: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies.
 
@@ -96,8 +96,8 @@ def train(
     observer : callable, optional
     keeps_state : bool
         Whether the fitted model is to be continued, as with ``warm_start=True``.
-    n_kernel_threads : int
-        Maximum number of threads of the kernel machine beside the trees, if there is one.
+    n_kernel_threads : int or None
+        The same for the kernel machine beside the trees; ``None`` for ``n_threads``.
 
     Returns
     -------
@@ -121,9 +121,7 @@ def train(
     config = _config(recipe, callbacks, budget)
     if recipe.data.has_one_class:
         return _without_stages(recipe, config, initial, n_threads)
-    if recipe.kernel_part is None:
-        n_kernel_threads = n_threads
-    with ThreadTeam(n_threads) as team, ThreadTeam(n_kernel_threads) as kernels:
+    with ThreadTeam(n_threads) as team, ThreadTeam(n_kernel_threads or n_threads) as kernels:
         data = _prepare(recipe, initial, n_threads)
         try:
             initial = _with_prepared_held_out(recipe, initial, data)
@@ -158,7 +156,7 @@ def train(
         outcome = with_kernel_part(recipe, initial, outcome, kernels, began, ends, attempt)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
-    raw = raw_out_of_fold(fitted, initial, recipe, n_kernel_threads)
+    raw = raw_out_of_fold(fitted, initial, recipe, kernels.n_threads)
     calibration = out_of_fold(fitted, initial, recipe, raw)
     fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
     return TrainingResult(fitted, state.interrupt, raw)

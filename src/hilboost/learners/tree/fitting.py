@@ -222,11 +222,10 @@ def fit_tree(
         unit, l2 = 0.0, learner.l2_regularization
         if _rounds(data, gradients, sample):
             unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
-        found = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
-        if found is None:
+        values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
+        if values is None:
             exact = leaf_gradients(negative, hessian, weight, l2, data.share)
-            found = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
-        values = found
+            values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
         order = None
         if learner.monotonic:
             order = MonotonicOrder.of(tree, learner.monotonic)
