@@ -25,7 +25,7 @@ from hilboost.backends.sync import Threads
 from hilboost.backends.trees.grow import decide, divide, sum_histograms
 from hilboost.backends.trees.nodes import N_ROWS, NODE, SEARCHED, SMALL
 from hilboost.boosting import history, loop
-from hilboost.learners.tree import fitting
+from hilboost.learners.tree import fitting, growers
 
 STEPS = {
     "pack gradients": (fitting, "pack"),
@@ -85,7 +85,7 @@ class Clock:
     def running(self) -> Iterator[None]:
         """Note the times of all fits meanwhile."""
         patches = [
-            patch.object(fitting, "one_thread_each", lambda *_: False),
+            patch.object(growers, "one_thread_each", lambda *_: False),
             patch.object(fitting, "grow_together", self.grow),
         ]
         for step, (module, name) in STEPS.items():

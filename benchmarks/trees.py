@@ -11,6 +11,7 @@ reg-255        the same with 255 leaves
 binary-31      the same inputs with a binary target, 31 leaves: log-loss, AUC
 letter-100     Letter Recognition, 26 classes, 100 rounds of 31 leaves: log-loss, accuracy
 letter-300     the same with 300 rounds
+letter-1000    its first 1,000 rows, 1,000 rounds
 small          2,000 x 20 regression, 31 leaves, nine repeats
 predict        100,000 rows and one row, predicted with the models of ``reg-31``
 =============  ====================================================================================
@@ -104,6 +105,7 @@ CASES = {
         Case("binary-31", "synthetic", "binary", 1_000_000, 100_000, 28),
         Case("letter-100", "letter", "multiclass", 16_000, 4_000, 16),
         Case("letter-300", "letter", "multiclass", 16_000, 4_000, 16, rounds=300),
+        Case("letter-1000", "letter", "multiclass", 1_000, 4_000, 16, rounds=1000),
         Case("small", "synthetic", "regression", 2_000, 10_000, 20, repeats=9),
     )
 }

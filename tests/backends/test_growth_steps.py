@@ -130,8 +130,9 @@ def test_permit_columns(seed):
             0,
             store,
             split_constraints.SplitConstraints(
-                allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used, permitted
+                allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used
             ),
+            permitted,
         )
         results.append((used, permitted))
     for found, expected in zip(*results, strict=True):

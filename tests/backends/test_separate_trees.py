@@ -94,7 +94,6 @@ def test_the_twin_grows_the_same_trees(parameters, sampled, curved, monkeypatch)
     given_data = draw(7, curved, "whole" if curved else "none", sampled)
     found = fitted(learner, *given_data)
     monkeypatch.setattr(separate, "grow_separate_trees", twin.grow_separate_trees)
-    monkeypatch.setattr(separate, "find_other_leaves", twin.find_other_leaves)
     assert_same(found, fitted(learner, *given_data))
 
 

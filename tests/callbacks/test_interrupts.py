@@ -1,7 +1,7 @@
 """An interrupt keeps the stages so far, and reaches the caller."""
 
-import importlib
 import itertools
+import pkgutil
 import signal
 import threading
 
@@ -17,6 +17,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting.series import SeriesOfMembers
 from hilboost.core.errors import FitWarning
 
 RNG = np.random.default_rng(0)
@@ -37,6 +38,12 @@ def interrupted(model, X, y, *callbacks, match="the fit was interrupted", **data
         model.fit(X, y, callbacks=callbacks, **data)
     assert len(record) == 1
     return model
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """No stages are fitted ahead of the loop."""
+    monkeypatch.setattr(SeriesOfMembers, "of", classmethod(lambda *_: None))
 
 
 @pytest.mark.parametrize("cv_folds", [1, 3])
@@ -64,12 +71,13 @@ def test_of_stages_after_the_best_one_none_is_kept():
     assert len(model.history_.validation) == 5
 
 
-def test_with_no_stage_there_is_nothing_to_keep(monkeypatch):
+@pytest.mark.parametrize("place", ["loop.SeriesOfMembers.fit_stage", "loop.note_losses"])
+def test_with_no_stage_there_is_nothing_to_keep(place, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
     model = BoostingRegressor(**PLAIN)
-    monkeypatch.setattr("hilboost.boosting.loop.advance", fail)
+    monkeypatch.setattr(f"hilboost.boosting.{place}", fail)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not hasattr(model, "model_")
@@ -97,12 +105,33 @@ def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
         (2, "history.mean_loss_and_gradients", 8),
     ],
 )
-def test_stages_are_whole(cv_folds, where, n_calls, monkeypatch):
+def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
     """Wherever the third stage is interrupted, it is as if it had not begun."""
-    module, name = where.split(".")
-    module = importlib.import_module(f"hilboost.boosting.{module}")
-    calls, stages = [], 2
-    function = getattr(module, name)
+    assert_whole(cv_folds, f"boosting.{where}", n_calls, 2, monkeypatch)
+
+
+@pytest.mark.parametrize("cv_folds", [1, 2])
+@pytest.mark.parametrize(
+    ("where", "n_calls", "n_stages"),
+    [
+        ("boosting.series.SeriesOfMembers.fit_stage", 3, 2),
+        ("boosting.series.SeriesOfMembers._losses", 3, 2),
+        ("boosting.loop.note_losses", 4, 2),
+        ("learners.tree.series.trees_of", 3, 4),
+        ("learners.tree.separate.grow_separate_trees", 3, 4),
+    ],
+)
+def test_stages_of_series_are_whole(cv_folds, where, n_calls, n_stages, monkeypatch):
+    monkeypatch.setattr("hilboost.boosting.series._MOST_STAGES", 2)
+    n_calls *= cv_folds if where.startswith("learners") else 1
+    assert_whole(cv_folds, where, n_calls, n_stages, monkeypatch)
+
+
+def assert_whole(cv_folds, where, n_calls, stages, monkeypatch):
+    """A fit that is interrupted at a call is one of so many stages."""
+    place, name = where.rsplit(".", 1)
+    module = pkgutil.resolve_name(f"hilboost.{place}")
+    calls, function = [], getattr(module, name)
 
     def counted(*arguments):
         calls.append(arguments)
@@ -124,7 +153,17 @@ def test_stages_are_whole(cv_folds, where, n_calls, monkeypatch):
 
 @pytest.mark.parametrize("n_tasks", [5, 60, 201])
 @pytest.mark.parametrize("cv_folds", [1, 4])
-def test_signals_while_several_threads_work(n_tasks, cv_folds, monkeypatch):
+def test_signals_while_several_threads_work(n_tasks, cv_folds, one_by_one, monkeypatch):
+    assert_whole_after_signal(n_tasks, cv_folds, monkeypatch)
+
+
+@pytest.mark.parametrize("n_tasks", [4, 8, 20])
+def test_signals_while_series_are_fitted(n_tasks, monkeypatch):
+    assert_whole_after_signal(n_tasks, 4, monkeypatch)
+
+
+def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
+    """A fit whose main thread is interrupted while another one works has whole stages."""
     main, tasks, run = threading.main_thread().ident, itertools.count(1), ThreadTeam.run
 
     def interrupted_run(team, function, *arguments, **options):

@@ -17,8 +17,13 @@ from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
 from hilboost.backends.trees.symmetric import grow_symmetric
 
 
-def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_row):
-    """Rounds to the nearest integers: not with salts."""
+def grow_separate_trees(
+    alone, team, series, stage, growth, scratch, walk, summed, grown, leaf_of_row
+):
+    """One stage; rounds to the nearest integers: not with salts."""
+    assert series is None
+    if team.number > 0:
+        return
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
     for tree in range(len(grown.sizes)):
         gradients, hessians = learned.gradients[tree], learned.hessians[tree]
@@ -39,9 +44,8 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_ro
         packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
         open_root(growth.nodes, len(rows), stage.seeds[tree])
         if growth.constraints is not None:
-            for columns in (growth.constraints.allowed, growth.constraints.permitted):
-                columns[:] = stage.allowed[tree]
-        growth.scratch.drawn[:] = stage.allowed[tree]
+            growth.constraints.allowed[:] = stage.allowed[tree]
+        growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
         if summed is None:
             grow(alone, own)
@@ -66,16 +70,9 @@ def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_ro
         grown.values[tree, : len(leaves)] = values
         if grown.bounds.shape[1]:
             grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]
-        if grown.nodes.shape[1]:
-            grown.nodes[tree, :size] = fields[:size]
         if growth.categories is not None:
             grown.left_sets[tree, :size] = growth.categories.left_sets[:size]
-
-
-def find_other_leaves(thread, n_threads, table, is_category, walk, grown, leaf_of_row):
-    for tree in range(thread, len(grown.sizes), n_threads):
-        nodes, leaf_number = grown.nodes[tree], grown.trees.leaf_number[tree]
-        binned = BinnedTree(nodes, leaf_number, None, None)
+        binned = BinnedTree(fields, here.leaf_number, None, None)
         categories = CategorySplits(is_category, grown.left_sets[tree])
         found = leaf_of_row[tree]
-        binned_leaves(table, binned, categories, None, 0, len(found), found)
+        binned_leaves(growth.table, binned, categories, None, 0, len(found), found)

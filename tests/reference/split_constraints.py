@@ -18,8 +18,8 @@ def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bound
         bounds[low, 1, k] = bounds[high, 0, k] = 0.5 * (left + right)
 
 
-def permit_columns(node, nodes, constraints):
-    allowed, _, group_start, group_columns, used, permitted = constraints
+def permit_columns(node, nodes, constraints, permitted):
+    allowed, _, group_start, group_columns, used = constraints
     children = nodes.fields[node, [LEFT, RIGHT]]
     used[children] = used[node]
     used[children, nodes.fields[node, COLUMN]] = 1

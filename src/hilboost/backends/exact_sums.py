@@ -36,8 +36,11 @@ LARGEST_TOTAL = 2.0**31
 
 _LIMB_BITS = 31
 _LOWEST_TOP = -33
-_LIMBS = _TOP = 4
-_NOT_FINITE = 64
+_LIMBS = 4
+TOP = 4
+"""Place of the top of a sum."""
+NOT_FINITE = 64
+"""The top of sums with NaN or infinite addends."""
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 _INFINITE = 0x7FF0_0000_0000_0000
 
@@ -48,13 +51,13 @@ _BITS_1, _BITS_2, _BITS_3, _BITS_4 = (
     int(np.float64(number).view(np.int64)) for number in (_ROUND_1, _ROUND_2, _ROUND_3, _ROUND_4)
 )
 
-_FACTORS = np.ldexp(1.0, -_LIMB_BITS * np.arange(_LOWEST_TOP, _NOT_FINITE + 1))
+_FACTORS = np.ldexp(1.0, -_LIMB_BITS * np.arange(_LOWEST_TOP, NOT_FINITE + 1))
 
 
 def empty_sums(*shape: int) -> NDArray[np.int64]:
     """Return so many sums of nothing, (..., 5) int64."""
     sums = np.zeros((*shape, FIELDS), dtype=np.int64)
-    sums[..., _TOP] = _LOWEST_TOP
+    sums[..., TOP] = _LOWEST_TOP
     return sums
 
 
@@ -123,14 +126,14 @@ def masses_of_groups(
 
 def quotient(total: NDArray[np.int64], mass: NDArray[np.int64]) -> float:
     """Return the float64 nearest to the quotient of two finite sums (5,)."""
-    shift = _LIMB_BITS * int(total[_TOP] - mass[_TOP])
+    shift = _LIMB_BITS * int(total[TOP] - mass[TOP])
     top, bottom = _in_lowest_units(total), _in_lowest_units(mass)
     return (top << shift) / bottom if shift > 0 else top / (bottom << -shift)
 
 
 def is_finite(total: NDArray[np.int64]) -> bool:
     """Whether no addend was NaN or infinite."""
-    return bool(total[_TOP] < _NOT_FINITE)
+    return bool(total[TOP] < NOT_FINITE)
 
 
 def _in_lowest_units(total: NDArray[np.int64]) -> int:
@@ -142,7 +145,7 @@ def _in_lowest_units(total: NDArray[np.int64]) -> int:
 
 def exact(total: NDArray[np.int64]) -> Fraction:
     """Return the value of a finite sum (5,), exactly."""
-    return _in_lowest_units(total) * Fraction(2) ** (_LIMB_BITS * (int(total[_TOP]) - _LIMBS + 1))
+    return _in_lowest_units(total) * Fraction(2) ** (_LIMB_BITS * (int(total[TOP]) - _LIMBS + 1))
 
 
 def rounded(sums: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -157,14 +160,14 @@ def clear_sum(total):
     """Make a sum (5,) int64 one of nothing."""
     for limb in range(_LIMBS):
         total[limb] = 0
-    total[_TOP] = _LOWEST_TOP
+    total[TOP] = _LOWEST_TOP
 
 
 @tiny
 def _top_for(bits):
     """The top for a number of these bits; NaN and infinite numbers have their own."""
     if bits >= _INFINITE:
-        return _NOT_FINITE
+        return NOT_FINITE
     # A number below 2**e is to be below 2**(31 top + 30): a rounding to any multiple of a higher
     # unit, by the limbs of larger numbers, must give zero.
     return ((bits >> 52) + 249) // 31 - 41
@@ -173,9 +176,9 @@ def _top_for(bits):
 @inner
 def _raise_top(total, top):
     """Make room for larger numbers: limbs below the new lowest unit are left out."""
-    for _ in range(min(top - total[_TOP], _LIMBS)):
+    for _ in range(min(top - total[TOP], _LIMBS)):
         total[3], total[2], total[1], total[0] = total[2], total[1], total[0], 0
-    total[_TOP] = top
+    total[TOP] = top
 
 
 @compiled
@@ -183,9 +186,9 @@ def merge_sums(sums, others):
     """Add ``others`` to ``sums``; (m, 5) int64 both."""
     for i in range(sums.shape[0]):
         total, other = sums[i], others[i]
-        if other[_TOP] > total[_TOP]:
-            _raise_top(total, other[_TOP])
-        below = total[_TOP] - other[_TOP]
+        if other[TOP] > total[TOP]:
+            _raise_top(total, other[TOP])
+        below = total[TOP] - other[TOP]
         for limb in range(below, _LIMBS):
             total[limb] += other[limb - below]
 
@@ -193,10 +196,10 @@ def merge_sums(sums, others):
 @inner
 def rounded_sum(total):
     """The nearest float64."""
-    if total[_TOP] >= _NOT_FINITE:
+    if total[TOP] >= NOT_FINITE:
         return np.nan
     first, second, third, fourth = _carried(total[0], total[1], total[2], total[3])
-    sign, top = 1.0, total[_TOP]
+    sign, top = 1.0, total[TOP]
     if first < 0:
         sign = -1.0
         first, second, third, fourth = _carried(-first, -second, -third, -fourth)
@@ -274,9 +277,9 @@ def add_contiguous(values, weights, whole, total):
     """
     weighted = weights.shape[0] > 0
     top = _top_for(_largest_bits(values, weights, weighted and not whole))
-    if top > total[_TOP]:
+    if top > total[TOP]:
         _raise_top(total, top)
-    factor = math.ldexp(1.0, int(-_LIMB_BITS * total[_TOP]))
+    factor = math.ldexp(1.0, int(-_LIMB_BITS * total[TOP]))
     a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     if weighted and whole:
         for i in range(values.shape[0]):
@@ -340,9 +343,9 @@ def _add_one(values, weights, whole, i, total):
         else:
             value *= weights[i]
     top = _top_for(float_bits(value) & _MAGNITUDE)
-    if top > total[_TOP]:
+    if top > total[TOP]:
         _raise_top(total, top)
-    first, second, third, fourth = _limbs(value * _FACTORS[total[_TOP] - _LOWEST_TOP])
+    first, second, third, fourth = _limbs(value * _FACTORS[total[TOP] - _LOWEST_TOP])
     total[0] += times * first
     total[1] += times * second
     total[2] += times * third
@@ -371,7 +374,7 @@ def prefix_sums(values, weights, whole, starts, total, result):
     for group in range(starts.shape[0] - 1):
         for k in range(_LIMBS):
             total[0, k] = 0
-        total[0, _TOP] = _LOWEST_TOP
+        total[0, TOP] = _LOWEST_TOP
         for i in range(starts[group], starts[group + 1]):
             result[i] = rounded_sum(total[0])
             _add_one(values, weights, whole, i, total[0])

@@ -121,10 +121,7 @@ def _sums_of(
     sums = empty_sums(2)
     add_numbers(value, weight, whole, sums[0])
     if not is_finite(sums[0]):
-        raise IncompatibleParts(
-            f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for "
-            "every raw."
-        )
+        raise not_finite(loss)
     if by_group and len(weight):
         weight = weight[block.starts[:-1]]
     if block.weight is not None:
@@ -132,6 +129,14 @@ def _sums_of(
     else:
         sums[1] = count_of(block.n_units if by_group else len(value))
     return sums
+
+
+def not_finite(loss: Loss) -> IncompatibleParts:
+    """Return the error for losses that are NaN or infinite."""
+    return IncompatibleParts(
+        f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for every "
+        "raw."
+    )
 
 
 def mean_loss_and_gradients(

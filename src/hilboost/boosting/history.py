@@ -11,6 +11,7 @@ from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import mean_loss, mean_loss_and_gradients
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
+from hilboost.boosting.series import KnownLosses
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -22,22 +23,29 @@ def note_losses(
     state: TrainingState,
     team: ThreadTeam,
     validation: Validation | None,
+    known: KnownLosses | None = None,
 ) -> None:
     """Append the mean training loss and, if there are held-out rows, the validation loss.
 
     With shards, the training loss is that of the shard from which the next stage will learn.
+    ``known`` are losses that were computed together with the stage.
     """
     members, rows, shard = state.members, target, state.turn
     loss = loss_at_start(config.metric or config.loss, target, members[0])
     if shard is not None:
         shard.catch_up(team.n_threads)
         members, rows = shard.members, shard.target
-    train = [_training_loss(config, state, loss, rows, member, team) for member in members]
+    if known is not None:
+        train = known.train
+    else:
+        train = [_training_loss(config, state, loss, rows, member, team) for member in members]
     state.train.append(train[0] if len(train) == 1 else float(np.mean(train)))
     if validation is not None:
         whole = [(validation.target, validation.raw)]
         state.validation.append(mean_loss(loss, validation.target, validation.raw, team))
         _note_metrics(config, state, whole, whole)
+    elif state.folds is not None and known is not None:
+        state.validation.append(known.held_out)
     elif state.folds is not None:
         _note_out_of_fold(config, loss, target, state, team)
 

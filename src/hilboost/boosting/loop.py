@@ -18,6 +18,7 @@ from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.history import loss_at_start, note_losses, note_others
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import Turn
+from hilboost.boosting.series import SeriesOfMembers
 from hilboost.boosting.shards import (
     STAGES_PER_TEST,
     GainTest,
@@ -102,17 +103,26 @@ def _add_stages(
     if state.shards:
         state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
         _repeat_tests(config, target, state, team)
-    for number in range(so_far, config.n_stages):
-        began = time.perf_counter()
-        _fit_stage(config, data, target, state, number, team, inner)
-        for held in held_out:
-            add_held_out(held, state.members[0].stages[-1], team.n_threads)
-        note_losses(config, target, state, team, validation)
-        note_others(config, target, state, team, others)
-        _take_snapshot(config, data, state)
-        state.seconds.append(time.perf_counter() - began)
-        if _ends(config, data, target, state):
-            break
+    series = SeriesOfMembers.of(config, data, target, state, team)
+    try:
+        for number in range(so_far, config.n_stages):
+            began, known = time.perf_counter(), None
+            if series is None:
+                _fit_stage(config, data, target, state, number, team, inner)
+            else:
+                known = series.fit_stage(number)
+            for held in held_out:
+                add_held_out(held, state.members[0].stages[-1], team.n_threads)
+            note_losses(config, target, state, team, validation, known)
+            note_others(config, target, state, team, others)
+            _take_snapshot(config, data, state)
+            elapsed = time.perf_counter() - began
+            state.seconds.append(elapsed if series is None else series.seconds(elapsed))
+            if _ends(config, data, target, state):
+                break
+    finally:
+        if series is not None:
+            series.close()
 
 
 def _fit_stage(

@@ -14,6 +14,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
+from hilboost.core.stage_series import FitsSeries
 
 if TYPE_CHECKING:
     from hilboost.core.splitting_learner import SplittingLearner
@@ -113,6 +114,15 @@ class Learner(ABC):
         Returns
         -------
         RowDivision or None
+        """
+        return None
+
+    def in_series(self) -> FitsSeries | None:
+        """Return what fits several stages in one call, if the learner supports it.
+
+        Returns
+        -------
+        FitsSeries or None
         """
         return None
 

@@ -17,7 +17,13 @@ _OF_THE_FORMULA = (
     "of_distance",
     "divides_rows",
 )
-_NAMES = ("regressor_name", "classifier_name", "ranker_name", "survival_name")
+_NAMES = (
+    "compiled_name",
+    "regressor_name",
+    "classifier_name",
+    "ranker_name",
+    "survival_name",
+)
 
 
 class LossDeclarations:
@@ -89,6 +95,9 @@ class LossDeclarations:
 
     ``None`` if unknown.  Subclasses do not inherit the degree, nor the units derived from it.
     """
+
+    compiled_name: ClassVar[str | None] = None
+    """Name of a loss that learners can evaluate in compiled code, for several stages in a row."""
 
     regressor_name: ClassVar[str | None] = None
     """Name of a built-in loss in regressors."""

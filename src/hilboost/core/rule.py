@@ -41,6 +41,13 @@ class State:
 class Rule(Protocol):
     """Interface of rules, which set the coefficients or leaf values of a proposed stage."""
 
+    @property
+    def factor(self) -> float | None:
+        """By what the rule multiplies every stage, if it does nothing else.
+
+        Several stages may then be fitted in one call.
+        """
+
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Return the stage with new coefficients or leaf values."""
 

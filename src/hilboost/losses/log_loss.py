@@ -26,6 +26,7 @@ class BinomialLogLoss(Loss):
     """``log(1 + e^F) - y F`` for ``y`` in {0, 1}; ``F`` is the logit of class 1."""
 
     classifier_name = "log_loss"
+    compiled_name = "logistic"
     n_classes_range = (2, 2)
     joins_kernel_machine = True
     divides_rows = True
@@ -81,6 +82,7 @@ class MultinomialLogLoss(Loss):
     """
 
     classifier_name = "log_loss"
+    compiled_name = "softmax"
     n_classes_range = (3, None)
     joins_kernel_machine = True
     divides_rows = True

@@ -20,6 +20,7 @@ class SquaredError(Loss):
     """
 
     regressor_name = "squared_error"
+    compiled_name = "squared_error"
     quadratic = True
     joins_kernel_machine = True
     divides_rows = True

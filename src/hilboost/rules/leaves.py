@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class ReestimateLeaves:
     Under an order constraint, the values are replaced by the nearest ordered ones, with leaves
     weighted by their rows.
     """
+
+    factor: ClassVar[None] = None
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """Check that the loss can compute the best constant of a leaf."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -36,6 +37,8 @@ class LineSearch:
     skip_leaves : bool
         Whether to keep the coefficients of terms with leaves, whose values the loss sets.
     """
+
+    factor: ClassVar[None] = None
 
     skip_leaves: bool = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -37,6 +37,8 @@ class PenalizedLineSearch:
     keeps_whole_steps : bool
         Whether to keep a length of one whenever it does not increase the penalized loss.
     """
+
+    factor: ClassVar[None] = None
 
     keeps_whole_steps: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hilboost.core.base_model import Stage
 from hilboost.core.learner import Learner
@@ -22,6 +23,8 @@ class SearchByTerm:
         ``None`` leaves the steps unchanged.
     plain : Rule or None
     """
+
+    factor: ClassVar[None] = None
 
     penalized: Rule | None
     plain: Rule | None

@@ -16,6 +16,11 @@ class Shrinkage:
 
     rate: float
 
+    @property
+    def factor(self) -> float:
+        """The rate."""
+        return self.rate
+
     def check(self, loss: Loss, learner: Learner) -> None:
         """Accept every loss and learner."""
         return

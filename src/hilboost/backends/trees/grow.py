@@ -113,18 +113,18 @@ class Growth(NamedTuple):
     rules : SplitRules
     limits : GrowthLimits
     constraints : SplitConstraints or None
-        ``None``, with ``categories``, where all columns are numbers without constraints, and all
-        nodes search the same columns.
+        ``None`` where all columns are numbers without constraints.
     nodes : NodeStore
         With an open root; ``max_leaves`` leaves need room for ``2 * max_leaves - 1`` nodes.
     sums : NodeSums
         ``totals[0]`` filled.
     categories : CategorySplits or None
+        ``None`` where all columns are numbers.
     buffers : RowBuffers
         ``rows``, and ``ordered`` if there, filled but for the spare memory.
     histograms : Histograms
     scratch : SearchScratch
-        ``drawn`` filled with the allowed columns.
+        ``permitted`` and ``drawn`` filled with the allowed columns.
     joint : JointColumns or None
         ``None`` where columns have many values, and with several channels.
     """
@@ -165,7 +165,7 @@ def _inherit(node, nodes, sums):
 
 
 @inner
-def _constrain(node, nodes, totals, rules, constraints):
+def _constrain(node, nodes, totals, rules, constraints, permitted):
     """What the children of a split inherit: bounds, columns they may be split on."""
     if constraints is None:
         return
@@ -185,7 +185,7 @@ def _constrain(node, nodes, totals, rules, constraints):
             constraints.bounds,
         )
     if constraints.group_start.shape[0] > 0:
-        permit_columns(node, nodes, constraints)
+        permit_columns(node, nodes, constraints, permitted)
 
 
 @inner
@@ -201,15 +201,13 @@ def _take_slots(node, nodes, keep_parents):
 
 
 @inner
-def _draw_columns(small, big, seeds, limits, constraints, drawn):
+def _draw_columns(small, big, seeds, limits, constraints, scratch):
     """Columns to search, where these differ from node to node."""
-    if constraints is None:
-        return
-    permitted = constraints.permitted
+    permitted, drawn = scratch.permitted, scratch.drawn
     if limits.columns_per_node > 0:
         draw_columns(permitted, limits.columns_per_node, seeds[small], drawn[0])
         draw_columns(permitted, limits.columns_per_node, seeds[big], drawn[1])
-    elif constraints.group_start.shape[0] > 0:
+    elif constraints is not None:
         for f in range(permitted.shape[0]):
             drawn[0, f], drawn[1, f] = permitted[f], permitted[f]
 
@@ -225,7 +223,8 @@ def _open(growth):
     if node >= 0:
         open_children(nodes)
         _inherit(node, nodes, growth.sums)
-        _constrain(node, nodes, growth.sums.totals, growth.rules, growth.constraints)
+        totals, permitted = growth.sums.totals, growth.scratch.permitted
+        _constrain(node, nodes, totals, growth.rules, growth.constraints, permitted)
         small, big = fields[node, LEFT], fields[node, RIGHT]
         if fields[big, N_ROWS] < fields[small, N_ROWS]:
             small, big = big, small
@@ -240,7 +239,7 @@ def _open(growth):
         control[SPARE] -= fields[small, N_ROWS]
     if control[SEARCHED]:
         _take_slots(node, nodes, growth.histograms.slots.shape[0] >= limits.max_leaves)
-        _draw_columns(small, big, nodes.seeds, limits, growth.constraints, growth.scratch.drawn)
+        _draw_columns(small, big, nodes.seeds, limits, growth.constraints, growth.scratch)
 
 
 @inner

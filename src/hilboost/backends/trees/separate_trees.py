@@ -6,7 +6,8 @@ gradients, growth, leaf values.  Between the trees there is no Python::
     thread 0   tree 0 -> tree 2 -> tree 3 -> ...
     thread 1   tree 1 ------> tree 4 -> ...
 
-Each tree depends on its own gradients alone, and not on the thread that grows it.
+Each tree depends on its own gradients alone, and not on the thread that grows it.  Several stages
+in a row can be grown in one call, see :mod:`hilboost.backends.trees.stage_series`.
 """
 
 from typing import NamedTuple
@@ -36,27 +37,36 @@ from hilboost.backends.trees.histogram import n_channels_of
 from hilboost.backends.trees.leaves import LeafGradients, mark_leaves, newton_leaves
 from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES, NODE, open_root
 from hilboost.backends.trees.split_search import SplitRules
+from hilboost.backends.trees.stage_series import (
+    add_outputs,
+    begin,
+    begin_stage,
+    end_stage,
+    n_stages_of,
+)
 from hilboost.backends.trees.symmetric import grow_levels
 
 
 class SeparateTrees(NamedTuple):
-    """What the trees of a stage are grown from.
+    """What the trees of a stage, or of several in a row, are grown from.
 
     Attributes
     ----------
     learned : TreeGradients
+        Of one stage.
     weights : (n,) float64
         (0,) for ones.
     column_weights : (n, 1) or (0, 1) float64
         The same.
     ones : (0, 1) float64
     rows : (m,) uint32
-        The rows to learn from; (0,) for all.
+        The rows to learn from, which each stage of a series draws; (0,) for all.
     rounding : Rounding
         Of all trees but for the factors and the salt.
     gradient_room, hessian_room : float
         The largest sums of magnitudes, in steps.
     salts : (n_trees,) uint64
+        Of all trees of all stages, as the next two.
     seeds : (n_trees,) int64
         Of the draws of columns.
     allowed : (n_trees, d) uint8
@@ -65,7 +75,7 @@ class SeparateTrees(NamedTuple):
     l2 : float
         Added to the hessian of a leaf.
     next_tree : (1,) int64
-        The number of trees that have been taken.
+        The number of trees of the stage that have been taken.
     """
 
     learned: TreeGradients
@@ -85,7 +95,7 @@ class SeparateTrees(NamedTuple):
 
 
 class GrownTrees(NamedTuple):
-    """The trees of a stage.
+    """The trees of one stage after the other.
 
     Attributes
     ----------
@@ -93,8 +103,6 @@ class GrownTrees(NamedTuple):
         With a first axis (n_trees,).
     sizes, depths : (n_trees,) int64
         Numbers of nodes, and depths.
-    nodes : (n_trees, n_nodes, N_NODE_FIELDS) int64
-        (n_trees, 0, N_NODE_FIELDS) if other rows than those to learn from need no leaves.
     left_sets : (n_trees, n_sets, SET_WORDS) uint64
     values : (n_trees, n_leaves, 1) float64
         Newton steps.
@@ -107,7 +115,6 @@ class GrownTrees(NamedTuple):
     trees: GrownTree
     sizes: NDArray[np.int64]
     depths: NDArray[np.int64]
-    nodes: NDArray[np.int64]
     left_sets: NDArray[np.uint64]
     values: NDArray[np.float64]
     steps: NDArray[np.float64]
@@ -132,7 +139,7 @@ class StageScratch(NamedTuple):
 
 
 @inner
-def _rounding_of(tree, stage, n_learned, scratch):
+def _rounding_of(tree, place, stage, n_learned, scratch):
     """How the gradients of a tree become integers, by the sums of their magnitudes."""
     keep_apart()
     gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
@@ -149,7 +156,7 @@ def _rounding_of(tree, stage, n_learned, scratch):
         of_hessian,
         stage.rounding.of_count,
         stage.rounding.whole,
-        stage.salts[tree],
+        stage.salts[place],
         stage.rounding.first_row,
     )
 
@@ -173,16 +180,17 @@ def _packing_of(stage, rounding, packing):
 
 
 @inner
-def _allow(allowed, constraints, drawn):
+def _allow(allowed, constraints, scratch):
     """Let a tree use some columns."""
-    for column in range(drawn.shape[1]):
-        drawn[0, column] = drawn[1, column] = allowed[column]
+    for column in range(allowed.shape[0]):
+        scratch.permitted[column] = allowed[column]
+        scratch.drawn[0, column] = scratch.drawn[1, column] = allowed[column]
         if constraints is not None:
-            constraints.allowed[column] = constraints.permitted[column] = allowed[column]
+            constraints.allowed[column] = allowed[column]
 
 
 @inner
-def _start(tree, stage, packing, rounding, growth):
+def _start(tree, place, stage, packing, rounding, growth):
     """Pack the gradients of a tree and open its root."""
     keep_apart()
     learned = WeightedGradients(
@@ -198,8 +206,8 @@ def _start(tree, stage, packing, rounding, growth):
     else:
         pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
     packed_sums(growth.packed, ordered[:m], rows[:m], growth.sums.totals[0])
-    open_root(growth.nodes, m, stage.seeds[tree])
-    _allow(stage.allowed[tree], growth.constraints, growth.scratch.drawn)
+    open_root(growth.nodes, m, stage.seeds[place])
+    _allow(stage.allowed[place], growth.constraints, growth.scratch)
 
 
 @inner
@@ -231,39 +239,39 @@ def _with_packing(packing, growth):
 
 
 @inner
-def _write_nodes(tree, stage, nodes, is_category, scratch, grown):
+def _write_nodes(place, stage, nodes, is_category, scratch, grown):
     """Write the tree itself, and return how many leaves it has."""
     keep_apart()
     fields, n_nodes = nodes.fields, nodes.control[N_NODES]
     for node in range(n_nodes):
         scratch.thresholds[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
     trees = grown.trees
-    grown.sizes[tree] = n_nodes
-    grown.depths[tree] = write_tree(
+    grown.sizes[place] = n_nodes
+    grown.depths[place] = write_tree(
         fields,
         n_nodes,
         nodes.gains,
         scratch.thresholds,
         is_category,
         GrownTree(
-            trees.column[tree],
-            trees.threshold[tree],
-            trees.missing_right[tree],
-            trees.child[tree],
-            trees.gain[tree],
-            trees.leaf_number[tree],
-            trees.leaves[tree],
+            trees.column[place],
+            trees.threshold[place],
+            trees.missing_right[place],
+            trees.child[place],
+            trees.gain[place],
+            trees.leaf_number[place],
+            trees.leaves[place],
         ),
     )
     return (n_nodes + 1) // 2
 
 
 @inner
-def _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row):
+def _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, leaf_of_row):
     """Write the leaf of every row to learn from, and the values of the leaves."""
     keep_apart()
     fields, rows = growth.nodes.fields, growth.buffers.rows
-    leaves = grown.trees.leaves[tree][:n_leaves]
+    leaves = grown.trees.leaves[place][:n_leaves]
     if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
         for i in range(leaf_of_row.shape[0]):
             leaf_of_row[i] = -1
@@ -277,93 +285,118 @@ def _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row):
         stage.l2,
     )
     newton_leaves(
-        0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[tree]
+        0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[place]
     )
-    _keep_bounds(tree, leaves, growth.constraints, grown.bounds)
+    _keep_bounds(place, leaves, growth.constraints, grown.bounds)
 
 
 @inner
-def _keep_bounds(tree, leaves, constraints, bounds):
+def _keep_bounds(place, leaves, constraints, bounds):
     """Keep the bounds of the values of leaves, where there are any."""
     if constraints is not None and bounds.shape[1] > 0:
         for leaf in range(leaves.shape[0]):
             for side in range(2):
-                bounds[tree, leaf, side] = constraints.bounds[leaves[leaf], side, 0]
+                bounds[place, leaf, side] = constraints.bounds[leaves[leaf], side, 0]
 
 
 @inner
-def _keep_nodes(tree, n_nodes, fields, categories, grown):
-    """Keep what leads other rows to their leaves."""
-    for node in range(min(n_nodes, grown.nodes.shape[1])):
-        for field in range(fields.shape[1]):
-            grown.nodes[tree, node, field] = fields[node, field]
+def _keep_sets(place, n_nodes, categories, grown):
+    """Keep which levels go left."""
     if categories is not None:
         for node in range(min(n_nodes, grown.left_sets.shape[1])):
             for word in range(grown.left_sets.shape[2]):
-                grown.left_sets[tree, node, word] = categories.left_sets[node, word]
+                grown.left_sets[place, node, word] = categories.left_sets[node, word]
+
+
+@inner
+def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
+    """Find the leaves of the rows that the last tree has not learned from, if there are any."""
+    keep_apart()
+    if walk is not None:
+        n, n_nodes = leaf_of_row.shape[0], grown.sizes[place]
+        leaf_number = grown.trees.leaf_number[place][:n_nodes]
+        order_leaves(grown.trees.child[place][:n_nodes], leaf_number, walk)
+        nodes, in_order = growth.nodes.fields[:n_nodes], walk.in_order[: (n_nodes + 1) // 2]
+        tree = BinnedTree(nodes, leaf_number, walk.masks[:n_nodes], in_order)
+        categories = CategorySplits(growth.rules.is_category, grown.left_sets[place])
+        binned_leaves(growth.table, tree, categories, walk.words, 0, n, leaf_of_row)
+
+
+@inner
+def _grow_tree(alone, growth, summed):
+    """Grow a tree whose root is open."""
+    if summed is not None:
+        grow_levels(alone, growth, summed)
+    else:
+        # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
+        # compiler optimize all of them once more.
+        while True:
+            divide_step(alone, growth)
+            sum_step(alone, growth)
+            decide_step(alone, growth)
+            if growth.nodes.control[NODE] < 0:
+                break
+
+
+@inner
+def _grow_trees(number, alone, series, stage, growth, scratch, walk, summed, grown, leaf_of_row):
+    """Grow trees of a stage until all have been taken."""
+    keep_apart()
+    n_outputs = leaf_of_row.shape[0]
+    while True:
+        tree = atomic_add(stage.next_tree, 0, 1)
+        if tree >= n_outputs:
+            return
+        place = number * n_outputs + tree
+        rounding = _rounding_of(tree, place, stage, growth.buffers.flags.shape[0], scratch)
+        packing = _packing_of(stage, rounding, growth.rules.packing)
+        grown.steps[place] = packing.gradient_step
+        _start(tree, place, stage, packing, rounding, growth)
+        _grow_tree(alone, _with_packing(packing, growth), summed)
+        n_leaves = _write_nodes(
+            place, stage, growth.nodes, growth.rules.is_category, scratch, grown
+        )
+        found = leaf_of_row[tree]
+        _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, found)
+        _keep_sets(place, grown.sizes[place], growth.categories, grown)
+        _find_other_leaves(place, growth, walk, grown, found)
+        add_outputs(tree, series, grown.values[place], found)
 
 
 @compiled
-def grow_separate_trees(alone, stage, growth, scratch, summed, grown, leaf_of_row):
-    """Grow trees until all have been taken.
+def grow_separate_trees(
+    alone, team, series, stage, growth, scratch, walk, summed, grown, leaf_of_row
+):
+    """Grow trees until all of the stage have been taken, or of a series of stages.
 
     Parameters
     ----------
     alone : Threads
         One thread: each tree is grown by the thread that has taken it.
+    team : Threads
+        This thread, and those that grow other trees of the stages.
+    series : Series or None
+        ``None`` for one stage, from given gradients.
     stage : SeparateTrees
     growth : Growth
         Of the thread, for any tree: gradients, rows, root and columns are those of each tree.
     scratch : StageScratch
+    walk : WalkScratch or None
+        Leads rows that trees have not learned from to their leaves; ``None`` if there are none.
     summed : (1, 512) float64 or None
         Working memory of symmetric trees; ``None`` for trees that are grown best first.
     grown : GrownTrees
-    leaf_of_row : (n_trees, n) int32
-        Written at the rows to learn from.
+    leaf_of_row : (n_outputs, n) int32
+        Written.
 
     Notes
     -----
     Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.backends.trees.grow.grow`.
     """
-    while True:
-        tree = atomic_add(stage.next_tree, 0, 1)
-        if tree >= grown.sizes.shape[0]:
+    begin(team, series)
+    for number in range(n_stages_of(series)):
+        if not begin_stage(team, number, series, stage.rows, stage.next_tree):
             return
-        rounding = _rounding_of(tree, stage, growth.buffers.flags.shape[0], scratch)
-        packing = _packing_of(stage, rounding, growth.rules.packing)
-        grown.steps[tree] = packing.gradient_step
-        _start(tree, stage, packing, rounding, growth)
-        own = _with_packing(packing, growth)
-        if summed is not None:
-            grow_levels(alone, own, summed)
-        else:
-            # The steps of :func:`~hilboost.backends.trees.grow.grow`: a call of it would let the
-            # compiler optimize all of them once more.
-            while True:
-                divide_step(alone, own)
-                sum_step(alone, own)
-                decide_step(alone, own)
-                if own.nodes.control[NODE] < 0:
-                    break
-        n_leaves = _write_nodes(tree, stage, growth.nodes, growth.rules.is_category, scratch, grown)
-        _write_leaves(tree, n_leaves, stage, growth, scratch, grown, leaf_of_row[tree])
-        n_nodes = growth.nodes.control[N_NODES]
-        _keep_nodes(tree, n_nodes, growth.nodes.fields, growth.categories, grown)
-
-
-@compiled
-def find_other_leaves(thread, n_threads, table, is_category, walk, grown, leaf_of_row):
-    """Find the leaves of the rows that trees have not learned from, each thread for its trees.
-
-    table : BinTable; is_category : (d,) uint8, or (0,) without categories
-    walk : WalkScratch, of the thread; grown : GrownTrees; leaf_of_row : (n_trees, n) int32
-    """
-    for tree in range(thread, grown.sizes.shape[0], n_threads):
-        n_nodes = grown.sizes[tree]
-        leaf_number = grown.trees.leaf_number[tree][:n_nodes]
-        order_leaves(grown.trees.child[tree][:n_nodes], leaf_number, walk)
-        nodes, in_order = grown.nodes[tree][:n_nodes], walk.in_order[: (n_nodes + 1) // 2]
-        binned = BinnedTree(nodes, leaf_number, walk.masks[:n_nodes], in_order)
-        categories = CategorySplits(is_category, grown.left_sets[tree])
-        found = leaf_of_row[tree]
-        binned_leaves(table, binned, categories, walk.words, 0, found.shape[0], found)
+        _grow_trees(number, alone, series, stage, growth, scratch, walk, summed, grown, leaf_of_row)
+        if not end_stage(team, number, series, stage.weights, stage.learned.whole):
+            return

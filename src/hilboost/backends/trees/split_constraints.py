@@ -25,8 +25,6 @@ class SplitConstraints(NamedTuple):
         Columns that may meet on a path from the root; (0,) where all may.
     used : (n_nodes, d) uint8
         Columns split on above a node, ``used[0]`` zero; (0, d) where all may meet.
-    permitted : (d,) uint8
-        Filled with ``allowed`` at first.
     """
 
     allowed: NDArray[np.uint8]
@@ -34,7 +32,6 @@ class SplitConstraints(NamedTuple):
     group_start: NDArray[np.int64]
     group_columns: NDArray[np.int64]
     used: NDArray[np.uint8]
-    permitted: NDArray[np.uint8]
 
 
 @compiled
@@ -66,13 +63,14 @@ def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bound
 
 
 @compiled
-def permit_columns(node, nodes, constraints):
+def permit_columns(node, nodes, constraints, permitted):
     """Permit below a split what some group holds together with all columns used so far.
 
-    nodes : NodeStore; constraints : SplitConstraints, ``used`` and ``permitted`` are written
+    nodes : NodeStore; constraints : SplitConstraints, ``used`` is written
+    permitted : (d,) uint8, written
     """
     keep_apart()
-    allowed, used, permitted = constraints.allowed, constraints.used, constraints.permitted
+    allowed, used = constraints.allowed, constraints.used
     group_start, group_columns = constraints.group_start, constraints.group_columns
     left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
     column = nodes.fields[node, COLUMN]

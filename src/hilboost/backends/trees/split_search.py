@@ -70,8 +70,10 @@ class SearchScratch(NamedTuple):
 
     Attributes
     ----------
+    permitted : (d,) uint8
+        Columns on which the next nodes may be split.
     drawn : (2, d) uint8
-        Columns that are searched.
+        Those of them that are searched.
     gains, splits : (n_threads, 2, 8) float64, int64
         Every thread's best: its gain; its column, cut and side of missing values.
     sums : (n_threads, 2, 512) int64
@@ -79,6 +81,7 @@ class SearchScratch(NamedTuple):
     sides : (n_threads, 2, n_channels) int64
     """
 
+    permitted: NDArray[np.uint8]
     drawn: NDArray[np.uint8]
     gains: NDArray[np.float64]
     splits: NDArray[np.int64]

@@ -317,11 +317,11 @@ def _restore_depths(nodes):
 
 
 @inner
-def _draw_level(nodes, limits, constraints, drawn):
+def _draw_level(nodes, limits, scratch):
     """Draw the columns of a level, where these differ from level to level."""
-    if constraints is not None and limits.columns_per_node > 0:
+    if limits.columns_per_node > 0:
         seed = nodes.seeds[nodes.control[N_NODES] - 1]
-        draw_columns(constraints.permitted, limits.columns_per_node, seed, drawn)
+        draw_columns(scratch.permitted, limits.columns_per_node, seed, scratch.drawn[0])
 
 
 @inner
@@ -331,7 +331,7 @@ def grow_levels(threads, growth, summed):
     sum_step(threads, growth)
     for _ in range(limits.max_depth):
         if threads.number == 0:
-            _draw_level(nodes, limits, growth.constraints, growth.scratch.drawn[0])
+            _draw_level(nodes, limits, growth.scratch)
         barrier(threads)
         _search_level(threads, growth, summed)
         barrier(threads)

@@ -64,6 +64,7 @@ class TreeBuffers:
         self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
         self._counts = np.zeros(8 * n_threads, dtype=np.int64)
         self.sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+        self._permitted = np.empty(n_columns, dtype=np.uint8)
         self._drawn = np.empty((2, n_columns), dtype=np.uint8)
         self._best_gains = np.empty((n_threads, 2, 8))
         self._best_splits = np.empty((n_threads, 2, 8), dtype=np.int64)
@@ -185,13 +186,14 @@ class TreeBuffers:
         """Initialize the sums of the nodes and the search state; ``totals`` (n_channels,)."""
         n_channels = len(totals)
         self.sync[:] = 0
-        self._drawn[:] = allowed
+        self._permitted[:] = self._drawn[:] = allowed
         sums = NodeSums(
             np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
             np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
         )
         sums.totals[0] = totals
         scratch = SearchScratch(
+            self._permitted,
             self._drawn,
             self._best_gains,
             self._best_splits,

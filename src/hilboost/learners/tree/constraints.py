@@ -74,5 +74,4 @@ def constraints_of(
         group_start=np.cumsum([0, *sizes] if groups else [], dtype=np.int64),
         group_columns=np.array([f for group in groups for f in group], dtype=np.int64),
         used=used,
-        permitted=allowed.copy(),
     )

@@ -24,8 +24,9 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.constraints import MonotonicOrder
+from hilboost.learners.tree.growers import borrowed, borrowed_growers, draws_for, each_by_one_thread
 from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
-from hilboost.learners.tree.growth_inputs import category_splits, growth_of, n_levels
+from hilboost.learners.tree.growth_inputs import category_splits, growth_of
 from hilboost.learners.tree.leaves import (
     leaf_gradients,
     leaf_of_rows,
@@ -43,10 +44,9 @@ from hilboost.learners.tree.packing import Packed, columns_of, pack
 from hilboost.learners.tree.row_order import ranks_of_leaves
 from hilboost.learners.tree.separate import (
     SeparateTask,
-    TreeDraws,
     TreeGrower,
     grow_separately,
-    one_thread_each,
+    trees_of,
     within_bounds,
 )
 from hilboost.learners.tree.tree import Tree
@@ -64,7 +64,7 @@ def fit_trees(
 ) -> list[FittedTerm]:
     """Fit one shared tree, or one tree for each output, with a seed each."""
     r = gradients.negative_gradient.shape[1]
-    alone = _each_by_one_thread(learner, data, r)
+    alone = each_by_one_thread(learner, data, r)
     if _next_root(learner, data, gradients, sample) is None:
         data.forget_tree()
     by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
@@ -96,37 +96,20 @@ def _next_root(
     return found if suits else None
 
 
-def _each_by_one_thread(learner: TreeLearner, data: TreeData, r: int) -> bool:
-    """Return whether each tree is grown by one thread.
-
-    Symmetric trees keep histograms of all leaves, for which several at once need more memory.
-    """
-    if learner.shared or data.share is not None or (learner.symmetric and data.team.n_threads > 1):
-        return False
-    return one_thread_each(r, data.team.n_threads)
-
-
 def _fit_separately(
     learner: TreeLearner, data: TreeData, gradients: Gradients, sample: RowSample, seeds: list[int]
 ) -> list[FittedTerm]:
     """Fit one tree for each output, each on one thread."""
-    table, team, draws = data.table, data.team, None
     task = SeparateTask.of(gradients, sample)
-    part, at_random = learner.max_features_per_tree, task.layout.at_random
-    if at_random or learner.max_features < 1 or part < 1:
-        draws = TreeDraws.of(seeds, at_random, part, len(table.n_values))
-    spaces = [_borrow(learner, data, 1, sample) for _ in range(team.n_threads)]
-    try:
-        growers = [_grower(learner, data, space, task) for space in spaces]
+    with borrowed_growers(learner, data, sample, task) as (growers, spaces):
         if len(seeds) == 1:
             leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
         else:
-            leaves = np.empty((len(seeds), table.n_rows), dtype=dtypes.LEAF)
-        l2 = learner.l2_regularization
-        trees = grow_separately(task, table, draws, l2, growers, team, leaves)
-    finally:
-        for space in spaces:
-            space.release()
+            leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
+        draws = draws_for(learner, data, task, lambda: seeds)
+        given = task, data.table, draws, learner.l2_regularization, growers, data.team, leaves
+        grown = grow_separately(*given)
+        trees = trees_of(grown, len(seeds), growers[0].growth.rules.is_category)
     if _rounds(data, gradients, sample):
         return [_rounded(learner, trees[0], leaves[0], growers[0], task.layout.packing)]
     return [_fitted(learner, k, tree, leaves[k]) for k, tree in enumerate(trees)]
@@ -140,28 +123,14 @@ def _rounded(
     packing: Packing,
 ) -> FittedTerm:
     """Return the only tree of a stage with values by the packed sums of its leaves, if possible."""
-    grown, totals = grower.memory_of(1, sampled=False).grown, grower.growth.sums.totals[:, 0]
+    grown, totals = grower.memory_of(1).grown, grower.growth.sums.totals[:, 0]
     packing = packing._replace(gradient_step=float(grown.steps[0]))
     unit = unit_of_outputs(packing, int(totals[0]))
     of_leaves = totals[grown.trees.leaves[0, : len(tree.leaf_values)]]
     values = steps_of_totals(packing, of_leaves, learner.l2_regularization, unit)
     if values is not None:
-        tree = tree.with_values(within_bounds(values, grown, 0))
+        tree = tree.with_values(within_bounds(values, grown.bounds[0, : len(values)]))
     return _fitted(learner, 0, tree, leaf_of_row, unit)
-
-
-def _grower(
-    learner: TreeLearner, data: TreeData, space: TreeBuffers, task: SeparateTask
-) -> TreeGrower:
-    """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-    layout = task.layout.packing, task.layout.width, task.max_weight
-    found = space.grower
-    if found is None or not found.suits(learner, data.table, layout):
-        # Columns and seeds of any tree: each tree replaces them by its own.
-        growth = growth_of(learner, data, space, task.packed(space), np.random.default_rng(0))
-        found = TreeGrower.of(learner, data.table, layout, growth, space, learner.symmetric)
-    space.grower = found = found.from_rows_of(space)
-    return found
 
 
 def _fitted(
@@ -190,7 +159,7 @@ def fit_tree(
     negative, hessian = columns_of(gradients, columns)
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
-    space = _borrow(learner, data, team.n_threads, sample)
+    space = borrowed(learner, data, team.n_threads, sample)
     next_root = _next_root(learner, data, gradients, sample)
     try:
         packed = _pack(learner, space, negative, hessian, weight, sample, data, rng, next_root)
@@ -238,25 +207,6 @@ def fit_tree(
         data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
     term = Term.of(tree.with_values(values), columns)
     return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
-
-
-def _borrow(learner: TreeLearner, data: TreeData, n_threads: int, sample: RowSample) -> TreeBuffers:
-    """Return working memory for one tree by some threads."""
-    table = data.table
-    m = table.n_rows if sample.rows is None else len(sample.rows)
-    leaves = min(learner.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(learner), 31))
-    space = TreeBuffers.borrow(
-        data.buffers,
-        n_rows=table.n_rows,
-        n_columns=len(table.n_values),
-        n_bins=table.n_bins,
-        n_threads=min(n_threads, len(table.n_values)),
-        max_leaves=leaves,
-        n_sets=2 * leaves - 1 if learner.categorical else 0,
-        keeps_all=int(learner.symmetric),
-    )
-    space.learn_from(m)
-    return space
 
 
 def _pack(

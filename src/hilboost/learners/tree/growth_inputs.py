@@ -38,10 +38,8 @@ def growth_of(
     d, n_channels = len(table.n_values), len(packed.totals)
     allowed = drawn_columns(d, learner.max_features_per_tree, rng)
     categories = category_splits(learner, table, space)
-    restricted = bool(learner.categorical or learner.monotonic or learner.groups)
-    plain = not restricted and learner.max_features == 1
     constraints = None
-    if not plain:
+    if learner.categorical or learner.monotonic or learner.groups:
         constraints = constraints_of(
             learner.monotonic, learner.groups, allowed, space.n_nodes, packed.n_outputs
         )
@@ -62,7 +60,7 @@ def growth_of(
         constraints=constraints,
         nodes=space.nodes,
         sums=sums,
-        categories=None if plain else categories,
+        categories=categories if learner.categorical else None,
         buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,

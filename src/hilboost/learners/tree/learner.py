@@ -18,6 +18,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
+from hilboost.core.stage_series import FitsSeries, FittedSeries, StageSeries
 from hilboost.learners.tree.binned_outputs import add_trees_on_bins
 from hilboost.learners.tree.binning import bin_table
 from hilboost.learners.tree.buffers import TreeData
@@ -26,6 +27,7 @@ from hilboost.learners.tree.fitting import fit_trees
 from hilboost.learners.tree.next_root import NextRoot, rounded_stage
 from hilboost.learners.tree.packing import rounds_at_random
 from hilboost.learners.tree.row_order import n_sorts_worthwhile
+from hilboost.learners.tree.series import fit_series, takes_series
 from hilboost.learners.tree.tree import Tree
 from hilboost.tables import BlockTable, FileTable
 
@@ -34,7 +36,7 @@ _ROWS_WORTH_JOINING = 2**13
 
 
 @dataclass(frozen=True)
-class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
+class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     """Learner of histogram trees, grown best first.
 
     Parameters
@@ -295,6 +297,18 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers):
         if rng is not None:
             seeds = rng.integers(2**62, size=len(seeds)).tolist()
         return fit_trees(self, data, gradients, sample, seeds)
+
+    def in_series(self) -> FitsSeries:
+        """Return the learner itself."""
+        return self
+
+    def takes_series(self, data: TreeData, series: StageSeries) -> bool:
+        """Return whether there is one tree for each output, and nothing but all rows counts."""
+        return takes_series(self, data, series)
+
+    def fit_series(self, data: TreeData, series: StageSeries) -> FittedSeries:
+        """Fit all stages on one thread."""
+        return fit_series(self, data, series)
 
     def rounded(self, data: TreeData, stage: Stage, fitted: tuple[FittedTerm, ...]) -> Stage:
         """Return the stage with rounded leaf values, if the learner permits it."""

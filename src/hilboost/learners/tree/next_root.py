@@ -44,7 +44,7 @@ def unit_of_outputs(packing: Packing, total: int) -> float:
     packing : Packing; total : int, packed sum of the root
     """
     counts_rows = packing.count_step == 1.0 and packing.hessian_step == 0.0
-    if not counts_rows or total & packing.count_mask < FEWEST_ROWS:
+    if not counts_rows or not has_enough_rows(total & packing.count_mask):
         return 0.0
     return 2 * packing.gradient_step
 
@@ -71,6 +71,11 @@ def multiples_of(unit: float, outputs: Floats) -> Floats | None:
     """Return the outputs of the leaves (n_leaves, 1) in whole units, or ``None`` if too small."""
     multiples = np.rint(outputs / unit)
     return multiples if np.median(np.abs(multiples)) >= _LEAST_MULTIPLE else None
+
+
+def has_enough_rows(total: float) -> bool:
+    """Return whether leaf values are rounded, by the total weight of the rows to learn from."""
+    return total >= FEWEST_ROWS
 
 
 def rounded_stage(

@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, is_whole, rounded, sum_of
 from hilboost.backends.fixed_point import TreeGradients
-from hilboost.backends.sync import Threads
+from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.binned_leaves import WalkScratch, walk_scratch
 from hilboost.backends.trees.category_splits import SET_WORDS, CategorySplits
 from hilboost.backends.trees.grow import Growth
 from hilboost.backends.trees.grown_tree import GrownTree, empty_tree
-from hilboost.backends.trees.nodes import N_NODE_FIELDS
 from hilboost.backends.trees.separate_trees import (
     GrownTrees,
     SeparateTrees,
     StageScratch,
-    find_other_leaves,
     grow_separate_trees,
 )
+from hilboost.backends.trees.stage_series import Series
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
@@ -170,10 +169,11 @@ class TreeGrower:
     growth : Growth
     scratch : StageScratch
     walk : WalkScratch
+        For rows that trees do not learn from.
     summed : (1, MOST_BINS) float64 or None
         For symmetric trees.
     memory : dict
-        Memory for the trees of a stage, by their number and whether they learn from a sample.
+        Memory for the trees of one or more stages, by their number.
     """
 
     learner: object
@@ -184,7 +184,7 @@ class TreeGrower:
     scratch: StageScratch
     walk: WalkScratch
     summed: Floats | None
-    memory: dict[tuple[int, bool], StageMemory] = field(default_factory=dict)
+    memory: dict[int, StageMemory] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -218,24 +218,27 @@ class TreeGrower:
         n_channels = self.growth.sums.totals.shape[1]
         return replace(self, growth=self.growth._replace(buffers=space.row_buffers(n_channels)))
 
-    def memory_of(self, n_trees: int, sampled: bool) -> StageMemory:
-        """Memory for the trees of a stage, which are copied out of it."""
-        found = self.memory.get((n_trees, sampled))
+    def memory_of(self, n_trees: int) -> StageMemory:
+        """Memory for so many trees, which are copied out of it."""
+        found = self.memory.get(n_trees)
         if found is None:
-            grown = _empty_trees(n_trees, self.growth, sampled)
+            grown = _empty_trees(n_trees, self.growth)
             undrawn = TreeDraws.none(n_trees, len(self.table.n_values))
-            found = self.memory[n_trees, sampled] = StageMemory(grown, undrawn)
+            found = self.memory[n_trees] = StageMemory(grown, undrawn)
         return found
 
-    def grow(self, stage: SeparateTrees, grown: GrownTrees, leaf_of_row: NDArray[np.int32]) -> None:
-        """Grow trees of a stage until all have been taken."""
-        memory = self.growth, self.scratch, self.summed
-        grow_separate_trees(self.alone, stage, *memory, grown, leaf_of_row)
-
-
-def one_thread_each(n_trees: int, n_threads: int) -> bool:
-    """Whether each tree is grown by one thread, and not by all of them together."""
-    return n_trees >= n_threads
+    def grow(
+        self,
+        team: Threads,
+        series: Series | None,
+        stage: SeparateTrees,
+        grown: GrownTrees,
+        leaf_of_row: NDArray[np.int32],
+    ) -> None:
+        """Grow trees until all of the stage have been taken, or of a series of stages."""
+        walk = self.walk if len(stage.rows) else None
+        memory = self.growth, self.scratch, walk, self.summed
+        grow_separate_trees(self.alone, team, series, stage, *memory, grown, leaf_of_row)
 
 
 def grow_separately(
@@ -246,35 +249,32 @@ def grow_separately(
     growers: Sequence[TreeGrower],
     team: ThreadTeam,
     leaf_of_row: NDArray[np.int32],
-) -> list[Tree]:
-    """Grow one tree for each output; each thread has a grower.
+    series: Series | None = None,
+) -> GrownTrees:
+    """Grow one tree for each output, of one stage or of a series; each thread has a grower.
 
-    ``draws`` is ``None`` for trees that do not depend on any.  ``leaf_of_row`` (n_trees, n) is
-    written.
+    ``draws`` is ``None`` for trees that do not depend on any.  ``leaf_of_row`` (r, n) is written.
+    The trees lie in memory of the first grower.
     """
-    first, sampled = growers[0], len(task.rows) > 0
-    memory = first.memory_of(len(leaf_of_row), sampled)
+    n_stages = 1 if series is None else series.n_stages
+    memory = growers[0].memory_of(n_stages * len(leaf_of_row))
     stage = _stage(task, table, draws or memory.undrawn, l2)
-    grown = memory.grown
-    is_category = first.growth.rules.is_category
+    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
 
     def work(thread: int) -> None:
-        growers[thread].grow(stage, grown, leaf_of_row)
+        threads = Threads(thread, team.n_threads, sync)
+        growers[thread].grow(threads, series, stage, memory.grown, leaf_of_row)
 
-    def walk(thread: int) -> None:
-        given = table.bins, is_category, growers[thread].walk, grown, leaf_of_row
-        find_other_leaves(thread, team.n_threads, *given)
+    def give_up() -> None:
+        sync[ABORT] = 1
+        stage.next_tree[0] = len(leaf_of_row)
 
-    def take_no_more() -> None:
-        stage.next_tree[0] = len(grown.sizes)
-
-    team.run(work, on_error=take_no_more)
-    if sampled:
-        team.run(walk)
-    return [_tree(grown, k, is_category) for k in range(len(grown.sizes))]
+    team.run(work, on_error=give_up)
+    return memory.grown
 
 
 def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) -> SeparateTrees:
+    """What compiled code grows the trees from."""
     weights = task.weight[:, None]
     return SeparateTrees(
         learned=task.learned,
@@ -294,8 +294,8 @@ def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) 
     )
 
 
-def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
-    """Memory for the trees of a stage."""
+def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
+    """Memory for so many trees."""
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
     categories, constraints = growth.categories, growth.constraints
     n_sets = 0 if categories is None else len(categories.left_sets)
@@ -304,7 +304,6 @@ def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
         trees=empty_tree(n_trees, n_nodes),
         sizes=np.empty(n_trees, dtype=np.int64),
         depths=np.empty(n_trees, dtype=np.int64),
-        nodes=np.empty((n_trees, n_nodes if sampled else 0, N_NODE_FIELDS), dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),
         values=np.empty((n_trees, n_leaves, 1)),
         steps=np.empty(n_trees),
@@ -312,28 +311,38 @@ def _empty_trees(n_trees: int, growth: Growth, sampled: bool) -> GrownTrees:
     )
 
 
-def within_bounds(values: Floats, grown: GrownTrees, k: int) -> Floats:
-    """The values (n_leaves, 1) of the leaves of one of the trees, within their bounds, if any."""
-    if not grown.bounds.shape[1]:
-        return values
-    bounds = grown.bounds[k, : len(values)]
-    return np.clip(values, bounds[:, :1], bounds[:, 1:])
+def within_bounds(values: Floats, bounds: Floats) -> Floats:
+    """Values (n_leaves, 1) within the bounds of their leaves, (n_leaves, 2), or (0, 2) for none."""
+    return np.clip(values, bounds[:, :1], bounds[:, 1:]) if len(bounds) else values
 
 
-def _tree(grown: GrownTrees, k: int, is_category: NDArray[np.uint8]) -> Tree:
-    """One of the trees, in memory of its own."""
-    size = int(grown.sizes[k])
-    n_leaves = (size + 1) // 2
-    all_trees = grown.trees
-    tree = GrownTree(
-        column=all_trees.column[k, :size].copy(),
-        threshold=all_trees.threshold[k, :size].copy(),
-        missing_right=all_trees.missing_right[k, :size].copy(),
-        child=all_trees.child[k, :size].copy(),
-        gain=all_trees.gain[k, :size].copy(),
-        leaf_number=all_trees.leaf_number[k, :size].copy(),
-        leaves=all_trees.leaves[k, :n_leaves],
-    )
-    values = within_bounds(grown.values[k, :n_leaves].copy(), grown, k)
-    categories = CategorySplits(is_category, grown.left_sets[k])
-    return as_tree(tree, int(grown.depths[k]), values, categories)
+def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) -> list[Tree]:
+    """The first trees, copied at once, which takes less time than one by one.
+
+    Their nodes follow each other: ``■■■■■··|■■■····|■■■■■■·`` becomes ``■■■■■|■■■|■■■■■■``.
+    """
+    sizes = grown.sizes[:n_trees]
+    n_leaves = (sizes + 1) // 2
+    is_node = np.arange(grown.trees.column.shape[1]) < sizes[:, None]
+    is_leaf = np.arange(grown.values.shape[1]) < n_leaves[:, None]
+    nodes = [array[:n_trees][is_node] for array in _of_nodes(grown.trees)]
+    bounds = grown.bounds[:n_trees]
+    bounds = bounds[is_leaf] if bounds.shape[1] else bounds.reshape(-1, 2)
+    values = within_bounds(grown.values[:n_trees][is_leaf], bounds)
+    ends, leaf_ends = _ends(sizes), _ends(n_leaves)
+    trees = []
+    for k in range(n_trees):
+        here, leaves = slice(ends[k], ends[k + 1]), slice(leaf_ends[k], leaf_ends[k + 1])
+        tree = GrownTree._make([*(array[here] for array in nodes), grown.trees.leaves[k]])
+        categories = CategorySplits(is_category, grown.left_sets[k])
+        trees.append(as_tree(tree, int(grown.depths[k]), values[leaves], categories))
+    return trees
+
+
+def _of_nodes(trees: GrownTree) -> tuple[NDArray[Any], ...]:
+    """The arrays with an entry for each node: all but the last one."""
+    return trees[:-1]
+
+
+def _ends(sizes: NDArray[np.int64]) -> list[int]:
+    return [0, *np.cumsum(sizes).tolist()]

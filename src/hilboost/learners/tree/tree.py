@@ -40,12 +40,8 @@ _ROWS_WORTH_A_THREAD = 2000
 _BLOCK_ROWS = 64 * BLOCK
 
 
-def _no_nodes() -> NDArray[np.bool_]:
-    return np.empty(0, dtype=np.bool_)
-
-
-def _no_sets() -> NDArray[np.uint64]:
-    return np.empty((0, SET_WORDS), dtype=np.uint64)
+_NO_NODES = np.empty(0, dtype=np.bool_)
+_NO_SETS = np.empty((0, SET_WORDS), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -83,8 +79,8 @@ class Tree(LeafModel):
     leaf_number: NDArray[np.int32]
     depth: int
     leaf_values: Floats
-    by_level: NDArray[np.bool_] = field(default_factory=_no_nodes)
-    left_sets: NDArray[np.uint64] = field(default_factory=_no_sets)
+    by_level: NDArray[np.bool_] = field(default_factory=lambda: _NO_NODES)
+    left_sets: NDArray[np.uint64] = field(default_factory=lambda: _NO_SETS)
 
     @property
     def values(self) -> Floats:

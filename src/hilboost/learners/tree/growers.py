@@ -1,0 +1,91 @@
+"""Who grows the trees of a stage, and in which memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hilboost.core.row_sample import RowSample
+from hilboost.learners.tree.buffers import TreeBuffers, TreeData
+from hilboost.learners.tree.growth_inputs import growth_of, n_levels
+from hilboost.learners.tree.separate import SeparateTask, TreeDraws, TreeGrower
+
+if TYPE_CHECKING:
+    from hilboost.learners.tree.learner import TreeLearner
+
+
+def one_thread_each(n_trees: int, n_threads: int) -> bool:
+    """Whether each tree is grown by one thread, and not by all of them together."""
+    return n_trees >= n_threads
+
+
+def each_by_one_thread(learner: TreeLearner, data: TreeData, r: int) -> bool:
+    """Return whether each tree is grown by one thread, and not by all of them together.
+
+    Symmetric trees keep histograms of all leaves, for which several at once need more memory.
+    """
+    n_threads = data.team.n_threads
+    if learner.shared or data.share is not None or (learner.symmetric and n_threads > 1):
+        return False
+    return one_thread_each(r, n_threads)
+
+
+def borrowed(
+    learner: TreeLearner, data: TreeData, n_threads: int, sample: RowSample
+) -> TreeBuffers:
+    """Return working memory for one tree by some threads."""
+    table = data.table
+    m = table.n_rows if sample.rows is None else len(sample.rows)
+    leaves = min(learner.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(learner), 31))
+    space = TreeBuffers.borrow(
+        data.buffers,
+        n_rows=table.n_rows,
+        n_columns=len(table.n_values),
+        n_bins=table.n_bins,
+        n_threads=min(n_threads, len(table.n_values)),
+        max_leaves=leaves,
+        n_sets=2 * leaves - 1 if learner.categorical else 0,
+        keeps_all=int(learner.symmetric),
+    )
+    space.learn_from(m)
+    return space
+
+
+@contextmanager
+def borrowed_growers(
+    learner: TreeLearner, data: TreeData, sample: RowSample, task: SeparateTask
+) -> Iterator[tuple[list[TreeGrower], list[TreeBuffers]]]:
+    """Lend every thread a grower of separate trees, and the memory in which it grows them."""
+    spaces = [borrowed(learner, data, 1, sample) for _ in range(data.team.n_threads)]
+    try:
+        yield [_grower(learner, data, space, task) for space in spaces], spaces
+    finally:
+        for space in spaces:
+            space.release()
+
+
+def _grower(
+    learner: TreeLearner, data: TreeData, space: TreeBuffers, task: SeparateTask
+) -> TreeGrower:
+    """Return what a thread grows trees with: the same for all trees of a table and a layout."""
+    layout = task.layout.packing, task.layout.width, task.max_weight
+    found = space.grower
+    if found is None or not found.suits(learner, data.table, layout):
+        # Columns and seeds of any tree: each tree replaces them by its own.
+        growth = growth_of(learner, data, space, task.packed(space), np.random.default_rng(0))
+        found = TreeGrower.of(learner, data.table, layout, growth, space, learner.symmetric)
+    space.grower = found = found.from_rows_of(space)
+    return found
+
+
+def draws_for(
+    learner: TreeLearner, data: TreeData, task: SeparateTask, seeds: Callable[[], list[int]]
+) -> TreeDraws | None:
+    """Draw for trees with a seed each, or return ``None`` if they do not depend on any."""
+    part, at_random = learner.max_features_per_tree, task.layout.at_random
+    if not (at_random or learner.max_features < 1 or part < 1):
+        return None
+    return TreeDraws.of(seeds(), at_random, part, len(data.table.n_values))
