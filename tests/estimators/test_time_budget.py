@@ -38,8 +38,8 @@ def assert_good_in_time(model, rows, good):
 
 def test_a_short_fit_takes_larger_steps_and_no_trials():
     BoostingRegressor(**ONE, learner="tree").fit(X, Y)  # compiled now
-    model = BoostingRegressor(**ONE, learner="tree", time_budget=0.6)
-    assert seconds(lambda: model.fit(X, Y)) < 1.2 * 0.6
+    model = BoostingRegressor(**ONE, learner="tree", time_budget=0.35)
+    assert seconds(lambda: model.fit(X, Y)) < 1.2 * 0.35
     resolved = model.fitted_.resolved
     assert 0.08 < resolved.learning_rate <= 0.3
     assert resolved.max_features == 1.0

@@ -113,6 +113,8 @@ class SeriesOfMembers:
         n, r = members[0].raw.shape
         if n * r * _FEWEST_STAGES > _CELLS or config.loss.compiled_name is None:
             return None
+        if config.n_stages - (len(state.train) - 1) < _FEWEST_STAGES:
+            return None
         of_members = [data if member.data is None else member.data for member in members]
         found = cls(config, target, members, team, fitting, of_members, rate)
         first = zip(of_members, (found._series(k, 0, 1) for k in range(len(members))), strict=True)
