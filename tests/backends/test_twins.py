@@ -535,13 +535,18 @@ def draw_leaves(rng, n):
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_mark_cells(seed, n_threads, is_sorted):
-    rng = np.random.default_rng(seed)
-    nodes, leaves, given = draw_leaves(rng, 50)
-    offsets = rng.permutation(50).astype(np.uint16) if is_sorted else None
+    rng, size = np.random.default_rng(seed), compiled_row_order.ROWS_PER_BLOCK
+    n = size + 50
+    nodes, leaves, given = draw_leaves(rng, n)
+    for begin, end in nodes[leaves, :2]:
+        given[begin:end].sort()
+    offsets = None
+    if is_sorted:
+        offsets = np.concatenate([rng.permutation(size), rng.permutation(50)]).astype(np.uint16)
     results = []
     for module in (compiled_leaves, leaves_twin):
-        rows, result = given.copy(), np.full(50, -1, dtype=np.int32)
-        leaf_at = np.full(50, 255, dtype=np.uint8) if is_sorted else None
+        rows, result = given.copy(), np.full(n, -1, dtype=np.int32)
+        leaf_at = np.full(n, 255, dtype=np.uint8) if is_sorted else None
         for thread in range(n_threads):
             module.mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, result, leaf_at)
         results.append((result, rows, leaf_at))
@@ -681,7 +686,7 @@ def test_cell_quantiles(seed, level, weighted):
 @pytest.mark.parametrize("d", [1, 8, 11])
 def test_pack_bins(seed, dtype, d):
     rng = np.random.default_rng(seed)
-    n = 70
+    n = 90
     values = rng.normal(size=(n, d)).astype(dtype)
     values[rng.uniform(size=(n, d)) < 0.1] = np.nan
     values[0] = np.inf
@@ -696,8 +701,8 @@ def test_pack_bins(seed, dtype, d):
     results = []
     for module in (binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
-        memory = np.empty(64), np.empty(64, dtype=np.int64)
-        module.pack_bins(values[2:66], edges, n_steps, 40, 2, words, *memory)
+        memory = np.empty(73), np.empty(73, dtype=np.int64)
+        module.pack_bins(values[2:75], edges, n_steps, 40, 2, words, *memory)
         results.append(words)
     np.testing.assert_array_equal(*results)
 

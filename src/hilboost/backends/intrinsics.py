@@ -22,8 +22,8 @@ _WINDOWS = sys.platform == "win32"
 _X86 = platform.machine() in ("x86_64", "AMD64")
 
 
-def _has_compress() -> bool:
-    """Whether code is compiled for a processor that can compress vectors."""
+def _has_avx512() -> bool:
+    """Whether code is compiled for a processor with AVX-512."""
     for_host = config.CPU_NAME is None and config.CPU_FEATURES is None and config.ENABLE_AVX
     if INTERPRETED or not _X86 or not for_host:
         return False
@@ -31,17 +31,18 @@ def _has_compress() -> bool:
     return bool(features.get("avx512f") and features.get("avx512vl"))
 
 
-HAS_COMPRESS = _has_compress()
-"""Whether :func:`compress_eight` may be called."""
+HAS_AVX512 = _has_avx512()
+"""Whether :func:`compress_eight` and :mod:`hilboost.backends.gathers` may be called."""
 
 
-def _declared(builder, name, result, arguments):
+def declared(builder, name, result, arguments):
     """The function of a name, declared once in a module."""
     kind = ir.FunctionType(result, arguments)
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name=name)
 
 
-def _element_pointer(context, builder, array_type, array, index):
+def element_pointer(context, builder, array_type, array, index):
+    """Pointer to an element of an array, in code that is compiled."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.gep(data, [index])
 
@@ -81,7 +82,7 @@ def prefetch(typing_context, array, index):
     signature = types.void(array, types.intp)
 
     def codegen(context, builder, sig, args):
-        pointer = _element_pointer(context, builder, sig.args[0], *args)
+        pointer = element_pointer(context, builder, sig.args[0], *args)
         int32, byte_pointer = ir.IntType(32), ir.IntType(8).as_pointer()
         function = builder.module.declare_intrinsic(
             "llvm.prefetch",
@@ -102,7 +103,7 @@ def atomic_add(typing_context, array, index, value):
     signature = types.int64(array, types.intp, types.int64)
 
     def codegen(context, builder, sig, args):
-        pointer = _element_pointer(context, builder, sig.args[0], args[0], args[1])
+        pointer = element_pointer(context, builder, sig.args[0], args[0], args[1])
         return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
 
     return signature, codegen
@@ -119,7 +120,7 @@ def add_pair(typing_context, array, index, first, second):
         pair = ir.Constant(ir.VectorType(int64, 2), ir.Undefined)
         for k, value in enumerate(values):
             pair = builder.insert_element(pair, value, int32(k))
-        pointer = _element_pointer(context, builder, sig.args[0], array, index)
+        pointer = element_pointer(context, builder, sig.args[0], array, index)
         place = builder.bitcast(pointer, pair.type.as_pointer())
         builder.store(builder.add(builder.load(place, align=8), pair), place, align=8)
         return context.get_dummy_value()
@@ -134,7 +135,7 @@ def flag_bits(typing_context, flags, index):
 
     def codegen(context, builder, sig, args):
         eight = ir.VectorType(ir.IntType(8), 8)
-        pointer = _element_pointer(context, builder, sig.args[0], *args)
+        pointer = element_pointer(context, builder, sig.args[0], *args)
         values = builder.load(builder.bitcast(pointer, eight.as_pointer()), align=1)
         is_set = builder.icmp_unsigned("!=", values, ir.Constant(eight, [0] * 8))
         return builder.bitcast(is_set, ir.IntType(8))
@@ -164,24 +165,24 @@ def compress_eight(typing_context, source, index, bits, target, place):
         source, index, bits, target, place = args
         int64, width = ir.IntType(64), sig.args[0].dtype.bitwidth
         count = builder.zext(builder.ctpop(bits), int64)
-        if not HAS_COMPRESS:
+        if not HAS_AVX512:
             return count  # never called
         eight, mask = ir.VectorType(ir.IntType(width), 8), ir.VectorType(ir.IntType(1), 8)
 
         def at(kind, array, first):
-            pointer = _element_pointer(context, builder, kind, array, first)
+            pointer = element_pointer(context, builder, kind, array, first)
             return builder.bitcast(pointer, eight.as_pointer())
 
         values = builder.load(at(sig.args[0], source, index), align=width // 8)
         name = f"llvm.x86.avx512.mask.compress.v8i{width}"
-        compress = _declared(builder, name, eight, [eight, eight, mask])
+        compress = declared(builder, name, eight, [eight, eight, mask])
         chosen = [values, ir.Constant(eight, ir.Undefined), builder.bitcast(bits, mask)]
         one = int64(1)
         first_ones = builder.trunc(builder.sub(builder.shl(one, count), one), ir.IntType(8))
         pointer = at(sig.args[3], target, place)
         name = f"llvm.masked.store.v8i{width}.p0v8i{width}"
         kinds = [eight, pointer.type, ir.IntType(32), mask]
-        store = _declared(builder, name, ir.VoidType(), kinds)
+        store = declared(builder, name, ir.VoidType(), kinds)
         alignment, written = ir.IntType(32)(width // 8), builder.bitcast(first_ones, mask)
         builder.call(store, [builder.call(compress, chosen), pointer, alignment, written])
         return count
@@ -200,7 +201,7 @@ def sleep(typing_context):
     def codegen(context, builder, sig, args):
         int32 = ir.IntType(32)
         name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
-        function = _declared(builder, name, int32, arguments)
+        function = declared(builder, name, int32, arguments)
         return builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
 
     return types.int32(), codegen
@@ -212,7 +213,7 @@ def pause(typing_context):
 
     def codegen(context, builder, sig, args):
         if _X86:
-            builder.call(_declared(builder, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
+            builder.call(declared(builder, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
         return context.get_dummy_value()
 
     return types.void(), codegen

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import ROW
 from hilboost.tables import BlockTable, DenseTable
 
 _MARKED = 4096  # different rows, or more if several share a key
@@ -59,7 +60,7 @@ class RowMarks:
         keys, hashes = np.empty(0, np.uint64), np.empty(0, np.uint64)
         limit = np.uint64(2**64 - 1)
         for begin in range(0, len(table), _BLOCK):
-            block = table[np.arange(begin, min(begin + _BLOCK, len(table)))]
+            block = table[np.arange(begin, min(begin + _BLOCK, len(table)), dtype=ROW)]
             new = block.row_hashes(columns)
             near = np.flatnonzero(new <= limit)
             different = np.unique(np.concatenate([keys, new[near]]))

@@ -105,8 +105,11 @@ class DenseTable(BlockTable):
         return (n if self._rows is None else len(self._rows)), d
 
     def __getitem__(self, rows: Any) -> DenseTable:
-        known = np.arange(len(self), dtype=ROW) if self._rows is None else self._rows
-        return DenseTable(self._columns, known[rows])
+        if self._rows is not None:
+            return DenseTable(self._columns, self._rows[rows])
+        if isinstance(rows, np.ndarray) and rows.dtype.kind == "u":
+            return DenseTable(self._columns, rows.astype(ROW, copy=False))
+        return DenseTable(self._columns, np.arange(len(self), dtype=ROW)[rows])
 
     def column(self, k: int) -> Floats:
         """Return column ``k``, (n,) float64 or float32."""

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingRegressor
-from hilboost.learners.tree import fitting, growers, next_root, packing
+from hilboost.learners.tree import buffers, fitting, growers, next_root, packing
 from hilboost.learners.tree.next_root import NextRoot, multiples_of, steps_of_totals
 
 N = 4_000
@@ -113,8 +113,16 @@ def test_units_change_from_tree_to_tree(small, monkeypatch):
 
 
 @pytest.mark.parametrize("parameters", [{"max_depth": 3}, {"max_leaf_nodes": 2}], ids=str)
-def test_leaves_without_histograms_end_it(parameters, small, monkeypatch):
+def test_leaves_are_summed_that_no_split_needs(parameters, small, monkeypatch):
+    """A fit to a million rows went on without written roots after a tree with such a leaf."""
     noted = assert_written_roots_change_nothing(monkeypatch, *draw(), **parameters)
+    assert len(noted) == 12
+    assert sum(noted) > 8
+
+
+def test_leaves_without_histograms_end_it(small, monkeypatch):
+    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 1)
+    noted = assert_written_roots_change_nothing(monkeypatch, *draw(), max_leaf_nodes=6)
     assert noted == [False]
 
 

@@ -7,6 +7,8 @@ from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, tiny
+from hilboost.backends.gathers import BINNED, bin_some
+from hilboost.backends.intrinsics import HAS_AVX512
 
 
 class BinTable(NamedTuple):
@@ -53,7 +55,7 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, positio
 
     Notes
     -----
-    All rows of the block take one step of the bisection together, in vector registers::
+    All rows of the block, or some in vector registers, take a step of the bisection together::
 
         position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
     """
@@ -67,11 +69,16 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, positio
             for i in range(m):
                 column[i] = values[i, k]
                 position[i] = 0
+            shift, first = uint64(8 * (k - 8 * w)), 0
+            if HAS_AVX512:
+                first = m - m % BINNED
+                for i in range(0, first, BINNED):
+                    given = column, uint64(i), missing_bin, shift, packed
+                    bin_some(column_edges, n_steps[k], *given)
             for step in range(n_steps[k] - 1, -1, -1):
                 half = np.int64(1) << step
-                for i in range(m):
+                for i in range(first, m):
                     position[i] += half * np.int64(column_edges[position[i] + half - 1] < column[i])
-            shift = uint64(8 * (k - 8 * w))
-            for i in range(m):
+            for i in range(first, m):
                 b = missing_bin if np.isnan(column[i]) else position[i]
                 packed[i] |= uint64(b) << shift

@@ -234,7 +234,7 @@ def _open(growth):
         and fields[small, DEPTH] < limits.max_depth
         and fields[big, N_ROWS] >= limits.min_rows
     )
-    if control[SEARCHED] == 0 and node >= 0 and fields[small, N_ROWS] < control[SPARE]:
+    if control[SEARCHED] == 0 and node >= 0 and fields[small, N_ROWS] <= control[SPARE]:
         control[SEARCHED] = ONLY_SUMMED
         control[SPARE] -= fields[small, N_ROWS]
     if control[SEARCHED]:

@@ -24,7 +24,8 @@ from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
 from hilboost.backends.sync import share
 from hilboost.backends.trees.compact_gradients import in_64_bits
 
-_AHEAD = 32
+_AHEAD = 128
+"""Rows between the one that is added and the one that is asked for, in nodes of many rows."""
 STRIDE = 256
 """Bins a column takes in a histogram of one channel: a constant, which addresses fold in."""
 
@@ -50,6 +51,12 @@ def _bin_range(first_word, last_word, n_columns, n_bins, n_channels):
     begin = min(8 * first_word, n_columns) * n_bins * n_channels
     end = min(8 * last_word, n_columns) * n_bins * n_channels
     return begin, end
+
+
+@tiny
+def _rows_ahead(begin, end):
+    """How many rows before its turn a row is asked for: less in nodes of few rows."""
+    return min(_AHEAD, (end - begin) // 8)
 
 
 @compiled
@@ -79,7 +86,7 @@ def accumulate(
         for b in range(n_values[f]):
             histogram[slab + uint64(b)] = 0
         histogram[slab + uint64(n_bins - 1)] = 0
-    mask = uint64(255)
+    mask, ahead = uint64(255), _rows_ahead(begin, end)
     for w in range(first_word, last_word):
         column = words[w]
         base = uint64(8 * w * STRIDE)
@@ -87,8 +94,8 @@ def accumulate(
         if n_here == 8:
             for i in range(begin, end):
                 j = uint64(i)
-                if i + _AHEAD < end:
-                    prefetch(column, int64(rows[j + uint64(_AHEAD)]))
+                if i + ahead < end:
+                    prefetch(column, int64(rows[j + uint64(ahead)]))
                 word = column[uint64(rows[j])]
                 value = in_64_bits(ordered[j], compact)
                 for k in range(8):
@@ -98,8 +105,8 @@ def accumulate(
         if n_here >= 4:
             for i in range(begin, end):
                 j = uint64(i)
-                if i + _AHEAD < end:
-                    prefetch(column, int64(rows[j + uint64(_AHEAD)]))
+                if i + ahead < end:
+                    prefetch(column, int64(rows[j + uint64(ahead)]))
                 word = column[uint64(rows[j])]
                 value = in_64_bits(ordered[j], compact)
                 for k in range(4):
@@ -135,15 +142,15 @@ def accumulate_channels(
             else:
                 _accumulate_pairs(*given, packed, begin, end, slabs)
         return
-    channels = uint64(n_channels)
+    channels, ahead = uint64(n_channels), _rows_ahead(begin, end)
     for w in range(first_word, last_word):
         column = words[w]
         n_here = min(8, n_columns - 8 * w)
         for i in range(begin, end):
             j = uint64(i)
             row = uint64(rows[j])
-            if i + _AHEAD < end:
-                prefetch(column, int64(rows[j + uint64(_AHEAD)]))
+            if i + ahead < end:
+                prefetch(column, int64(rows[j + uint64(ahead)]))
             word = column[row]
             for k in range(n_here):
                 b = (word >> uint64(8 * k)) & uint64(255)
@@ -161,12 +168,13 @@ def _accumulate_pairs(column, n_here, n_bins, rows, packed, counts, begin, end, 
     ``counts`` is ``packed`` itself, or ``None`` if each row counts one.
     """
     step, mask, width = uint64(2 * n_bins), uint64(255), packed.shape[1]
+    ahead = _rows_ahead(begin, end)
     for i in range(begin, end):
         j = uint64(i)
-        if i + _AHEAD < end:
-            ahead = int64(rows[j + uint64(_AHEAD)])
-            prefetch(column, ahead)
-            prefetch(packed, width * ahead)
+        if i + ahead < end:
+            later = int64(rows[j + uint64(ahead)])
+            prefetch(column, later)
+            prefetch(packed, width * later)
         row = uint64(rows[j])
         word, first, second = column[row], packed[row, 0], np.int64(1)
         if counts is not None:

@@ -10,10 +10,11 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import allocating, compiled
+from hilboost.backends.compiled import allocating, compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
+from hilboost.backends.sync import share
 from hilboost.backends.trees.nodes import BEGIN, END
-from hilboost.backends.trees.row_order import row_at
+from hilboost.backends.trees.row_order import ROWS_PER_BLOCK, row_at
 
 
 class LeafGradients(NamedTuple):
@@ -41,13 +42,29 @@ class LeafGradients(NamedTuple):
     l2: float
 
 
+@inner
+def _first_from(rows, begin, end, place):
+    """The first of some ascending rows that is not before a place of the table, or their end."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(rows[uint64(middle)]) < place:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 @compiled
 def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
-    """Write the leaf number of every learned row; each thread its share of the leaves.
+    """Write the leaf number of every learned row; each thread those in its part of the table.
+
+    Threads that share leaves, whose rows lie among each other, would wait for the cache lines that
+    the others write.
 
     nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
     rows : (m,) uint32, or more
-        If the table is sorted, positions there, which are replaced by the numbers of the rows.
+        Ascending in each leaf.  If the table is sorted, positions there, which are replaced by the
+        numbers of the rows; these are in the same block.
     offsets : (n,) uint16 or None
         Which row of its block is at each position of the table; ``None`` if rows are at their
         numbers.
@@ -55,9 +72,12 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
     leaf_at : (n,) uint8 or None
         The same by position.
     """
-    for leaf in range(thread, leaves.shape[0], n_threads):
-        node = leaves[leaf]
-        begin, end = nodes[node, BEGIN], nodes[node, END]
+    n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
+    first, last = share(n_blocks, thread, n_threads)
+    for leaf in range(leaves.shape[0]):
+        begin, end = nodes[leaves[leaf], BEGIN], nodes[leaves[leaf], END]
+        begin = _first_from(rows, begin, end, first * ROWS_PER_BLOCK)
+        end = _first_from(rows, begin, end, last * ROWS_PER_BLOCK)
         if leaf_at is not None:
             for i in range(begin, end):
                 leaf_at[uint64(rows[uint64(i)])] = leaf

@@ -23,12 +23,14 @@ from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.gathers import flag_eight
 from hilboost.backends.intrinsics import (
-    HAS_COMPRESS,
+    HAS_AVX512,
     compress_eight,
     count_ones,
     flag_bits,
     keep_apart,
+    prefetch,
 )
 from hilboost.backends.sync import barrier, share
 from hilboost.backends.trees.binning import offset_of
@@ -48,6 +50,10 @@ ROWS_WORTH_SHARING = 4096
 """The histogram of a node of fewer rows a thread is not shared by rows."""
 _ROWS_WORTH_DIVIDING = 768
 """A node of fewer rows a thread is divided by one thread."""
+
+
+_AHEAD = 256
+"""Rows between the one whose bin is read and the one whose bin is asked for."""
 
 
 class RowBuffers(NamedTuple):
@@ -94,15 +100,25 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     flags : (m,) uint8, written in ``[begin, end)``
     """
     keep_apart()
-    bins, offset = table.flat, offset_of(table, column)
-    threshold = uint8(split_bin)
-    missing = uint8(table.n_bins - 1)
-    other = uint8(missing_left)
-    # Loads that nothing depends on overlap; the rest is vector code.
-    for i in range(begin, end):
-        j = uint64(i)
-        flags[j] = bins[offset + uint64(8) * uint64(rows[j])]
-    count = 0
+    bins, offset, words = table.flat, offset_of(table, column), table.words[column // 8]
+    threshold, missing, other = uint8(split_bin), uint8(table.n_bins - 1), uint8(missing_left)
+    count = int64(0)
+    if HAS_AVX512:
+        shift, end_of_eights = uint64(8 * (column % 8)), end - (end - begin) % 8
+        for first in range(begin, end_of_eights, 8):
+            if first + _AHEAD < end:
+                prefetch(words, int64(rows[uint64(first + _AHEAD)]))
+            given = rows, uint64(first), shift, threshold, missing, other, flags
+            count += int64(flag_eight(words, *given))
+        begin = end_of_eights
+    # Loads that nothing depends on overlap; the rest is vector code.  Rows that follow each other
+    # share cache lines.
+    for first in range(begin, end, 8):
+        if first + _AHEAD < end:
+            prefetch(words, int64(rows[uint64(first + _AHEAD)]))
+        for i in range(first, min(first + 8, end)):
+            j = uint64(i)
+            flags[j] = bins[offset + uint64(8) * uint64(rows[j])]
     for i in range(begin, end):
         j = uint64(i)
         b = flags[j]
@@ -157,7 +173,7 @@ def move_rows(buffers, keeps, begin, end, kept, others, backwards):
     keep_apart()
     flags, rows, ordered = buffers.flags, buffers.rows, buffers.ordered
     back, ahead = int64(backwards), int64(not backwards)
-    if HAS_COMPRESS:
+    if HAS_AVX512:
         n_moved = 8 * ((end - begin) // 8)
         n_kept = _move_eights(buffers, keeps, begin, end, kept, others, backwards)
         kept += (ahead - back) * n_kept

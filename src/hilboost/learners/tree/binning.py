@@ -21,7 +21,7 @@ from hilboost.reductions.sums import count, masses_of_groups
 from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
 
 SAMPLE_ROWS = 200_000
-_BLOCK_ROWS = 1024
+_BLOCK_ROWS, _COPIED_ROWS = 1024, 2**14
 _SPARSE_BLOCK_ROWS = 2**16
 _HIGHEST = np.finfo(np.float64).max
 
@@ -161,7 +161,7 @@ def _sampled_edges(
         key = key_of(seed, Purpose.ROWS_FOR_BINS)
         rows = draw_rows(key, n, None, SAMPLE_ROWS, team, share)
     sample_weight = weight if weight is None or rows is None else weight[rows]
-    sample = X if rows is None else X[rows]
+    sample = X if rows is None else _rows_of(X, rows, team)
     if isinstance(sample, DenseTable | FileTable):
         sample = sample.array()
     if share is not None and isinstance(sample, np.ndarray):
@@ -176,6 +176,20 @@ def _sampled_edges(
         return column_edges(column(k), sample_weight, max_bins)
 
     return _edges(edges_of, d, team, share)
+
+
+def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
+    """Return some rows; threads copy those of an array."""
+    if not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
+        return X[rows]
+    found = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
+
+    def copy(begin: int) -> None:
+        here = slice(begin, begin + _COPIED_ROWS)
+        X.take(rows[here], axis=0, out=found[here], mode="clip")  # unbuffered
+
+    team.map(copy, range(0, len(rows), _COPIED_ROWS))
+    return found
 
 
 def _edges(

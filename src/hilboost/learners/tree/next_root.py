@@ -29,8 +29,6 @@ _LEAST_STEP = 2**11
 _MOST_LEAVES = 256
 _FEWEST_ROWS_PER_LEAF = 1024
 """With fewer, sums over the leaves take as long as the sum over the rows."""
-_SPARE_SHARE = 8
-"""A part of the rows, which may be summed in leaves without need for the tree."""
 _MOST_FOUND = 256
 _MOST_STEPS = 2**31
 
@@ -192,6 +190,9 @@ class NextRoot:
 
 
 def spare_rows(growth: Growth) -> int:
-    """Return how many rows may be summed so that all leaves have histograms in the end."""
+    """Return how many rows may be summed so that all leaves have histograms in the end.
+
+    The smaller ones of two leaves have at most half of all rows, and the next root would sum all.
+    """
     has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
-    return len(growth.buffers.flags) // _SPARE_SHARE if has_slots else 0
+    return len(growth.buffers.flags) // 2 if has_slots else 0
