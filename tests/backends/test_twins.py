@@ -577,9 +577,12 @@ def test_arrange(k):
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 def test_leaf_sums(seed, r, weights):
     rng = np.random.default_rng(seed)
-    nodes, leaves, rows = draw_leaves(rng, 50)
-    values = rng.normal(size=(50, r)) * 2.0 ** rng.integers(-40, 40, size=(50, r))
-    weight = draw_weights(rng, 50, weights)
+    n = int(rng.choice([50, compiled_row_order.ROWS_PER_BLOCK + 50]))
+    nodes, leaves, rows = draw_leaves(rng, n)
+    for begin, end in nodes[leaves, :2]:
+        rows[begin:end].sort()
+    values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
+    weight = draw_weights(rng, n, weights)
     given = nodes, leaves, rows, values, weight[:, None], weights != "fractions"
     results = []
     for module in (compiled_leaves, leaves_twin):

@@ -54,6 +54,17 @@ def _first_from(rows, begin, end, place):
     return begin
 
 
+@inner
+def _in_block(block, nodes, leaf, rows):
+    """Where the rows of a leaf in a block of the table begin and end.
+
+    One block after the other, what belongs to its rows stays in the cache for all leaves.
+    """
+    begin, end = nodes[leaf, BEGIN], nodes[leaf, END]
+    begin = _first_from(rows, begin, end, block * ROWS_PER_BLOCK)
+    return begin, _first_from(rows, begin, end, (block + 1) * ROWS_PER_BLOCK)
+
+
 @compiled
 def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
     """Write the leaf number of every learned row; each thread those in its part of the table.
@@ -74,41 +85,42 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
     """
     n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     first, last = share(n_blocks, thread, n_threads)
-    for leaf in range(leaves.shape[0]):
-        begin, end = nodes[leaves[leaf], BEGIN], nodes[leaves[leaf], END]
-        begin = _first_from(rows, begin, end, first * ROWS_PER_BLOCK)
-        end = _first_from(rows, begin, end, last * ROWS_PER_BLOCK)
-        if leaf_at is not None:
+    for block in range(first, last):
+        for leaf in range(leaves.shape[0]):
+            begin, end = _in_block(block, nodes, leaves[leaf], rows)
+            if leaf_at is not None:
+                for i in range(begin, end):
+                    leaf_at[uint64(rows[uint64(i)])] = leaf
+            if offsets is not None:
+                for i in range(begin, end):
+                    rows[uint64(i)] = row_at(rows[uint64(i)], offsets)
             for i in range(begin, end):
-                leaf_at[uint64(rows[uint64(i)])] = leaf
-        if offsets is not None:
-            for i in range(begin, end):
-                rows[uint64(i)] = row_at(rows[uint64(i)], offsets)
-        for i in range(begin, end):
-            leaf_of_row[rows[uint64(i)]] = leaf
+                leaf_of_row[rows[uint64(i)]] = leaf
 
 
 @compiled
 def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
     """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
+    rows : (m,) uint32, or more; in each leaf, those of a block of the table before the next block's
     values : (n, r) float64; weights : (n, 1) float64, or (0, 1) for ones
     whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
     scratch : (n_threads, 2, CHUNK) float64; sums : (n_leaves, r, 5) int64
     """
-    for leaf in range(thread, leaves.shape[0], n_threads):
-        node = leaves[leaf]
-        end = nodes[node, END]
-        for begin in range(nodes[node, BEGIN], end, CHUNK):
-            last = min(begin + CHUNK, end)
-            chosen = scratch[thread, 0, : last - begin]
-            weight = scratch[thread, 1, :0]
-            if weights.shape[0] > 0:
-                weight = scratch[thread, 1, : last - begin]
-                gather(weights, np.int64(0), rows, begin, last, weight)
-            for k in range(values.shape[1]):
-                gather(values, k, rows, begin, last, chosen)
-                add_contiguous(chosen, weight, whole, sums[leaf, k])
+    n_blocks = (values.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
+    for block in range(n_blocks):
+        for leaf in range(thread, leaves.shape[0], n_threads):
+            first, end = _in_block(block, nodes, leaves[leaf], rows)
+            for begin in range(first, end, CHUNK):
+                last = min(begin + CHUNK, end)
+                chosen = scratch[thread, 0, : last - begin]
+                weight = scratch[thread, 1, :0]
+                if weights.shape[0] > 0:
+                    weight = scratch[thread, 1, : last - begin]
+                    gather(weights, np.int64(0), rows, begin, last, weight)
+                for k in range(values.shape[1]):
+                    gather(values, k, rows, begin, last, chosen)
+                    add_contiguous(chosen, weight, whole, sums[leaf, k])
 
 
 @compiled
