@@ -59,6 +59,14 @@ def _rows_ahead(begin, end):
     return min(_AHEAD, (end - begin) // 8)
 
 
+@tiny
+def _add_eight(word, value, base, histogram):
+    """Add a number in the bins of the eight columns of a word."""
+    for k in range(8):
+        b = (word >> uint64(8 * k)) & uint64(255)
+        histogram[base + uint64(k * STRIDE) + b] += value
+
+
 @compiled
 def accumulate(
     words, first_word, last_word, n_values, n_bins, rows, ordered, compact, begin, end, histogram
@@ -87,20 +95,21 @@ def accumulate(
             histogram[slab + uint64(b)] = 0
         histogram[slab + uint64(n_bins - 1)] = 0
     mask, ahead = uint64(255), _rows_ahead(begin, end)
+    last_asked = max(begin, end - ahead)
     for w in range(first_word, last_word):
         column = words[w]
         base = uint64(8 * w * STRIDE)
         n_here = min(8, n_columns - 8 * w)
         if n_here == 8:
-            for i in range(begin, end):
+            for i in range(begin, last_asked):
                 j = uint64(i)
-                if i + ahead < end:
-                    prefetch(column, int64(rows[j + uint64(ahead)]))
-                word = column[uint64(rows[j])]
+                prefetch(column, int64(rows[j + uint64(ahead)]))
                 value = in_64_bits(ordered[j], compact)
-                for k in range(8):
-                    b = (word >> uint64(8 * k)) & mask
-                    histogram[base + uint64(k * STRIDE) + b] += value
+                _add_eight(column[uint64(rows[j])], value, base, histogram)
+            for i in range(last_asked, end):
+                j = uint64(i)
+                value = in_64_bits(ordered[j], compact)
+                _add_eight(column[uint64(rows[j])], value, base, histogram)
             continue
         if n_here >= 4:
             for i in range(begin, end):
