@@ -21,14 +21,14 @@ over the day.
 * Some runs shared the machine with other processes, so their times are too long; their errors are
   not affected. These are kin40k on splits 1 to 9, and the tables of structured outputs except those
   under "Speed".
-* "Tree boosting at equal settings" was measured again on another machine (Intel Xeon, two cores),
-  with a later state of hilboost: `benchmarks/results/trees_xeon.md`. hilboost took .74 of
-  LightGBM's time for regression (XGBoost 1.19), .92 for two classes (.99) and .71 on Letter (1.02),
-  and .31 of XGBoost's time to predict 100,000 rows. Version 0.2.0 on the first machine,
-  against LightGBM: .63, .51, .41, and .64 on 2,000 × 20; .63 with 255 leaves; and .16 of XGBoost's
-  time to predict 100,000 rows (`benchmarks/results/trees_0_2_0.md`). Fits of one run differed by
-  up to a third on this machine. In earlier runs, it was .62 to .69, .54 to .66, .41 to .45, .60 to
-  .64, and .47 to .56 with 255 leaves.
+* "Tree boosting at equal settings" is a table of version 0.1.0. Version 0.2.0 was measured on
+  the same machine and on another one (Intel Xeon with AVX-512, two cores;
+  `benchmarks/results/trees_0_2_0.md`). Against LightGBM, it takes there .56 of the time for
+  regression, .47 with 255 leaves, .71 for two classes, .29 on Letter, .31 on its first 1,000 rows
+  with 1,000 rounds, and .50 on 2,000 × 20; and .15 of XGBoost's time to predict 100,000 rows. On
+  the first machine, in earlier runs, it was .62 to .69, .47 to .63, .51 to .66, .41 to .45, and
+  .60 to .64 on 2,000 × 20. An early state on another Intel Xeon is in
+  `benchmarks/results/trees_xeon.md`. Fits of one run differed by up to a third.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.

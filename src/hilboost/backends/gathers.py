@@ -11,6 +11,9 @@ from numba.extending import intrinsic
 
 from hilboost.backends.intrinsics import HAS_AVX512, declared, element_pointer
 
+MOST_ROWS = 2**31
+"""Rows of a table from which :func:`flag_eight` gathers: indices are signed."""
+
 _BIT, _BYTE, _INT32, _INT64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
 _DOUBLE = ir.DoubleType()
 
@@ -52,7 +55,7 @@ def flag_eight(typing_context, words, rows, index, shift, split_bin, missing, ot
     Row ``i`` has the bin ``words[i] >> shift``, of which the lowest eight bits count.  It goes left
     if the bin is at most ``split_bin``, or is ``missing`` and ``other`` is not 0.
 
-    words : (n,) uint64; rows : (m,) uint32; index, shift : uint64
+    words : (n,) uint64, at most MOST_ROWS; rows : (m,) uint32; index, shift : uint64
     split_bin, missing, other : uint8; flags : (m,) uint8, written
     """
     bins = types.uint8, types.uint8, types.uint8

@@ -46,7 +46,7 @@ N_CLASSES = (2, 3)
 N_ROWS_SHARED, N_ROWS_COUNTED = 70_000, 30_000
 N_ROWS_RANKED, N_COLUMNS_RANKED = (20_000, N_ROWS_COUNTED), 60
 CONSTRAINTS: tuple[dict[str, Any], ...] = ({}, MONOTONE)
-FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + len(N_CLASSES) + 2 * len(CONSTRAINTS) + 2
+FITS_OF_TABLES = 2 * len(REGRESSIONS) + len(POINTS) + 2 * len(N_CLASSES) + 2 * len(CONSTRAINTS) + 3
 WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES) + len(N_ROWS_RANKED)
 
 
@@ -93,11 +93,13 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
     if groups_and_times:
         _fit_groups_and_times(X, np.random.default_rng(1), progress)
     for n_classes in N_CLASSES:
-        progress.describe(f"compiling: {n_classes} classes")
         labels = rng.integers(n_classes, size=N_ROWS)
-        classifier = BoostingClassifier(**COMMON).fit(X, labels, X_val=X, y_val=labels)
-        _predict(classifier.predict_proba, classifier.staged_predict_proba, X)
-        progress.advance(1)
+        for settings, kind in ({}, ""), ({"early_stopping": True}, ", early stopping"):
+            progress.describe(f"compiling: {n_classes} classes{kind}")
+            classifier = BoostingClassifier(**{**COMMON, **settings})
+            classifier.fit(X, labels, X_val=X, y_val=labels)
+            _predict(classifier.predict_proba, classifier.staged_predict_proba, X)
+            progress.advance(1)
     X = rng.normal(size=(N_ROWS_SHARED, 4)).astype(np.float32)
     few = X[:N_ROWS_COUNTED]
     for constraints in CONSTRAINTS:
@@ -113,6 +115,8 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
         progress.describe("compiling: few values")
         BoostingRegressor(**COMMON).fit(np.round(inputs), inputs[:, 0])
         progress.advance(1)
+    BoostingClassifier(**COMMON).fit(np.round(few), rng.integers(3, size=len(few)))
+    progress.advance(1)
     return time.perf_counter() - start
 
 

@@ -23,7 +23,7 @@ from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.gathers import flag_eight
+from hilboost.backends.gathers import MOST_ROWS, flag_eight
 from hilboost.backends.intrinsics import (
     HAS_AVX512,
     compress_eight,
@@ -103,7 +103,7 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     bins, offset, words = table.flat, offset_of(table, column), table.words[column // 8]
     threshold, missing, other = uint8(split_bin), uint8(table.n_bins - 1), uint8(missing_left)
     count = int64(0)
-    if HAS_AVX512:
+    if HAS_AVX512 and words.shape[0] <= MOST_ROWS:
         shift, end_of_eights = uint64(8 * (column % 8)), end - (end - begin) % 8
         for first in range(begin, end_of_eights, 8):
             if first + _AHEAD < end:
