@@ -42,7 +42,7 @@ def takes_series(learner: TreeLearner, data: TreeData, series: StageSeries) -> b
 
 
 def fit_series(learner: TreeLearner, data: TreeData, series: StageSeries) -> FittedSeries:
-    """Fit stages of one tree for each output; see :class:`~hilboost.core.FitsSeries`."""
+    """Fit stages of one tree for each output; see :mod:`hilboost.core.stage_series`."""
     n, r = series.raw.shape
     # In Fortran order, so that the columns of the task are views.
     negative = np.empty((r, n))
