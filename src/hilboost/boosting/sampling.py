@@ -64,6 +64,10 @@ class RowSampling:
     fraction: float = 1.0
     bootstrap: bool = False
 
+    def n_drawn(self, n_rows: int) -> int:
+        """Return how many of so many rows a stage draws."""
+        return max(1, round(self.fraction * n_rows))
+
     def draw(
         self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
     ) -> RowSample:
@@ -72,7 +76,7 @@ class RowSampling:
             return self._draw_groups(target, rows, turn, team)
         n = len(target.y)
         size_of_pool = count(n if rows is None else len(rows), target.share)
-        size = max(1, round(self.fraction * size_of_pool))
+        size = self.n_drawn(size_of_pool)
         if size == size_of_pool and not self.bootstrap:
             return RowSample(rows, target.weight)
         key = turn.key(Purpose.ROWS_OF_STAGE)

@@ -168,7 +168,7 @@ class SeriesOfMembers:
     def _series(self, member: int, number: int, n_stages: int) -> StageSeries:
         one, sampling = self.members[member], self.config.sampling
         n_pool = len(one.raw) if one.rows is None else len(one.rows)
-        n_drawn = max(1, round(sampling.fraction * n_pool))
+        n_drawn = sampling.n_drawn(n_pool)
         turns = [Turn(self.config.seed, number + k, member) for k in range(n_stages)]
         keys = np.zeros(n_stages, dtype=np.uint64)
         if n_drawn < n_pool:
