@@ -69,7 +69,8 @@ def draw(learner, seed):
     hessian = rng.uniform(0.1, 1, size=(N, r)) if seed % 2 else np.empty((N, 0))
     weight = rng.uniform(0.1, 3, size=N) if seed % 3 == 0 else np.empty(0)
     space = buffers_for(learner, table, N)
-    packed = pack(space, rng.normal(size=(N, r)), hessian, weight, False, 1, ThreadTeam())
+    negative, salt = rng.normal(size=(N, r)), np.uint64(1)
+    packed = pack(space, negative, hessian, weight, False, salt, ThreadTeam())
     return table, space, packed
 
 

@@ -483,18 +483,14 @@ def test_pack_one(seed, curved):
 
 @seeded
 @pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("sorted_rows", [False, True])
-def test_pack_compact(seed, curved, sorted_rows):
-    rng, size = np.random.default_rng(seed), compiled_row_order.ROWS_PER_BLOCK
-    n = size + 30
+def test_pack_compact(seed, curved):
+    rng, n = np.random.default_rng(seed), 90
     learned = all_rows(*draw_gradients(rng, n, 1, curved))
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
-    offsets = np.concatenate([rng.permutation(size), rng.permutation(30)]).astype(np.uint16)
     compact, results = Compact(16 if curved else 0, 20 if curved else 0, 41), []
     for module in (compact_gradients, compact_twin):
         ordered, result = np.zeros(n, dtype=np.int32), np.zeros(2, dtype=np.int64)
-        given = offsets if sorted_rows else None, size - 9, size + 29, ordered, result
-        module.pack_compact(learned, compact, rounding, *given)
+        module.pack_compact(learned, compact, rounding, 9, 80, ordered, result)
         results.append((ordered, result))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
@@ -504,8 +500,7 @@ def test_pack_compact(seed, curved, sorted_rows):
         hessian_shift=compact.hessian_shift, gradient_shift=41, count_mask=1
     )
     fixed_point.pack_one(learned, shifts, rounding, 0, n, one)
-    if not sorted_rows:
-        assert one[size - 9 : size + 29].sum() == results[0][1][0]
+    assert one[9:80].sum() == results[0][1][0]
 
 
 @pytest.mark.parametrize(("gradient", "hessian"), [(2.0**31, 0), (-(2.0**31) - 1, 0), (1, 2**16)])
@@ -517,7 +512,7 @@ def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
         rounding = fixed_point.Rounding(factor, factor, 1.0, True, np.uint64(0), 0)
         result = np.zeros(2, dtype=np.int64)
         ordered = np.zeros(9, dtype=np.int32)
-        compact_gradients.pack_compact(learned, compact, rounding, None, 0, 9, ordered, result)
+        compact_gradients.pack_compact(learned, compact, rounding, 0, 9, ordered, result)
         assert (result[1] == 0) == fits
 
 

@@ -11,14 +11,13 @@ def in_64_bits(value, compact):
     return (gradient << compact.gradient_shift) + (hessian << compact.hessian_shift) + 1
 
 
-def pack_compact(learned, compact, rounding, offsets, begin, end, ordered, result):
+def pack_compact(learned, compact, rounding, begin, end, ordered, result):
     """To the nearest integer: not with a salt."""
     result[:] = 0
     for i in range(begin, end):
-        row = i if offsets is None else i // 2**16 * 2**16 + int(offsets[i])
-        gradient, hessian = int(np.rint(learned.gradients[row, 0] * rounding.of_gradient)), 0
+        gradient, hessian = int(np.rint(learned.gradients[i, 0] * rounding.of_gradient)), 0
         if learned.hessians.shape[1]:
-            hessian = int(np.rint(learned.hessians[row, 0] * rounding.of_hessian))
+            hessian = int(np.rint(learned.hessians[i, 0] * rounding.of_hessian))
         value = (gradient << compact.hessian_bits) + hessian
         if hessian >= 2**compact.hessian_bits or not -(2**31) <= value < 2**31:
             result[1] = 1

@@ -1,32 +1,48 @@
 """Naive twins of :mod:`hilboost.backends.trees.next_root`."""
 
-import numpy as np
 from tests.reference.column_splits import unpack
+from tests.reference.compact_gradients import in_64_bits
 
 from hilboost.backends.trees.histogram import STRIDE
 
 
-def find_unexpected(expected, ordered, begin, end, found):
-    steps = expected.steps.astype(np.int64)
-    difference = ordered.astype(np.int64) - expected.before + steps[expected.leaf_at]
-    places = begin + np.flatnonzero(difference[begin:end])
-    if len(places) <= len(found):
-        found[: len(places)] = np.column_stack([places, difference[places]])
-    return len(places)
+def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
+    found = []
+    for i in range(begin, end):
+        then = int(before[i])
+        if leaves is not None:
+            then -= int(leaves.steps[leaves.leaf_at[i]])
+        if int(ordered[i]) != then:
+            found.append((i, in_64_bits(int(ordered[i]), compact) - in_64_bits(then, compact)))
+    if len(found) >= len(positions):
+        return -1
+    for place, (i, difference) in enumerate(found):
+        positions[place], differences[place] = i, difference
+    return len(found)
 
 
-def write_root(thread, n_threads, table, steps, found, packing, slots):
-    """Unpack each cell, and pack the sums again."""
-    d, unit = len(table.n_values), packing._replace(gradient_step=1.0)
-    before = slots.copy()
-    for f in range(d * thread // n_threads, d * (thread + 1) // n_threads):
+def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
+    """Add up each cell; unpack those of leaves, and pack the sums again."""
+    n_words, d = len(table.words), len(table.n_values)
+    unit = packing._replace(gradient_step=1.0)
+    slots, kept = histograms.slots.copy(), histograms.kept
+    for f in range(d):
+        if not n_words * thread // n_threads <= f // 8 < n_words * (thread + 1) // n_threads:
+            continue
         for b in (*range(table.n_values[f]), table.n_bins - 1):
-            gradient, count = 0, 0
-            for slot, step in enumerate(steps):
-                g, _, _ = unpack(before[slot, f * STRIDE + b], unit)
-                c = int(before[slot, f * STRIDE + b]) & packing.count_mask
-                gradient, count = gradient + int(g) - int(step) * c, count + c
-            for position, difference in found:
+            cell = f * STRIDE + b
+            if steps is None:
+                root = int(kept[cell])
+            else:
+                gradient, count = 0, 0
+                for slot, step in enumerate(steps):
+                    g, _, _ = unpack(slots[slot, cell], unit)
+                    c = int(slots[slot, cell]) & packing.count_mask
+                    gradient, count = gradient + int(g) - int(step) * c, count + c
+                root = (gradient << packing.gradient_shift) + count
+            for position, difference in zip(positions, differences, strict=True):
                 word = int(table.words[f // 8, position])
-                gradient += int(difference) * ((word >> 8 * (f % 8)) & 255 == b)
-            slots[0, f * STRIDE + b] = (gradient << packing.gradient_shift) + count
+                root += int(difference) * ((word >> 8 * (f % 8)) & 255 == b)
+            histograms.slots[0, cell] = root
+            if steps is None:
+                kept[cell] = root

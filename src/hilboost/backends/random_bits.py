@@ -61,6 +61,7 @@ class Purpose(IntEnum):
     LOSS = 9
     ROWS_OF_METRIC = 10
     CENTERS = 11
+    ROUNDING = 12
 
 
 def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.uint64:

@@ -23,6 +23,7 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
 from hilboost.encoders import class_indicators, known_numbers
 from hilboost.outputs.spanning import spanning_rows
+from hilboost.reductions.distinct import distinct
 from hilboost.reductions.sums import masses_of_groups, total
 from hilboost.validation.targets import (
     as_sequence,
@@ -259,8 +260,9 @@ class ClassCodec(TargetCodec):
     @classmethod
     def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
         """Return the codec and the encoded training target."""
-        codec = cls(np.unique(check_classes(y, n)))
-        return codec, codec.encode(y, n)
+        y = check_classes(y, n)
+        codec = cls(distinct(y))
+        return codec, codec._numbers(y)
 
     @property
     def n_classes(self) -> int:
@@ -285,8 +287,7 @@ class ClassCodec(TargetCodec):
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Encode each label by the number of its class."""
         y = check_classes(y, n)
-        codes = np.searchsorted(self.classes, y)
-        codes = np.minimum(codes, len(self.classes) - 1)
+        codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         unknown = self.classes[codes] != y
         if unknown.any():
             raise InvalidData(
@@ -294,6 +295,10 @@ class ClassCodec(TargetCodec):
                 f"of the training rows: {first_few(self.classes.tolist())}."
             )
         return codes.astype(np.float64)[:, None]
+
+    def _numbers(self, y: NDArray[Any]) -> Floats:
+        """Encode labels that are known to be classes."""
+        return np.searchsorted(self.classes, y).astype(np.float64)[:, None]
 
     def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
         """Return indicators of the classes."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import ROW
+from hilboost.reductions.distinct import distinct
 from hilboost.tables import BlockTable, DenseTable
 
 _MARKED = 4096  # different rows, or more if several share a key
@@ -60,10 +60,10 @@ class RowMarks:
         keys, hashes = np.empty(0, np.uint64), np.empty(0, np.uint64)
         limit = np.uint64(2**64 - 1)
         for begin in range(0, len(table), _BLOCK):
-            block = table[np.arange(begin, min(begin + _BLOCK, len(table)), dtype=ROW)]
+            block = table[begin : begin + _BLOCK]
             new = block.row_hashes(columns)
             near = np.flatnonzero(new <= limit)
-            different = np.unique(np.concatenate([keys, new[near]]))
+            different = distinct(np.concatenate([keys, new[near]]))
             if len(different) > _MARKED:
                 limit = different[_MARKED - 1]
                 keys, hashes = keys[keys <= limit], hashes[keys <= limit]

@@ -44,7 +44,7 @@ class BlockTable(ABC):
         step = max(1, _HASHED_CELLS // max(1, len(chosen)))
         found = []
         for begin in range(0, len(self), step):
-            part = self[np.arange(begin, min(begin + step, len(self)))]
+            part = self[begin : begin + step]
             if columns is None:
                 blocks = [block for _, block in part.row_blocks(chosen)]
             else:
@@ -105,11 +105,15 @@ class DenseTable(BlockTable):
         return (n if self._rows is None else len(self._rows)), d
 
     def __getitem__(self, rows: Any) -> DenseTable:
+        columns = self._columns
         if self._rows is not None:
-            return DenseTable(self._columns, self._rows[rows])
+            return DenseTable(columns, self._rows[rows])
+        if isinstance(rows, slice):
+            one = isinstance(columns, np.ndarray)
+            return DenseTable(columns[rows] if one else [column[rows] for column in columns])
         if isinstance(rows, np.ndarray) and rows.dtype.kind == "u":
-            return DenseTable(self._columns, rows.astype(ROW, copy=False))
-        return DenseTable(self._columns, np.arange(len(self), dtype=ROW)[rows])
+            return DenseTable(columns, rows.astype(ROW, copy=False))
+        return DenseTable(columns, np.arange(len(self), dtype=ROW)[rows])
 
     def column(self, k: int) -> Floats:
         """Return column ``k``, (n,) float64 or float32."""

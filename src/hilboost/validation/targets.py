@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType, shown
+from hilboost.reductions.distinct import distinct
 from hilboost.tables import (
     as_array,
     is_missing_value,
@@ -135,7 +136,8 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     y = column_or_1d(y, warn=True)
     _require_labels(y)
     try:
-        check_classification_targets(y)
+        if not _repeat_integers(y):
+            check_classification_targets(y)
     except ValueError as error:
         kind, odd = str(error).partition(".")[0], _no_label(y)
         if isinstance(odd, Collection):
@@ -149,6 +151,11 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
         ) from error
     check_length(y, n)
     return y
+
+
+def _repeat_integers(y: NDArray[Any]) -> bool:
+    """Whether labels are integers or booleans, most of which occur again: they are classes."""
+    return y.dtype.kind in "biu" and len(distinct(y)) <= len(y) // 2
 
 
 def _no_label(y: NDArray[Any]) -> Any:

@@ -124,3 +124,18 @@ def test_a_sample_of_the_rows_is_enough(monkeypatch):
     mass = np.bincount(bins_of(table.words, 0), minlength=10)
     assert len(mass) == 10
     assert (np.abs(mass - 500) < 150).all()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "missing", "infinite"])
+@pytest.mark.parametrize("n", [0, 1, 2, 255, 256, 257, 1000, 4999])
+@pytest.mark.parametrize("max_bins", [2, 7, 254, 255])
+def test_values_that_all_differ_have_the_thresholds_of_their_masses(kind, n, max_bins):
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=n)
+    if kind == "missing":
+        values[rng.random(n) < 0.3] = np.nan
+    elif kind == "infinite" and n:
+        values[0], values[-1] = np.inf, -np.inf
+    ones = np.ones(n)
+    found, expected = (column_edges(values, weight, max_bins) for weight in (None, ones))
+    np.testing.assert_array_equal(found, expected)

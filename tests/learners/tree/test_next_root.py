@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
-from hilboost import BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.learners.tree import buffers, fitting, growers, next_root, packing
 from hilboost.learners.tree.next_root import NextRoot, multiples_of, steps_of_totals
 
@@ -25,9 +25,13 @@ def small(monkeypatch):
 
     def narrow(*given):
         found = layout(*given)
-        return found._replace(gradient_room=found.gradient_room * 2.0**-16)
+        if found.packing.hessian_step == 0:
+            return found._replace(gradient_room=found.gradient_room * 2.0**-16)
+        rooms = {"gradient_room": found.gradient_room, "hessian_room": found.hessian_room}
+        return found._replace(**{name: room * 2.0**-12 for name, room in rooms.items()})
 
     monkeypatch.setattr(packing, "_layout", narrow)
+    monkeypatch.setattr(packing, "_MOST_ROWS_EXACT", 1000)
 
 
 def draw(kind="numbers", n=N):
@@ -51,9 +55,9 @@ def draw(kind="numbers", n=N):
     return X, y
 
 
-def fit(X, y, weight=None, n_jobs=2, **parameters):
+def fit(X, y, weight=None, n_jobs=2, kind=BoostingRegressor, **parameters):
     given = {"n_estimators": 12, "early_stopping": False, "learner": "tree", **parameters}
-    return BoostingRegressor(random_state=0, n_jobs=n_jobs, **given).fit(X, y, sample_weight=weight)
+    return kind(random_state=0, n_jobs=n_jobs, **given).fit(X, y, sample_weight=weight)
 
 
 def count_written(monkeypatch, is_allowed=True):
@@ -133,6 +137,46 @@ def test_sorted_rows(small, monkeypatch):
     assert sum(noted) > 6
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("sorts", [False, True])
+def test_gradients_of_two_classes_stay_as_they_are(n_jobs, sorts, small, monkeypatch):
+    if sorts:
+        monkeypatch.setattr("hilboost.learners.tree.row_order._FEWEST_BYTES", 0)
+    X, y = draw(n=70_000 if sorts else N)
+    given = {"kind": BoostingClassifier, "n_jobs": n_jobs, "learning_rate": 0.05}
+    noted = assert_written_roots_change_nothing(monkeypatch, X, (y > 0).astype(int), **given)
+    assert sum(noted) > 6
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_written"), [("absolute_error", True), ("poisson", True), ("huber", False)]
+)
+def test_other_losses(loss, is_written, small, monkeypatch):
+    X, y = draw("counts")
+    noted = assert_written_roots_change_nothing(
+        monkeypatch, X, np.abs(y), loss=loss, n_estimators=30, learning_rate=0.05
+    )
+    assert any(noted) == is_written
+    assert len(noted) == 30 if is_written else len(noted) < 30  # it ends when it does not help
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"categorical_features": [5]},
+        {"max_features": 0.5},
+        {"max_leaf_nodes": 300},
+        {"max_bins": 7},
+    ],
+    ids=str,
+)
+def test_parameters_of_classifiers(parameters, small, monkeypatch):
+    X, y = draw()
+    given = {"kind": BoostingClassifier, "learning_rate": 0.05, **parameters}
+    noted = assert_written_roots_change_nothing(monkeypatch, X, (y > 0).astype(int), **given)
+    assert any(noted)
+
+
 @pytest.mark.parametrize("n_found", [0, 10, N])
 def test_unexpected_gradients(n_found, small, monkeypatch):
     note_steps, noted_rows = NextRoot.note_steps, []
@@ -141,17 +185,18 @@ def test_unexpected_gradients(n_found, small, monkeypatch):
         note_steps(self, steps + (np.arange(len(steps)) == 1))
 
     def noting(self, growth, *others):
-        noted_rows.append(sum(map(len, self._found)))
+        noted_rows.append(sum(len(one[0]) for one in self._found if one is not None))
         return write(self, growth, *others)
 
-    monkeypatch.setattr(next_root, "_MOST_FOUND", n_found)
+    monkeypatch.setattr(next_root, "_FOUND_ONE_IN", N // max(n_found, 1))
+    monkeypatch.setattr(next_root, "_MOST_FAILURES", 2)
     monkeypatch.setattr(NextRoot, "note_steps", wrong)
     X, y = draw()
     noted = assert_written_roots_change_nothing(monkeypatch, X, y)
     assert any(noted) == (n_found == N)
     monkeypatch.setattr(NextRoot, "write", noting)
     fit(X, y)
-    assert max(noted_rows) > 20 if n_found == N else len(noted_rows) == 2
+    assert max(noted_rows) > 20 if n_found == N else 3 <= len(noted_rows) < 12
 
 
 def test_threads_and_separate_growth(small, monkeypatch):

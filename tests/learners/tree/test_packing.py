@@ -40,7 +40,7 @@ def packed_of(negative, hessian, weight):
     n = len(negative)
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
     space.rows[:] = np.arange(n)
-    packed = pack(space, negative, hessian, weight, False, 7, ThreadTeam())
+    packed = pack(space, negative, hessian, weight, False, np.uint64(7), ThreadTeam())
     values = packed.values
     if values is None:
         values = space.ordered(1)[:, None]

@@ -14,7 +14,6 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled, tiny
 from hilboost.backends.fixed_point import round_step, row_bits
-from hilboost.backends.trees.row_order import row_at
 
 
 class Compact(NamedTuple):
@@ -47,8 +46,8 @@ def in_64_bits(value, compact):
 
 
 @compiled
-def pack_compact(learned, compact, rounding, offsets, begin, end, ordered, result):
-    """:func:`~hilboost.backends.fixed_point.pack_one` in 32 bits, in the order of a sorted table.
+def pack_compact(learned, compact, rounding, begin, end, ordered, result):
+    """:func:`~hilboost.backends.fixed_point.pack_one` in 32 bits.
 
     Parameters
     ----------
@@ -56,10 +55,7 @@ def pack_compact(learned, compact, rounding, offsets, begin, end, ordered, resul
         One output, all rows, no weights.
     compact : Compact
     rounding : Rounding
-    offsets : (n,) uint16 or None
-        Which row of its block is at each position; ``None`` if the table is not sorted.
     begin, end : int
-        Positions.
     ordered : (n,) int32
     result : (2,) int64
         The sum of the packed gradients, and a number that is 0 if each one fits.
@@ -70,18 +66,15 @@ def pack_compact(learned, compact, rounding, offsets, begin, end, ordered, resul
     if hessians.shape[1] == 0:
         for i in range(begin, end):
             j = uint64(i)
-            row = uint64(j if offsets is None else row_at(j, offsets))
-            gradient = np.int64(np.rint(gradients[row, 0] * g_factor))
+            gradient = np.int64(np.rint(gradients[j, 0] * g_factor))
             ordered[j] = np.int32(gradient)
             beyond |= gradient ^ np.int64(np.int32(gradient))
             g_sum += gradient
     else:
         for i in range(begin, end):
-            j = uint64(i)
-            row = uint64(j if offsets is None else row_at(j, offsets))
-            drawn = row_bits(rounding.first_row + np.int64(row), rounding)
-            gradient = round_step(gradients[row, 0] * g_factor, drawn, rounding)
-            hessian = round_step(hessians[row, 0] * h_factor, drawn >> uint64(32), rounding)
+            j, drawn = uint64(i), row_bits(rounding.first_row + i, rounding)
+            gradient = round_step(gradients[j, 0] * g_factor, drawn, rounding)
+            hessian = round_step(hessians[j, 0] * h_factor, drawn >> uint64(32), rounding)
             both = (gradient << bits) + hessian
             ordered[j] = np.int32(both)
             beyond |= (both ^ np.int64(np.int32(both))) | (hessian >> bits)

@@ -23,6 +23,7 @@ first fit.
 from typing import NamedTuple
 
 import numpy as np
+from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
@@ -36,6 +37,7 @@ from hilboost.backends.trees.histogram import (
     Histograms,
     global_sums,
     n_channels_of,
+    own_cells,
     subtract_sibling,
 )
 from hilboost.backends.trees.joint_columns import JointColumns
@@ -330,12 +332,25 @@ def _settle(child, node, growth):
 
 
 @inner
+def _keep_root(threads, growth):
+    """Copy the histogram of the root for the next tree, if it is needed there."""
+    histograms = growth.histograms
+    if histograms.kept.shape[0] > 0 and growth.nodes.control[ROOT_GIVEN] == 0:
+        n_channels = n_channels_of(growth.packed, growth.sums.totals)
+        begin, end = own_cells(threads, growth.table, n_channels)
+        for i in range(begin, end):
+            histograms.kept[uint64(i)] = histograms.slots[0, uint64(i)]
+
+
+@inner
 def decide_step(threads, growth):
     """Find the best splits of the nodes that were summed, and choose the node to split next."""
     nodes, limits, slots = growth.nodes, growth.limits, growth.histograms.slots
     fields, control = nodes.fields, nodes.control
     small, big = control[SMALL], control[BIG]
     n_children = 0 if control[SEARCHED] == 0 else (1 if small == big else 2)
+    if n_children == 1:
+        _keep_root(threads, growth)
     if n_children > 0:
         histogram = global_sums(slots[fields[small, SLOT]])
         if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:

@@ -40,10 +40,13 @@ class Histograms(NamedTuple):
         leaf keeps parents for subtraction; two slots do without.
     private : (n_threads, d * stride * n_channels) int64
         One for every thread.
+    kept : (d * stride * n_channels,) int64
+        A copy of the root's, for the next tree; (0,) if it is not needed.
     """
 
     slots: NDArray[np.int64]
     private: NDArray[np.int64]
+    kept: NDArray[np.int64]
 
 
 @inner

@@ -1,12 +1,15 @@
-"""The histogram of the root from the leaves of the tree before.
+"""The histogram of the root from what is known of the tree before.
+
+It is the sum of the gradients that are expected, plus the differences of the others, which are
+found by comparison.  It is therefore the sum over all rows, exactly, whatever the gradients are.
 
 With squared error, the gradients of all rows of a leaf decrease by what is added to their
-predictions.  In fixed point, the sums of the next root follow from those of the leaves::
+predictions.  In fixed point, the expected sums follow from those of the leaves::
 
     sum of the root  =  sum over leaves of (sum of gradients - step * number of rows)
 
-Rows whose gradients turn out otherwise are found one by one, and corrected in the histogram.  It is
-therefore the sum over all rows, exactly, whatever the gradients are.
+With other losses, gradients are expected to remain as they are: the coarse integers of many rows
+do, since a row is rounded by the same random number in all stages.
 """
 
 from typing import NamedTuple
@@ -15,64 +18,84 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.sync import share
-from hilboost.backends.trees.binning import offset_of
-from hilboost.backends.trees.histogram import STRIDE
+from hilboost.backends.trees.compact_gradients import in_64_bits
+from hilboost.backends.trees.histogram import STRIDE, accumulate
+
+_ROWS_AT_A_TIME = 64
 
 
-class ExpectedGradients(NamedTuple):
-    """What the gradients of a stage will be, in fixed point.
+class LeafSteps(NamedTuple):
+    """By how much gradients decrease.
 
     Attributes
     ----------
-    before : (n,) int32
-        The gradients of the stage before, at the positions of the rows.
     leaf_at : (n,) uint8
         The leaf of the row at each position.
     steps : (n_leaves,) int32
-        By which the gradients of the rows of a leaf decrease.
+        For the rows of each leaf, in fixed point.
     """
 
-    before: NDArray[np.int32]
     leaf_at: NDArray[np.uint8]
     steps: NDArray[np.int32]
 
 
+@tiny
+def _expected_at(position, before, leaves):
+    """The gradient that is expected of the row at a position, int64."""
+    if leaves is None:
+        return np.int64(before[position])
+    return np.int64(before[position]) - leaves.steps[uint64(leaves.leaf_at[position])]
+
+
 @compiled
-def find_unexpected(expected, ordered, begin, end, found):
-    """Compare the gradients of some rows with those expected; returns how many differ.
+def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
+    """Find the gradients of some rows that are not as expected.
 
     Parameters
     ----------
-    expected : ExpectedGradients
+    before : (n,) int32
+        The gradients of the stage before, at the positions of the rows.
+    leaves : LeafSteps or None
+        What changes them; ``None`` if they are expected to stay as they are.
+    compact : Compact
     ordered : (n,) int32
-        The gradients, at the positions of the rows.
+        The gradients of this stage.
     begin, end : int
-    found : (k, 2) int64
-        The positions of the gradients that differ, and the differences, if there are at most k.
+    positions : (k,) uint32
+        Written.
+    differences : (k,) int64
+        From the expected gradients, in 64 bits; written.
+
+    Returns
+    -------
+    int
+        How many there are, less than ``k``; or -1 if there are more.
     """
-    before, leaf_at, steps = expected
-    n_found = np.int64(0)
-    for i in range(begin, end):
-        j = uint64(i)
-        n_found += np.int64(ordered[j] != np.int64(before[j]) - steps[uint64(leaf_at[j])])
-    if n_found == 0 or n_found > found.shape[0]:
-        return n_found
-    place = uint64(0)
-    for i in range(begin, end):
-        j = uint64(i)
-        difference = np.int64(ordered[j]) - (np.int64(before[j]) - steps[uint64(leaf_at[j])])
-        if difference != 0:
-            found[place, 0], found[place, 1] = i, difference
-            place += uint64(1)
-    return n_found
+    place, room = uint64(0), uint64(positions.shape[0])
+    for first in range(begin, end, _ROWS_AT_A_TIME):
+        last, n_here = min(first + _ROWS_AT_A_TIME, end), uint64(0)
+        for i in range(first, last):
+            j = uint64(i)
+            n_here += uint64(ordered[j] != _expected_at(j, before, leaves))
+        if n_here == uint64(0):
+            continue
+        if place + n_here >= room:
+            return np.int64(-1)
+        for i in range(first, last):
+            j = uint64(i)
+            now, then = np.int64(ordered[j]), _expected_at(j, before, leaves)
+            positions[place] = i
+            differences[place] = in_64_bits(now, compact) - in_64_bits(then, compact)
+            place += uint64(now != then)
+    return np.int64(place)
 
 
 @inner
 def _add_leaves(steps, packing, slots, begin, end):
-    """Turn the cells of the first slot into those of the root."""
+    """Turn the cells of the first slot into those expected of the root."""
     keep_apart()
     mask = packing.count_mask
     for slot in range(steps.shape[0]):
@@ -87,29 +110,47 @@ def _add_leaves(steps, packing, slots, begin, end):
                 slots[0, uint64(i)] += value - step * (value & mask)
 
 
+@inner
+def _write_cells(steps, packing, histograms, differences, begin, end):
+    """Write some cells of the root to the first slot."""
+    keep_apart()
+    slots, kept = histograms.slots, histograms.kept
+    if steps is None:
+        for i in range(begin, end):
+            kept[uint64(i)] += differences[uint64(i)]
+            slots[0, uint64(i)] = kept[uint64(i)]
+    else:
+        _add_leaves(steps, packing, slots, begin, end)
+        for i in range(begin, end):
+            slots[0, uint64(i)] += differences[uint64(i)]
+
+
 @compiled
-def write_root(thread, n_threads, table, steps, found, packing, slots):
-    """Write the histogram of the root to the first slot, in the columns of a thread's share.
+def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
+    """Write the histogram of the root to the first slot, in the words of a thread's share.
 
     Parameters
     ----------
     thread, n_threads : int
     table : BinTable
-    steps : (n_leaves,) int64
-        Of the leaf whose histogram is in each slot.
-    found : (k, 2) int64
-        Positions of the gradients that are not as expected, and the differences.
+    steps : (n_leaves,) int64 or None
+        Of the leaf whose histogram is in each slot; with ``None``, the kept root is expected, and
+        replaced by this one.
     packing : Packing
-    slots : (n_slots, n_columns * STRIDE) int64
+    positions : (k,) uint32
+        Of the gradients that are not as expected.
+    differences : (k,) int64
+        From those expected.
+    histograms : Histograms
         With one channel.
     """
-    first, last = share(table.n_values.shape[0], thread, n_threads)
-    for f in range(first, last):
-        base = f * STRIDE
-        missing = base + table.n_bins - 1
-        _add_leaves(steps, packing, slots, base, base + table.n_values[f])
-        _add_leaves(steps, packing, slots, missing, missing + 1)
-        offset = offset_of(table, f)
-        for k in range(found.shape[0]):
-            b = table.flat[offset + uint64(8) * uint64(found[k, 0])]
-            slots[0, uint64(base) + uint64(b)] += found[k, 1] << packing.gradient_shift
+    n_columns = table.n_values.shape[0]
+    first_word, last_word = share(table.words.shape[0], thread, n_threads)
+    changes, n_changes = histograms.private[thread], np.int64(positions.shape[0])
+    own = table.words, first_word, last_word, table.n_values, table.n_bins
+    accumulate(*own, positions, differences, None, np.int64(0), n_changes, changes)
+    for f in range(8 * first_word, min(8 * last_word, n_columns)):
+        begin = f * STRIDE
+        missing = begin + table.n_bins - 1
+        _write_cells(steps, packing, histograms, changes, begin, begin + table.n_values[f])
+        _write_cells(steps, packing, histograms, changes, missing, missing + 1)

@@ -30,11 +30,11 @@ def arrange(values, offsets, begin, scratch):
 
     Parameters
     ----------
-    values : (n, k) int64
+    values : (n, k) int32 or int64
     offsets : (n,) uint16
     begin : int
         A multiple of the rows of a block, all of which are arranged.
-    scratch : (ROWS_PER_BLOCK, k) int64
+    scratch : (ROWS_PER_BLOCK, k), of the same type
     """
     end = min(begin + ROWS_PER_BLOCK, values.shape[0])
     for c in range(values.shape[1]):

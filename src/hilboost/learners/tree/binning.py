@@ -21,7 +21,7 @@ from hilboost.reductions.sums import count, masses_of_groups
 from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
 
 SAMPLE_ROWS = 200_000
-_BLOCK_ROWS, _COPIED_ROWS = 1024, 2**14
+_BLOCK_ROWS, _COPIED_ROWS = 1024, 2**12
 _SPARSE_BLOCK_ROWS = 2**16
 _HIGHEST = np.finfo(np.float64).max
 
@@ -179,14 +179,14 @@ def _sampled_edges(
 
 
 def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
-    """Return some rows; threads copy those of an array."""
+    """Return some rows; threads copy those of an array, column by column."""
     if not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
         return X[rows]
-    found = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
+    found = np.empty((len(rows), X.shape[1]), dtype=X.dtype, order="F")
 
     def copy(begin: int) -> None:
         here = slice(begin, begin + _COPIED_ROWS)
-        X.take(rows[here], axis=0, out=found[here], mode="clip")  # unbuffered
+        found[here] = X.take(rows[here], axis=0)
 
     team.map(copy, range(0, len(rows), _COPIED_ROWS))
     return found
@@ -275,37 +275,69 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
     ``-inf`` and ``inf``, next to which thresholds are the lowest and the highest finite numbers.
     """
     values = values.astype(np.float64)
-    present = ~np.isnan(values)
+    mass: Floats | None
     if weight is None:
-        distinct, counts = np.unique(values[present], return_counts=True)
-        mass = counts.astype(np.float64)
+        distinct, mass = _sorted_masses(values)
     else:
+        present = ~np.isnan(values)
         distinct, inverse = np.unique(values[present], return_inverse=True)
         mass = masses_of_groups(inverse, weight[present], len(distinct), None)
     finite = np.isfinite(distinct)
     if not finite.all():
         ends = np.array([-_HIGHEST, _HIGHEST])[np.isin([-np.inf, np.inf], distinct)]
         n_bins = max(1, max_bins - len(ends))
-        inner = _edges_between(distinct[finite], mass[finite], n_bins)
+        inner = _edges_between(distinct[finite], None if mass is None else mass[finite], n_bins)
         return np.unique(np.concatenate([ends, inner])) if len(distinct) > 1 else np.empty(0)
     return _edges_between(distinct, mass, max_bins)
 
 
-def _edges_between(distinct: Floats, mass: Floats, max_bins: int) -> Floats:
-    """Compute the thresholds between finite values, ascending, by their weights."""
+def _sorted_masses(values: Floats) -> tuple[Floats, Floats | None]:
+    """Sort values in place; return the distinct ones, and how often each occurs.
+
+    NaN are left out.  The numbers are ``None`` if all of them are one.
+    """
+    values.sort()
+    values = values[: len(values) - np.count_nonzero(np.isnan(values))]
+    ends = np.flatnonzero(values[1:] != values[:-1])
+    if len(ends) >= len(values) - 1:
+        return values, None
+    ends = np.append(ends, len(values) - 1)
+    return values[ends], np.diff(ends, prepend=-1).astype(np.float64)
+
+
+def _edges_between(distinct: Floats, mass: Floats | None, max_bins: int) -> Floats:
+    """Compute the thresholds between finite values, ascending, by their weights, or ones."""
     if len(distinct) <= 1:
         return np.empty(0)
     cuts = np.arange(len(distinct) - 1)
     if len(distinct) > max_bins:
-        cuts = _quantile_cuts(mass, max_bins)
+        cuts = _cuts(mass, len(distinct), max_bins)
     low, high = distinct[cuts], distinct[cuts + 1]
     middle = low + (0.5 * high - 0.5 * low)
     # There is no number between adjacent floats; the threshold is then the lower one.
     return np.where((low <= middle) & (middle < high), middle, low)
 
 
+def _cuts(mass: Floats | None, n: int, max_bins: int) -> NDArray[np.int64]:
+    """Find after which of ``n`` distinct values to cut, so that bins are as equal as possible."""
+    return _even_cuts(n, max_bins) if mass is None else _quantile_cuts(mass, max_bins)
+
+
+def _even_cuts(n: int, max_bins: int) -> NDArray[np.int64]:
+    """:func:`_quantile_cuts` of more than ``max_bins`` values of equal weights."""
+    share, part = n / max_bins, np.arange(1, max_bins)
+
+    def part_of(value: NDArray[np.int64]) -> Floats:
+        return np.floor((value + 0.5) / share)
+
+    first = np.ceil(part * share - 0.5).astype(np.int64)  # of each part, but for rounding
+    first += part_of(first) < part
+    first -= part_of(first - 1) >= part
+    return first - 1
+
+
 def _quantile_cuts(mass: Floats, max_bins: int) -> NDArray[np.int64]:
-    """Find after which distinct values to cut so that bins are as equal as possible.
+    """Find the cuts between values of different weights.
 
     Values heavier than an even share get their own bins; the others share the remaining bins.
     """

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.sync import ABORT, SYNC_SIZE
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.category_splits import SET_WORDS
@@ -29,6 +30,7 @@ HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
 
 _BLOCK_ROWS = 2**16
+_NO_CELLS = np.empty(0, dtype=dtypes.PACKED)
 _FEWEST_ROWS_LENT = 2**15
 """New memory for the leaves of fewer rows takes less time than a loan."""
 
@@ -168,7 +170,7 @@ class TreeBuffers:
                 (n_slots + self.n_threads, leaf_of_row), dtype=dtypes.PACKED
             )
         whole = self._histograms[n_channels]
-        return Histograms(whole[: -self.n_threads], whole[-self.n_threads :])
+        return Histograms(whole[: -self.n_threads], whole[-self.n_threads :], _NO_CELLS)
 
     def joint(self, columns: JointColumns | None) -> JointColumns | None:
         """Groups of columns, with memory for their sums."""
@@ -223,7 +225,7 @@ class TreeData:
     ``joins`` says whether columns of few values may form groups, ``n_sorts`` by how many
     of the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
     ``rounds`` says whether leaf values may be rounded, ``next_root`` is there if histograms are
-    carried from tree to tree.
+    carried from tree to tree.  ``seed`` is that of the fit.
     """
 
     table: BinnedTable
@@ -235,6 +237,7 @@ class TreeData:
     order: RowOrder | None = None
     rounds: bool = False
     next_root: NextRoot | None = None
+    seed: int = 0
 
     @cached_property
     def joint(self) -> JointColumns | None:
@@ -243,6 +246,10 @@ class TreeData:
             return None
         table = self.table
         return joint_columns(table.words, table.n_values, table.n_bins, self.team)
+
+    def salt(self, output: int) -> np.uint64:
+        """Return the key by which an output's gradients are rounded at random in all stages."""
+        return key_of(self.seed, Purpose.ROUNDING, member=output) | np.uint64(1)
 
     @property
     def n_rows(self) -> int:

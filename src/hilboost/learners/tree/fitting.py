@@ -36,7 +36,6 @@ from hilboost.learners.tree.leaves import (
 )
 from hilboost.learners.tree.next_root import (
     NextRoot,
-    spare_rows,
     steps_of_totals,
     unit_of_outputs,
 )
@@ -92,8 +91,10 @@ def _next_root(
     found = data.next_root
     if found is None or data.n_sorts > 0 or sample.weight is not None:
         return None
-    suits = _rounds(data, gradients, sample) and found.suits(data.n_rows, learner.max_leaf_nodes)
-    return found if suits else None
+    if sample.rows is not None or gradients.negative_gradient.shape[1] > 1:
+        return None
+    found.by_leaves = gradients.residual
+    return found if found.suits(data.n_rows, learner.max_leaf_nodes) else None
 
 
 def _fit_separately(
@@ -162,13 +163,19 @@ def fit_tree(
     space = borrowed(learner, data, team.n_threads, sample)
     next_root = _next_root(learner, data, gradients, sample)
     try:
-        packed = _pack(learner, space, negative, hessian, weight, sample, data, rng, next_root)
+        salt = data.salt(columns.start)
+        packed = _pack(
+            learner, space, negative, hessian, weight, sample, data, rng, salt, next_root
+        )
         growth = growth_of(learner, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
-        is_given = next_root is not None and next_root.write(growth, space, team)
-        open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
+        is_given, n_spare = False, 0
         if next_root is not None:
-            space.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, spare_rows(growth)
+            growth = next_root.keeping(growth)
+            is_given = next_root.write(growth, space, team)
+            n_spare = next_root.spare_rows(growth)
+        open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
+        space.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, n_spare
         if learner.symmetric:
             grow_by_levels(growth, space, team)
         elif data.share is None:
@@ -182,7 +189,7 @@ def fit_tree(
         tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
         is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
         leaf_of_row = space.leaf_of_row(packed.values, is_alone)
-        leaf_at = None if next_root is None else space.flags
+        leaf_at = None if next_root is None or not next_root.by_leaves else space.flags
         leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order, leaf_at)
         if next_root is not None:
             next_root.note_tree(nodes, leaves, space.flags, packed.packing, space)
@@ -218,6 +225,7 @@ def _pack(
     sample: RowSample,
     data: TreeData,
     rng: np.random.Generator,
+    salt: np.uint64,
     next_root: NextRoot | None,
 ) -> Packed:
     """Round the gradients of the training rows, or projections of them."""
@@ -231,6 +239,5 @@ def _pack(
     else:
         space.rows[:] = sample.rows
     sampled = sample.rows is not None
-    seed = int(rng.integers(2**62))
     places = data.share, data.order, next_root
-    return pack(space, negative, hessian, weight, sampled, seed, data.team, *places)
+    return pack(space, negative, hessian, weight, sampled, salt, data.team, *places)

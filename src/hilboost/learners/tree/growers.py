@@ -88,4 +88,7 @@ def draws_for(
     part, at_random = learner.max_features_per_tree, task.layout.at_random
     if not (at_random or learner.max_features < 1 or part < 1):
         return None
-    return TreeDraws.of(seeds(), at_random, part, len(data.table.n_values))
+    found = seeds()
+    r = len(task.learned.gradients)
+    salts = [data.salt(k) if at_random else np.uint64(0) for k in range(r)]
+    return TreeDraws.of(found, salts * (len(found) // r), part, len(data.table.n_values))

@@ -25,7 +25,6 @@ from hilboost.learners.tree.buffers import TreeData
 from hilboost.learners.tree.category_columns import check_levels
 from hilboost.learners.tree.fitting import fit_trees
 from hilboost.learners.tree.next_root import NextRoot, rounded_stage
-from hilboost.learners.tree.packing import rounds_at_random
 from hilboost.learners.tree.row_order import n_sorts_worthwhile
 from hilboost.learners.tree.series import fit_series, takes_series
 from hilboost.learners.tree.tree import Tree
@@ -217,7 +216,14 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         next_root = None if self.symmetric or isinstance(X, FileTable) else NextRoot()
         rounds = not self.symmetric
         return TreeData(
-            table, team, {}, joins=joins, n_sorts=n_sorts, rounds=rounds, next_root=next_root
+            table,
+            team,
+            {},
+            joins=joins,
+            n_sorts=n_sorts,
+            rounds=rounds,
+            next_root=next_root,
+            seed=seed,
         )
 
     def for_member(self, data: TreeData) -> TreeData:
@@ -244,7 +250,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
-        return TreeData(table, team, {}, share, rounds=True)
+        return TreeData(table, team, {}, share, rounds=True, seed=seed)
 
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
@@ -276,10 +282,9 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         data.team.__exit__()
 
     def draws(self, data: TreeData, sample: RowSample) -> bool:
-        """Return whether columns are drawn, gradients projected, or many rows rounded at random."""
+        """Return whether columns are drawn or gradients projected."""
         all_columns = self.max_features == 1 and self.max_features_per_tree == 1
-        by_chance = rounds_at_random(data.n_rows, weighted=sample.weight is not None)
-        return by_chance or not all_columns or self.sketch is not None
+        return not all_columns or self.sketch is not None
 
     def fit(
         self,

@@ -1,4 +1,4 @@
-"""The histogram of the next root, from the leaves of a tree and what they add to predictions.
+"""The histogram of the next root, from what is known of a tree.
 
 Each row takes four bytes, for its gradient of the stage before.
 """
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.compact_gradients import Compact
 from hilboost.backends.trees.grow import Growth
-from hilboost.backends.trees.next_root import ExpectedGradients, find_unexpected, write_root
+from hilboost.backends.trees.next_root import LeafSteps, find_unexpected, write_root
 from hilboost.backends.trees.nodes import SLOT
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
@@ -29,7 +30,9 @@ _LEAST_STEP = 2**11
 _MOST_LEAVES = 256
 _FEWEST_ROWS_PER_LEAF = 1024
 """With fewer, sums over the leaves take as long as the sum over the rows."""
-_MOST_FOUND = 256
+_FOUND_ONE_IN = 4
+"""Of more gradients, the sum over all rows takes less time than the sum of their differences."""
+_MOST_FAILURES = 8
 _MOST_STEPS = 2**31
 
 
@@ -93,39 +96,62 @@ def rounded_stage(
 
 
 @dataclass
-class _Former:
-    """The last tree: the memory that holds the histograms of its leaves, and what these add."""
+class _Leaves:
+    """The leaves of the last tree: the memory that holds their histograms, and what they add."""
 
     memory: object
     leaf_at: NDArray[np.uint8]
     slot_of_leaf: NDArray[np.int64]
-    packing: Packing
     steps: NDArray[np.int32] | None = None
+
+
+@dataclass
+class _Former:
+    """The last tree; ``leaves`` is ``None`` if gradients are expected to stay as they are."""
+
+    packing: Packing
+    leaves: _Leaves | None = None
+
+    @property
+    def leaf_steps(self) -> LeafSteps | None:
+        """By how much gradients decrease in each leaf."""
+        leaves = self.leaves
+        if leaves is None or leaves.steps is None:
+            return None
+        return LeafSteps(leaves.leaf_at, leaves.steps)
 
 
 @dataclass
 class NextRoot:
     """What carries the histogram of the root from one tree of a fit to the next one.
 
-    For each tree, call :meth:`compare` with all gradients, :meth:`write` before it grows,
-    :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
+    For each tree, call :meth:`compare` with all gradients, :meth:`keeping` and :meth:`write` before
+    it grows, :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
 
     Attributes
     ----------
     is_useful : bool
         Whether to go on, as far as is known from the trees so far.
+    by_leaves : bool
+        Whether gradients change as the leaves of the last tree say, which is so for squared error;
+        others are expected to stay as they are.
     """
 
     is_useful: bool = True
+    by_leaves: bool = True
     _before: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=dtypes.COMPACT))
+    _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))
     _last: _Former | None = None
     _former: _Former | None = None
-    _found: list[NDArray[np.int64]] = field(default_factory=list)
+    _found: list[tuple[NDArray[np.uint32], NDArray[np.int64]] | None] = field(default_factory=list)
+    _n_failures: int = 0
 
     def suits(self, n_rows: int, max_leaves: int) -> bool:
         """Return whether the root of the tree after one of this size would take less time."""
-        enough = n_rows >= max(FEWEST_ROWS, _FEWEST_ROWS_PER_LEAF * max_leaves)
-        return self.is_useful and enough and max_leaves <= _MOST_LEAVES
+        if not self.is_useful or n_rows < FEWEST_ROWS:
+            return False
+        few = max_leaves <= min(_MOST_LEAVES, n_rows // _FEWEST_ROWS_PER_LEAF)
+        return few or not self.by_leaves
 
     def forget(self) -> None:
         """Forget the last tree: the next root is the sum over all rows."""
@@ -137,35 +163,57 @@ class NextRoot:
         self._found.clear()
         if len(self._before) != n_rows:
             self._before = np.empty(n_rows, dtype=dtypes.COMPACT)
-        elif former is not None and former.steps is None:
+        elif former is not None and former.leaves is not None and former.leaves.steps is None:
             self.is_useful = False
         elif former is not None and former.packing == packing:
             self._former = former
 
-    def compare(self, ordered: NDArray[np.int32], begin: int, end: int) -> None:
+    def compare(self, compact: Compact, ordered: NDArray[np.int32], begin: int, end: int) -> None:
         """Find the unexpected gradients of some rows, and keep all for the next stage."""
-        former = self._former
-        if former is not None and former.steps is not None:
-            expected = ExpectedGradients(self._before, former.leaf_at, former.steps)
-            found = np.empty((_MOST_FOUND, 2), dtype=np.int64)
-            n_found = find_unexpected(expected, ordered, begin, end, found)
-            if n_found > _MOST_FOUND:
-                self.is_useful = False
-            self._found.append(found[:n_found])
+        if self._former is not None:
+            before, leaves = self._before, self._former.leaf_steps
+            room = (end - begin) // _FOUND_ONE_IN + 1
+            positions = np.empty(room, dtype=dtypes.ROW)
+            differences = np.empty(room, dtype=dtypes.PACKED)
+            given = before, leaves, compact, ordered, begin, end, positions, differences
+            n_found = find_unexpected(*given)
+            found = (positions[:n_found], differences[:n_found]) if n_found >= 0 else None
+            self._found.append(found)
         self._before[begin:end] = ordered[begin:end]
+
+    def keeping(self, growth: Growth) -> Growth:
+        """Return the growth with memory for a copy of the root, if the next one needs it."""
+        if self.by_leaves:
+            return growth
+        if len(self._kept) != growth.histograms.slots.shape[1]:
+            self._kept = np.zeros(growth.histograms.slots.shape[1], dtype=dtypes.PACKED)
+        return growth._replace(histograms=growth.histograms._replace(kept=self._kept))
 
     def write(self, growth: Growth, memory: object, team: ThreadTeam) -> bool:
         """Write the histogram of the root if it follows from the last tree; return whether so."""
         former, self._former = self._former, None
-        if former is None or former.steps is None or former.memory is not memory:
+        if former is None:
             return False
-        if not self.is_useful:
+        found = [one for one in self._found if one is not None]
+        if len(found) < len(self._found):
+            self._n_failures += 1
+            self.is_useful = self._n_failures < _MOST_FAILURES
             return False
-        steps = np.zeros(len(former.steps), dtype=np.int64)
-        steps[former.slot_of_leaf] = former.steps
-        slots, found = growth.histograms.slots, np.concatenate(self._found)
-        given = growth.table, steps, found, former.packing, slots
-        team.run(lambda thread: write_root(thread, team.n_threads, *given))
+        steps = None
+        if former.leaves is not None:
+            if former.leaves.memory is not memory or former.leaves.steps is None:
+                return False
+            steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
+            steps[former.leaves.slot_of_leaf] = former.leaves.steps
+        positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        given = growth.table, steps, former.packing, positions, differences, growth.histograms
+        n_threads = len(growth.histograms.private)
+
+        def work(thread: int) -> None:
+            if thread < n_threads:
+                write_root(thread, n_threads, *given)
+
+        team.run(work)
         return True
 
     def note_tree(
@@ -178,21 +226,24 @@ class NextRoot:
     ) -> None:
         """Note a tree that has been grown, if all leaves have histograms."""
         slots = nodes[leaves, SLOT]
-        if slots.min() < 0:
+        if not self.by_leaves:
+            self._last = _Former(packing)
+        elif slots.min() >= 0:
+            self._last = _Former(packing, _Leaves(memory, leaf_at, slots))
+        else:
             self.is_useful = False
-            return
-        self._last = _Former(memory, leaf_at, slots, packing)
 
     def note_steps(self, steps: Floats) -> None:
         """Note by how many steps of the gradients the leaves (n_leaves,) change them."""
-        if self._last is not None and np.abs(steps).max() < _MOST_STEPS:
-            self._last.steps = steps.astype(np.int32)
+        last = self._last
+        if last is not None and last.leaves is not None and np.abs(steps).max() < _MOST_STEPS:
+            last.leaves.steps = steps.astype(np.int32)
 
+    def spare_rows(self, growth: Growth) -> int:
+        """Return how many rows may be summed so that all leaves have histograms in the end.
 
-def spare_rows(growth: Growth) -> int:
-    """Return how many rows may be summed so that all leaves have histograms in the end.
-
-    The smaller ones of two leaves have at most half of all rows, and the next root would sum all.
-    """
-    has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
-    return len(growth.buffers.flags) // 2 if has_slots else 0
+        The smaller ones of two leaves have at most half of all rows, and the next root would sum
+        all.
+        """
+        has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
+        return len(growth.buffers.flags) // 2 if has_slots and self.by_leaves else 0

@@ -79,11 +79,6 @@ class _Fields(NamedTuple):
     at_random: bool
 
 
-def rounds_at_random(n_rows: int, weighted: bool) -> bool:
-    """Whether gradients of so many rows of the whole table may be rounded at random."""
-    return weighted or n_rows > _MOST_ROWS_EXACT
-
-
 def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
     """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
     negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
@@ -98,7 +93,7 @@ def pack(
     hessian: Floats,
     weight: Floats,
     sampled: bool,
-    seed: int,
+    salt: np.uint64,
     team: ThreadTeam,
     share: RowShare | None = None,
     order: RowOrder | None = None,
@@ -117,7 +112,8 @@ def pack(
         (0,) for ones.
     sampled : bool
         Whether the training rows of the tree differ from all rows in their order.
-    seed : int
+    salt : uint64
+        Key of random rounding, where gradients are rounded at random; not 0.
     team : ThreadTeam
     share : RowShare or None
         Which rows of the table these are, if other workers have the others.
@@ -132,7 +128,7 @@ def pack(
     size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
     blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
     found = _totals(learned, blocks, team, share)
-    packing, rounding = _choose(learned, found, count(m, share), seed)
+    packing, rounding = _choose(learned, found, count(m, share), salt)
     n_channels = r + (packing.count_mask == 0)
     width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
     straight = n_channels == 1 and not sampled and not len(weight)
@@ -177,15 +173,16 @@ def _pack_in_32_bits(
     hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
     compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
     ordered = space.ordered(1, compact=True)
-    offsets = None if order is None else order.offsets
     if next_root is not None:
         next_root.expect(packing, len(ordered))
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
         result = np.empty(2, dtype=np.int64)
-        pack_compact(learned, compact, rounding, offsets, *block, ordered, result)
+        pack_compact(learned, compact, rounding, *block, ordered, result)
+        if order is not None:
+            order.arrange(ordered[:, None], block[0])
         if next_root is not None:
-            next_root.compare(ordered, *block)
+            next_root.compare(compact, ordered, *block)
         return result
 
     results = np.array(team.map(round_block, blocks))
@@ -285,7 +282,7 @@ def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
 
 
 def _choose(
-    learned: WeightedGradients, totals: _Totals, m: int, seed: int
+    learned: WeightedGradients, totals: _Totals, m: int, salt: np.uint64
 ) -> tuple[Packing, Rounding]:
     """Choose fields that can represent the sums over all ``m`` rows, and factors by these sums."""
     curved = learned.hessians.shape[1] > 0
@@ -295,7 +292,7 @@ def _choose(
     packing = found.packing._replace(
         gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
     )
-    salt = np.uint64(seed | 1 if found.at_random else 0)
+    salt = salt if found.at_random else np.uint64(0)
     return packing, Rounding(of_gradient, of_hessian, found.of_count, found.whole, salt, 0)
 
 

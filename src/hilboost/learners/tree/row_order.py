@@ -62,7 +62,7 @@ class RowOrder:
         """Return the order in which each row is at its own position."""
         return cls(np.resize(np.arange(ROWS_PER_BLOCK, dtype=np.uint16), n), team)
 
-    def arrange(self, values: NDArray[np.int64], begin: int) -> None:
+    def arrange(self, values: NDArray[np.integer], begin: int) -> None:
         """Bring the values (n, k) of the rows of a block in this order, in place."""
         scratch = np.empty((ROWS_PER_BLOCK, values.shape[1]), dtype=values.dtype)
         arrange(values, self.offsets, begin, scratch)

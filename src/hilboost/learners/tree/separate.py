@@ -115,13 +115,12 @@ class TreeDraws:
         )
 
     @classmethod
-    def of(cls, seeds: list[int], at_random: bool, part: float, d: int) -> TreeDraws:
-        """Draw for each tree from its own seed."""
+    def of(cls, seeds: list[int], salts: list[np.uint64], part: float, d: int) -> TreeDraws:
+        """Draw columns for each tree from its own seed."""
         drawn = cls.none(len(seeds), d)
+        drawn.salts[:] = salts
         for k, seed in enumerate(seeds):
             rng = np.random.default_rng(seed)
-            salt = int(rng.integers(2**62)) | 1
-            drawn.salts[k] = salt if at_random else 0
             drawn.allowed[k] = drawn_columns(d, part, rng)
             drawn.seeds[k] = rng.integers(2**62)
         return drawn
