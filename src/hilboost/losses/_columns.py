@@ -43,6 +43,16 @@ def _has_columns(array: Floats) -> bool:
     )
 
 
+def array_for(raw: Floats, memory: Gradients | None) -> Floats:
+    """Return an array for gradients at ``raw`` (n, r), (n, r): that of the memory, or a new one.
+
+    The entries of each column follow each other in memory.
+    """
+    if memory is not None and _has_columns(memory.negative_gradient):
+        return memory.negative_gradient
+    return np.empty(raw.shape, order="F")
+
+
 def arrays_for(raw: Floats, memory: Gradients | None) -> tuple[Floats, Floats]:
     """Return arrays for gradients and hessians at ``raw`` (n, r): those of the memory, or new ones.
 

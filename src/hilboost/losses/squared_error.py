@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.backends.squared_error import add_squares
+from hilboost.core.dtypes import RAW, Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import array_for
 from hilboost.reductions.sums import mean
 
 
@@ -42,9 +43,7 @@ class SquaredError(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        residual = target.y - raw
-        residual *= residual
-        return 0.5 * row_sums(residual)
+        return self.value_and_gradients(target, raw)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
@@ -54,6 +53,8 @@ class SquaredError(Loss):
         self, target: Target, raw: Floats, memory: Gradients | None = None
     ) -> tuple[Floats, Gradients]:
         """Both from the same residuals."""
-        out = None if memory is None else memory.negative_gradient
-        residual = np.subtract(target.y, raw, out=out)
-        return 0.5 * row_sums(residual * residual), Gradients(residual, residual=True)
+        value, negative = np.empty(len(raw)), array_for(raw, memory)
+        for k in range(raw.shape[1]):
+            y, scores = (np.ascontiguousarray(columns[:, k], RAW) for columns in (target.y, raw))
+            add_squares(y, scores, k == 0, value, negative[:, k])
+        return value, Gradients(negative, residual=True)

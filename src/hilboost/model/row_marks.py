@@ -12,7 +12,7 @@ from hilboost.reductions.distinct import distinct
 from hilboost.tables import BlockTable, DenseTable
 
 _MARKED = 4096  # different rows, or more if several share a key
-_MOST_MARKED, _BLOCK = 2**16, 2**14
+_MOST_MARKED, _BLOCK = 2**16, 2**16
 _MOST_CELLS = 2**19  # of which all columns are hashed
 _KEY_COLUMNS, _CANDIDATES, _SAMPLED, _KEYS = 4, 64, 1000, 500
 _CHECKED, _FEWEST = 20_000, 5

@@ -9,7 +9,6 @@ between::
 from typing import NamedTuple
 
 import numpy as np
-from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import inner, tiny
@@ -18,6 +17,7 @@ from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.logistic import logistic
 from hilboost.backends.row_draws import hashes_of_rows
 from hilboost.backends.softmax import softmax
+from hilboost.backends.squared_error import add_squares
 from hilboost.backends.sync import barrier, share
 
 LEARNED, HELD_OUT = range(2)
@@ -137,33 +137,18 @@ def _draw(number, draws, rows):
 
 
 @inner
-def _square(series, y, begin, end):
-    """Residuals of some rows, and half the sum of their squares over the outputs of each row."""
-    n, value = series.values.shape[1], series.values[0]
-    for k in range(y.shape[0]):
-        y_k, raw = y[k], series.raw[k * n : (k + 1) * n]
-        negative = series.negative[k * n : (k + 1) * n]
-        for i in range(begin, end):
-            j = uint64(i)
-            residual = y_k[j] - raw[j]
-            negative[j] = residual
-            square = residual * residual
-            value[j] = square if k == 0 else value[j] + square
-    for i in range(begin, end):
-        j = uint64(i)
-        value[j] *= 0.5
-
-
-@inner
 def _of_targets(series, y, hessian, begin, end):
     """Compute the gradients and losses of some rows, if there are targets."""
     if y is not None:
+        raw, value, negative = series.raw, series.values[0], series.negative
         if hessian is not None:
-            raw, value, negative = series.raw, series.values[0], series.negative
             of_rows = value[begin:end], negative[begin:end], hessian[begin:end]
             logistic(y[0, begin:end], raw[begin:end], *of_rows)
         else:
-            _square(series, y, begin, end)
+            for k in range(y.shape[0]):
+                own = slice(k * series.values.shape[1] + begin, k * series.values.shape[1] + end)
+                of_rows = value[begin:end], negative[own]
+                add_squares(y[k, begin:end], raw[own], k == 0, *of_rows)
 
 
 @inner

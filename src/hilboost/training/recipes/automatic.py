@@ -18,7 +18,8 @@ from hilboost.validation.choices import is_name
 
 _FEWEST_ROWS, _MOST_ROWS = 200, 100_000  # of tables on which a kernel machine is tried
 _MOST_OUTPUTS = 100
-_FEW_CENTERS, _FEW_CENTERS_ROWS = 3000, 20_000
+_FEWEST_CENTERS, _FEW_CENTERS, _FEW_CENTERS_ROWS = 2500, 3000, 20_000
+_CENTERS_OF_ROOT = 30  # times the square root of the number of rows
 _MANY_CENTERS, _MOST_OPERATIONS = 4000, 6e11
 
 
@@ -55,7 +56,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
 def _n_centers(n: int) -> int:
     """More rows support more centers, as long as the ``n m²`` operations take seconds."""
     if n <= _FEW_CENTERS_ROWS:
-        return _FEW_CENTERS
+        return int(min(max(_CENTERS_OF_ROOT * math.sqrt(n), _FEWEST_CENTERS), _FEW_CENTERS))
     return int(min(_MANY_CENTERS, math.sqrt(_MOST_OPERATIONS / n)))
 
 
