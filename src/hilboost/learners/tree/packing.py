@@ -40,6 +40,8 @@ _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_ROWS_COMPACT = 2**18
 """With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
 _COMPACT_HESSIAN_BITS = 16
+_STEPS_OF_GRADIENT, _STEPS_OF_HESSIAN = 4, 2
+"""Of the means, if rounded at random, so that few gradients change from stage to stage."""
 _FEWEST_STEPS = 256
 """Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
@@ -277,7 +279,10 @@ def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
         count_step=1 / of_count,
     )
     bits = fields.gradient_bits, fields.hessian_bits
-    rooms = (max(2.0**field - 1 - fields.rounding, 1.0) for field in bits)
+    rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
+    if fields.at_random and m >= _FEWEST_ROWS_COMPACT:
+        most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
+        rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
     return _Layout(packing, of_count, whole, fields.at_random, *rooms)
 
 
