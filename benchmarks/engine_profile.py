@@ -23,12 +23,14 @@ from _common import RESULTS, environment, environment_markdown, markdown_table, 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.sync import Threads
 from hilboost.backends.trees.grow import decide, divide, sum_histograms
-from hilboost.backends.trees.nodes import N_ROWS, NODE, SEARCHED, SMALL
+from hilboost.backends.trees.nodes import N_ROWS, NODE, ROOT_GIVEN, SEARCHED, SMALL
 from hilboost.boosting import history, loop
 from hilboost.learners.tree import fitting, growers
+from hilboost.learners.tree.next_root import NextRoot
 
 STEPS = {
     "pack gradients": (fitting, "pack"),
+    "root from the tree before": (NextRoot, "write"),
     "leaf of every row": (fitting, "leaf_of_rows"),
     "leaf values": (fitting, "newton_steps"),
     "tree": (fitting, "tree_of"),
@@ -71,9 +73,10 @@ class Clock:
                 marks.append(time.thread_time())
             for name, took in zip(GROWTH, np.diff(marks), strict=True):
                 seconds[name] += took
-            if nodes.control[SEARCHED]:
+            if nodes.control[SEARCHED] and not nodes.control[ROOT_GIVEN]:
                 rows = int(nodes.fields[nodes.control[SMALL], N_ROWS])
                 work["sum histograms"] += rows * len(growth.table.n_values)
+            nodes.control[ROOT_GIVEN] = 0
             work["find splits"] += 1
             if nodes.control[NODE] < 0:
                 break

@@ -45,6 +45,7 @@ from hilboost.learners.tree.separate import (
     SeparateTask,
     TreeGrower,
     grow_separately,
+    skip_one,
     trees_of,
     within_bounds,
 )
@@ -239,5 +240,6 @@ def _pack(
     else:
         space.rows[:] = sample.rows
     sampled = sample.rows is not None
+    skip_one(rng)
     places = data.share, data.order, next_root
     return pack(space, negative, hessian, weight, sampled, salt, data.team, *places)

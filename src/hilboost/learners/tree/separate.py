@@ -121,12 +121,18 @@ class TreeDraws:
         drawn.salts[:] = salts
         for k, seed in enumerate(seeds):
             rng = np.random.default_rng(seed)
+            skip_one(rng)
             drawn.allowed[k] = drawn_columns(d, part, rng)
             drawn.seeds[k] = rng.integers(2**62)
         return drawn
 
 
 _NO_ROWS = np.empty(0, dtype=dtypes.ROW)
+
+
+def skip_one(rng: np.random.Generator) -> None:
+    """Skip the number by which gradients were once rounded: later draws remain as they were."""
+    rng.integers(2**62)
 
 
 def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.uint8]:
