@@ -30,7 +30,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 
 BASE = {"rows": 20_000, "columns": 28, "leaves": 31, "classes": 1}
 AXES = {
-    "rows": (10_000, 31_623, 100_000, 316_228, 1_000_000),
+    "rows": (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000),
     "columns": (10, 32, 100, 316, 1_000),
     "leaves": (7, 15, 31, 63, 127, 255, 511, 1_023),
     "classes": (2, 5, 10, 20, 50, 100),
