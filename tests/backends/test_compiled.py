@@ -71,6 +71,20 @@ def test_a_second_process_compiles_nothing(folder):
     assert hits(fresh(folder).total) == 2
 
 
+def test_a_change_of_a_function_in_another_file_is_compiled(folder, monkeypatch):
+    assert hits(fresh(folder).total) == 0
+    monkeypatch.setattr(room, "_stamp_of_all", lambda: (0.0, 1))
+    assert hits(fresh(folder).total) == 0
+    assert hits(fresh(folder).total) == 2
+
+
+def test_the_stamp_is_that_of_all_compiled_functions():
+    changed, size = room._stamp_of_all()
+    files = [path.stat() for path in (SOURCE / "backends").glob("**/*.py")]
+    assert changed == max(one.st_mtime for one in files)
+    assert size == sum(one.st_size for one in files)
+
+
 @pytest.mark.parametrize("make", [room.compiled, room.allocating])
 def test_all_that_is_compiled_takes_this_way(make, monkeypatch):
     monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])

@@ -13,12 +13,13 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numba import config
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
@@ -53,8 +54,25 @@ class _NoCache(NullCache):
         _warn(self._reason)
 
 
+@cache
+def _stamp_of_all() -> tuple[float, int]:
+    """Time of the last change, and total size, of all files with compiled functions."""
+    folder = Path(__file__).parent
+    found = [path.stat() for names in ("*.py", "[!_]*/*.py") for path in folder.glob(names)]
+    return max((one.st_mtime for one in found), default=0.0), sum(one.st_size for one in found)
+
+
 class _Cache(FunctionCache):
-    """Compiles where an entry cannot be read, and goes on where one cannot be written."""
+    """Compiles where an entry cannot be read, and goes on where one cannot be written.
+
+    An entry is of the same age as all files with compiled functions: it contains those that the
+    function calls, which may be in other files than the function itself.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp(), _stamp_of_all()
+        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
