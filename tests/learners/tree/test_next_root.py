@@ -189,6 +189,7 @@ def test_unexpected_gradients(n_found, small, monkeypatch):
         return write(self, growth, *others)
 
     monkeypatch.setattr(next_root, "_FOUND_ONE_IN", N // max(n_found, 1))
+    monkeypatch.setattr(next_root, "_FOUND_IN_FEW", 1)
     monkeypatch.setattr(next_root, "_MOST_FAILURES", 2)
     monkeypatch.setattr(NextRoot, "note_steps", wrong)
     X, y = draw()

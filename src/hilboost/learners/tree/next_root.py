@@ -32,6 +32,8 @@ _FEWEST_ROWS_PER_LEAF = 1024
 """With fewer, sums over the leaves take as long as the sum over the rows."""
 _FOUND_ONE_IN = 4
 """Of more gradients, the sum over all rows takes less time than the sum of their differences."""
+_FOUND_IN_FEW = 100
+"""So many more may differ in each block, since the last one may have few rows."""
 _MOST_FAILURES = 8
 _MOST_STEPS = 2**31
 
@@ -172,7 +174,7 @@ class NextRoot:
         """Find the unexpected gradients of some rows, and keep all for the next stage."""
         if self._former is not None:
             before, leaves = self._before, self._former.leaf_steps
-            room = (end - begin) // _FOUND_ONE_IN + 1
+            room = (end - begin) // _FOUND_ONE_IN + _FOUND_IN_FEW
             positions = np.empty(room, dtype=dtypes.ROW)
             differences = np.empty(room, dtype=dtypes.PACKED)
             given = before, leaves, compact, ordered, begin, end, positions, differences
@@ -199,6 +201,7 @@ class NextRoot:
             self._n_failures += 1
             self.is_useful = self._n_failures < _MOST_FAILURES
             return False
+        self._n_failures = 0
         steps = None
         if former.leaves is not None:
             if former.leaves.memory is not memory or former.leaves.steps is None:
