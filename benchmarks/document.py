@@ -26,9 +26,9 @@ over the day.
 * "Libraries at their defaults" was repeated with the present state on another machine (Intel Xeon),
   without xRFM: `benchmarks/results/quality_xeon.md`. The mean rank of 1.44 of six boosting
   libraries is the same. All 27 tables take 53.3 s of the processor, trees alone 30.3 s, and
-  CatBoost, earlier on that day, 172.2 s (on the first machine: 64.6, 73.4 and 194.6 s). hilboost takes
-  more than three times CatBoost's time on enb only (1.4 and .12 s). With other random draws of
-  columns, the mean rank was 1.41, and the score over that of the best library 1.011 instead of
+  CatBoost, earlier on that day, 172.2 s (on the first machine: 64.6, 73.4 and 194.6 s). hilboost
+  takes more than three times CatBoost's time on enb only (1.4 and .12 s). With other random draws
+  of columns, the mean rank was 1.41, and the score over that of the best library 1.011 instead of
   1.007: one split of breast_cancer, with 143 test rows, makes most of the difference.
 * Some runs shared the machine with other processes, so their times are too long; their errors are
   not affected. These are kin40k on splits 1 to 9, and the tables of structured outputs except those
