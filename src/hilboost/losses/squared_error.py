@@ -43,7 +43,7 @@ class SquaredError(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
-        return self.value_and_gradients(target, raw)[0]
+        return _value_and_residual(target, raw, None)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
@@ -53,8 +53,16 @@ class SquaredError(Loss):
         self, target: Target, raw: Floats, memory: Gradients | None = None
     ) -> tuple[Floats, Gradients]:
         """Both from the same residuals."""
-        value, negative = np.empty(len(raw)), array_for(raw, memory)
-        for k in range(raw.shape[1]):
-            y, scores = (np.ascontiguousarray(columns[:, k], RAW) for columns in (target.y, raw))
-            add_squares(y, scores, k == 0, value, negative[:, k])
-        return value, Gradients(negative, residual=True)
+        value, residual = _value_and_residual(target, raw, memory)
+        return value, Gradients(residual, residual=True)
+
+
+def _value_and_residual(
+    target: Target, raw: Floats, memory: Gradients | None
+) -> tuple[Floats, Floats]:
+    """Loss of every row (n,), and residuals (n, r)."""
+    value, residual = np.empty(len(raw)), array_for(raw, memory)
+    for k in range(raw.shape[1]):
+        y, scores = (np.ascontiguousarray(columns[:, k], RAW) for columns in (target.y, raw))
+        add_squares(y, scores, k == 0, value, residual[:, k])
+    return value, residual
