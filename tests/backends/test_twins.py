@@ -553,15 +553,16 @@ def test_mark_cells(seed, n_threads, is_sorted):
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_arrange(k):
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_arrange(k, dtype):
     rng, size = np.random.default_rng(k), compiled_row_order.ROWS_PER_BLOCK
-    given = rng.integers(1000, size=(size + 7, k))
+    given = rng.integers(1000, size=(size + 7, k)).astype(dtype)
     offsets = np.concatenate([rng.permutation(size), rng.permutation(7)]).astype(np.uint16)
     results = []
     for module in (compiled_row_order, row_order_twin):
         values = given.copy()
         for begin in (0, size):
-            module.arrange(values, offsets, begin, np.empty((size, k), dtype=np.int64))
+            module.arrange(values, offsets, begin, np.empty((size, k), dtype=dtype))
         results.append(values)
     np.testing.assert_array_equal(*results)
     assert (results[0] != given).any()

@@ -129,3 +129,11 @@ def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
     monkeypatch.setattr(fitting, "pack", noted)
     np.testing.assert_array_equal(raw(2**18), raw(2**40))
     assert [one.compact is not None for one in found] == [fit_in_32_bits] * 3 + [False] * 3
+
+
+def test_steps_of_whole_weights_are_those_of_repeated_rows():
+    mass = 400_000.0
+    few, many = (packing._layout(True, mass, True, m) for m in (200_000, 400_000))
+    assert few == many
+    assert few.at_random
+    assert few.gradient_room == 4 * mass

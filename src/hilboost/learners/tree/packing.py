@@ -280,7 +280,7 @@ def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
     )
     bits = fields.gradient_bits, fields.hessian_bits
     rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
-    if fields.at_random and m >= _FEWEST_ROWS_COMPACT:
+    if fields.at_random and weight >= _FEWEST_ROWS_COMPACT:
         most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
         rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
     return _Layout(packing, of_count, whole, fields.at_random, *rooms)
