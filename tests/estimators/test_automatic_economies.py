@@ -11,7 +11,7 @@ from hilboost.learners.metric_kernel.features import Features
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
 from hilboost.training.machines import Members, OwnCenters, SharedCenters
-from hilboost.training.weighing import Judge
+from hilboost.training.weighing import Judge, Weighing
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(300, 4))
@@ -64,6 +64,21 @@ def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machin
     found = judge.weigh(target, noise / 50 + 0.5 * y + other, y - other)
     assert found.gain_of_weight < 0.5 < found.gain
     assert found.is_material
+
+
+@pytest.mark.parametrize(
+    ("gain", "error", "promising"),
+    [
+        (0.02, 0.01, True),
+        (0.004, 0.001, False),
+        (0.01, 0.025, False),
+        (-0.01, 0.04, True),
+        (-0.02, 0.04, False),
+    ],
+)
+def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, error, promising):
+    assert Weighing(np.ones(2), gain, error).is_promising is promising
+    assert not Weighing(np.array([1.0, 0.0]), gain, error).is_promising
 
 
 @pytest.mark.parametrize("callbacks", [[], [lambda event: None]])

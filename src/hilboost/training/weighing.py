@@ -18,6 +18,8 @@ _LARGE_GAIN = 0.05
 _LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
 _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
+_LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
+_FIRST_ERRORS_IF_LARGE = -0.3
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
 Weights = Sequence[float] | Floats
@@ -50,9 +52,15 @@ class Weighing:
 
     @property
     def is_promising(self) -> bool:
-        """Whether a fit to more rows or other members may confirm the gain of the first one."""
-        is_used = self.weights[1] > 0
-        return is_used and self.gain > max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
+        """Whether a fit to more rows or other members may confirm the gain of the first one.
+
+        The rows of one member may be too few to tell; then all members decide, unless the kernel
+        machine looks harmful.
+        """
+        least = max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
+        if self.standard_error > _LARGE_ERROR:
+            least = _FIRST_ERRORS_IF_LARGE * self.standard_error
+        return self.weights[1] > 0 and self.gain > least
 
     @property
     def shrunk(self) -> Floats:
