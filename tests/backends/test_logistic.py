@@ -35,6 +35,15 @@ def test_all_sizes_of_scores(label):
     np.testing.assert_allclose(found[1:], wanted[1:], rtol=0, atol=4e-16)
 
 
+def test_the_hessian_follows_from_the_gradient():
+    raw = np.concatenate([EXTREMES, -EXTREMES, 9 * np.random.default_rng(0).normal(size=50)])
+    value, negative, hessian = evaluated(compiled, np.ones(len(raw)), raw)
+    np.testing.assert_array_equal(hessian, np.abs(negative) * (1 - np.abs(negative)))
+    alone = np.empty((2, len(raw)))
+    compiled.logistic(np.ones(len(raw)), raw, *alone, None)
+    np.testing.assert_array_equal(alone, [value, negative])
+
+
 def test_a_score_has_the_same_result_wherever_it_is():
     raw = np.random.default_rng(0).normal(size=37) * 9
     whole = evaluated(compiled, np.ones(37), raw)

@@ -516,6 +516,31 @@ def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
         assert (result[1] == 0) == fits
 
 
+@seeded
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
+    rng, n = np.random.default_rng(seed), 90
+    g, weight = rng.uniform(-1, 1, size=(n, 1)), draw_weights(rng, n, weights)
+    g[:4, 0] = -1, 0, 1, 1e-9
+    rows, whole, packing = draw_rows(rng, n)[0], weights != "fractions", draw_packing(rng, True)
+    salt = np.uint64(rng.integers(1, 2**63))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, salt, 0)
+    compact, results = Compact(16, 20, 41), []
+    for hessians, logistic in ((g, True), (np.abs(g) * (1 - np.abs(g)), False)):
+        learned = fixed_point.WeightedGradients(g, hessians, weight, rows, logistic)
+        sums, ordered = empty_sums(3), np.zeros(len(rows), dtype=np.int64)
+        fixed_point.absolute_sums(learned, 0, len(rows), whole, np.empty((2, CHUNK)), sums)
+        fixed_point.pack_gradients(learned, packing, rounding, 0, len(rows), None, ordered)
+        straight = fixed_point.WeightedGradients(g, hessians, weight[:0], rows[:0], logistic)
+        one, few = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
+        total = np.zeros(2, dtype=np.int64)
+        fixed_point.pack_one(straight, packing, rounding, 0, n, one)
+        compact_gradients.pack_compact(straight, compact, rounding, 0, n, few, total)
+        results.append((sums, ordered, one, few, total))
+    for derived, stored in zip(*results, strict=True):
+        np.testing.assert_array_equal(derived, stored)
+
+
 def draw_leaves(rng, n):
     """Rows, and nodes of which some are leaves that cover all rows once."""
     bounds = np.unique(np.concatenate([[0, n], rng.integers(0, n, size=4)]))
@@ -571,27 +596,30 @@ def test_arrange(k, dtype):
 @seeded
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-def test_leaf_sums(seed, r, weights):
+@pytest.mark.parametrize("logistic", [False, True])
+def test_leaf_sums(seed, r, weights, logistic):
     rng = np.random.default_rng(seed)
     n = int(rng.choice([50, compiled_row_order.ROWS_PER_BLOCK + 50]))
     nodes, leaves, rows = draw_leaves(rng, n)
     for begin, end in nodes[leaves, :2]:
         rows[begin:end].sort()
     values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
+    values = values.clip(-1, 1) if logistic else values
     weight = draw_weights(rng, n, weights)
     given = nodes, leaves, rows, values, weight[:, None], weights != "fractions"
     results = []
     for module in (compiled_leaves, leaves_twin):
-        sums = empty_sums(len(leaves), r)
+        sums = empty_sums(2, len(leaves), r)
         for thread in range(2):
-            module.leaf_sums(thread, 2, *given, np.empty((2, 2, CHUNK)), sums)
+            scratch = np.empty((2, 2, CHUNK))
+            module.leaf_sums(thread, 2, *given, scratch, sums[0], logistic, sums[1])
         results.append([exact(total) for total in sums.reshape(-1, 5)])
     assert results[0] == results[1]
 
 
 @seeded
 @pytest.mark.parametrize("r", [1, 3])
-@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("curved", [False, True, "logistic"])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 def test_newton_leaves(seed, r, curved, weights):
     rng = np.random.default_rng(seed)
@@ -599,8 +627,10 @@ def test_newton_leaves(seed, r, curved, weights):
     weight = draw_weights(rng, 50, weights)[:, None]
     hessian = rng.uniform(0, 2, size=(50, r)) * rng.integers(2) if curved else np.empty((50, 0))
     l2, gradients = float(rng.integers(2)), rng.normal(size=(50, r))
+    if curved == "logistic":
+        gradients = hessian = rng.uniform(-1, 1, size=(50, r))
     learned = compiled_leaves.LeafGradients(
-        gradients, hessian, weight, weight[:0], weights != "fractions", l2
+        gradients, hessian, weight, weight[:0], weights != "fractions", l2, curved == "logistic"
     )
     results = []
     for module in (compiled_leaves, leaves_twin):

@@ -5,8 +5,10 @@ import pytest
 
 from hilboost import BoostingClassifier
 from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting import series
 from hilboost.boosting.evaluate import gradients, mean_loss, mean_loss_and_gradients
 from hilboost.core.target import Target
+from hilboost.learners.tree.learner import TreeLearner
 from hilboost.losses import BinomialLogLoss, Cox, LambdaRank, MultinomialLogLoss, SquaredError
 
 RNG = np.random.default_rng(0)
@@ -61,3 +63,29 @@ def test_one_pass_over_groups_gives_the_bits_of_two(loss, n_threads):
     assert mean == mean_loss(loss, other, raw, alone)
     assert np.array_equal(found.negative_gradient, expected.negative_gradient)
     assert np.array_equal(found.hessian, expected.hessian)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y, weight = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=6000) > 0, rng.uniform(size=6000)
+    monkeypatch.setattr(series, "_CELLS", 0)  # stages one by one
+    stored, outputs = [], []
+    fit = TreeLearner.fit
+
+    def noted(self, data, gradients, *rest):
+        stored.append(gradients.hessian is not None)
+        return fit(self, data, gradients, *rest)
+
+    monkeypatch.setattr(TreeLearner, "fit", noted)
+    for derives in (False, True):
+        monkeypatch.setattr(TreeLearner, "derives_hessian", derives)
+        model = BoostingClassifier(
+            learner="tree", n_estimators=6, early_stopping=False, random_state=0, n_jobs=n_jobs
+        )
+        model.fit(X, y, sample_weight=weight if weighted else None)
+        outputs.append(model.decision_function(X))
+    assert stored == [True] * 6 + [False] * 6
+    np.testing.assert_array_equal(*outputs)

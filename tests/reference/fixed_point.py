@@ -6,13 +6,19 @@ import numpy as np
 from tests.reference.exact_sums import add_values
 
 
+def curvature(hessians, logistic):
+    magnitude = np.abs(hessians)
+    return magnitude * (1 - magnitude) if logistic else hessians
+
+
 def _chosen(weights, rows, begin, end):
     chosen = rows[begin:end] if len(rows) else np.arange(begin, end)
     return chosen, weights[chosen] if len(weights) else np.ones(len(chosen))
 
 
 def absolute_sums(learned, begin, end, whole, scratch, sums):
-    gradients, hessians, weights, rows = learned
+    gradients, hessians, weights, rows, logistic = learned
+    hessians = curvature(hessians, logistic)
     r = gradients.shape[1]
     chosen = rows[begin:end] if len(rows) else np.arange(begin, end)
     w = weights[chosen] if len(weights) else weights
@@ -29,7 +35,8 @@ def factor_of(total, room):
 
 def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     """To the nearest integer: not with a salt."""
-    gradients, hessians, weights, rows = learned
+    gradients, hessians, weights, rows, logistic = learned
+    hessians = curvature(hessians, logistic)
     chosen, w = _chosen(weights, rows, begin, end)
     n_outputs = gradients.shape[1]
 

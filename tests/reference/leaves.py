@@ -2,6 +2,7 @@
 
 import numpy as np
 from tests.reference.exact_sums import add_values
+from tests.reference.fixed_point import curvature
 
 from hilboost.backends.exact_sums import empty_sums, rounded
 
@@ -17,23 +18,28 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
         leaf_of_row[rows[begin:end]] = leaf
 
 
-def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
+def leaf_sums(
+    thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums, both, curved
+):
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
         chosen = rows[begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
         add_values(values[chosen], w, whole, sums[leaf])
+        if both:
+            add_values(curvature(values[chosen], True), w, whole, curved[leaf])
 
 
 def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
-    gradients, hessians, weights, ones, whole, l2 = learned
+    gradients, hessians, weights, ones, whole, l2, logistic = learned
+    hessians = curvature(hessians, logistic)
     if not hessians.shape[1]:
         hessians = np.ones_like(gradients)
     mine = leaves[thread::n_threads]
     found = []
     for numbers in (gradients, hessians):
         sums = empty_sums(len(mine), numbers.shape[1])
-        leaf_sums(0, 1, nodes, mine, rows, numbers, weights, whole, scratch, sums)
+        leaf_sums(0, 1, nodes, mine, rows, numbers, weights, whole, scratch, sums, False, sums)
         found.append(rounded(sums))
     bottom = found[1] + l2
     values[thread::n_threads] = np.divide(

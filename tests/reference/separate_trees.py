@@ -27,7 +27,9 @@ def grow_separate_trees(
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
     for tree in range(len(grown.sizes)):
         gradients, hessians = learned.gradients[tree], learned.hessians[tree]
-        weighted = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
+        weighted = WeightedGradients(
+            gradients, hessians, stage.weights, stage.rows, learned.logistic
+        )
         sums = empty_sums(3)
         absolute_sums(weighted, 0, len(growth.buffers.flags), learned.whole, None, sums)
         of_gradient = factor_of(rounded(sums)[0], stage.gradient_room)
@@ -63,7 +65,13 @@ def grow_separate_trees(
         leaf_of_row[tree] = -1
         mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row[tree], None)
         exact = LeafGradients(
-            gradients, hessians, stage.column_weights, stage.ones, learned.whole, stage.l2
+            gradients,
+            hessians,
+            stage.column_weights,
+            stage.ones,
+            learned.whole,
+            stage.l2,
+            learned.logistic,
         )
         values = np.empty((len(leaves), 1))
         newton_leaves(0, 1, fields, leaves, rows, exact, None, None, values)

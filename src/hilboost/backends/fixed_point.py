@@ -30,12 +30,15 @@ class WeightedGradients(NamedTuple):
         (0,) for ones.
     rows : (m,) uint32
         (0,) for all rows.
+    logistic : bool
+        Whether ``hessians`` are the gradients, see :func:`curvature`.
     """
 
     gradients: NDArray[np.float64]
     hessians: NDArray[np.float64]
     weights: NDArray[np.float64]
     rows: NDArray[np.uint32]
+    logistic: bool = False
 
 
 class TreeGradients(NamedTuple):
@@ -48,11 +51,14 @@ class TreeGradients(NamedTuple):
         (n_trees, n, 0) where constant.
     whole : bool
         Whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`.
+    logistic : bool
+        Whether ``hessians`` are the gradients, see :func:`curvature`.
     """
 
     gradients: NDArray[np.float64]
     hessians: NDArray[np.float64]
     whole: bool
+    logistic: bool = False
 
 
 class Rounding(NamedTuple):
@@ -79,6 +85,16 @@ class Rounding(NamedTuple):
     first_row: int
 
 
+@tiny
+def curvature(hessian, logistic):
+    """The hessian of a row, or that of the log loss of two classes from its gradient.
+
+    The gradient ``g`` is the difference of a probability and 0 or 1, and the hessian
+    ``|g| (1 - |g|)``.
+    """
+    return abs(hessian) * (1.0 - abs(hessian)) if logistic else hessian
+
+
 @compiled
 def absolute_sums(learned, begin, end, whole, scratch, sums):
     """Add the weighted sums of ``|gradient|``, hessian and weight over some rows to ``sums``.
@@ -89,8 +105,8 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
     sums : (2 r + 1, 5) int64; gradients, hessians where there are some, and weights where there are
         some
     """
-    gradients, hessians, weights, rows = learned
-    r = gradients.shape[1]
+    gradients, hessians, weights, rows, logistic = learned
+    r, here = gradients.shape[1], scratch[0]
     for chunk in range(begin, end, CHUNK):
         last = min(chunk + CHUNK, end)
         weight = weights[:0]
@@ -101,9 +117,10 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
                 weight[i] = weights[uint64(row)]
             add_contiguous(weight, weights[:0], whole, sums[2 * r])
         for k in range(r):
-            _add_magnitudes(gradients, k, weight, whole, rows, chunk, last, scratch[0], sums[k])
+            _add_magnitudes(gradients, k, False, weight, whole, rows, chunk, last, here, sums[k])
         for k in range(hessians.shape[1]):
-            _add_magnitudes(hessians, k, weight, whole, rows, chunk, last, scratch[0], sums[r + k])
+            total = sums[r + k]
+            _add_magnitudes(hessians, k, logistic, weight, whole, rows, chunk, last, here, total)
 
 
 @compiled
@@ -117,12 +134,12 @@ def factor_of(total, room):
 
 
 @inner
-def _add_magnitudes(values, k, weight, whole, rows, begin, end, scratch, total):
+def _add_magnitudes(values, k, logistic, weight, whole, rows, begin, end, scratch, total):
     """Add magnitudes of one column of the learned rows times their weights to a sum."""
     here = scratch[: end - begin]
     gather(values, k, rows, begin, end, here)
     for i in range(here.shape[0]):
-        here[i] = abs(here[i])
+        here[i] = abs(curvature(here[i], logistic))
     add_contiguous(here, weight, whole, total)
 
 
@@ -146,7 +163,7 @@ def round_step(value, bits, rounding):
 @compiled
 def pack_one(learned, packing, rounding, begin, end, ordered):
     """:func:`pack_gradients` for all rows, one output, no weights: straight vector code."""
-    gradients, hessians = learned.gradients, learned.hessians
+    gradients, hessians, logistic = learned.gradients, learned.hessians, learned.logistic
     hessian_shift, gradient_shift = packing.hessian_shift, packing.gradient_shift
     g_factor, h_factor = rounding.of_gradient, rounding.of_hessian
     count = np.int64(1 if packing.count_mask != 0 else 0)
@@ -158,7 +175,8 @@ def pack_one(learned, packing, rounding, begin, end, ordered):
         for i in range(begin, end):
             j, bits = uint64(i), row_bits(rounding.first_row + i, rounding)
             gradient = round_step(gradients[j, 0] * g_factor, bits, rounding)
-            hessian = round_step(hessians[j, 0] * h_factor, bits >> uint64(32), rounding)
+            scaled = curvature(hessians[j, 0], logistic) * h_factor
+            hessian = round_step(scaled, bits >> uint64(32), rounding)
             ordered[j] = (gradient << gradient_shift) + (hessian << hessian_shift) + count
 
 
@@ -184,7 +202,7 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     ordered : (m,) int64
         Written at the positions where there is one channel, and no ``packed``.
     """
-    gradients, hessians, weights, rows = learned
+    gradients, hessians, weights, rows, logistic = learned
     r = gradients.shape[1]
     for i in range(begin, end):
         row = rows[i] if rows.shape[0] > 0 else i
@@ -195,7 +213,7 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
             g = gradients[row, k] * rounding.of_gradient
             value = _times_weight(g, w, bits, rounding) << packing.gradient_shift
             if hessians.shape[1] > 0:
-                h = hessians[row, k] * rounding.of_hessian
+                h = curvature(hessians[row, k], logistic) * rounding.of_hessian
                 value += _times_weight(h, w, bits >> uint64(32), rounding) << packing.hessian_shift
             if packing.count_mask != 0:
                 value += count

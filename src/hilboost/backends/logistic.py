@@ -4,6 +4,7 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.elementary import exp_of, log1p_of
+from hilboost.backends.fixed_point import curvature
 
 
 @compiled
@@ -14,7 +15,9 @@ def logistic(y, raw, value, negative, hessian):
     ----------
     y : (n,) float64, 0 or 1
     raw : (n,) float64
-    value, negative, hessian : (n,) float64, written
+    value, negative : (n,) float64, written
+    hessian : (n,) float64 or None
+        Written from the gradients, as :func:`~hilboost.backends.fixed_point.curvature` does.
     """
     for i in range(raw.shape[0]):
         j = uint64(i)
@@ -22,5 +25,6 @@ def logistic(y, raw, value, negative, hessian):
         e = exp_of(-abs(x))
         p = (1.0 if x >= 0.0 else e) / (1.0 + e)
         value[j] = log1p_of(e) + ((x if x > 0.0 else 0.0) - y[j] * x)
-        hessian[j] = (1.0 - p) * p
         negative[j] = y[j] - p
+        if hessian is not None:
+            hessian[j] = curvature(negative[j], True)

@@ -146,10 +146,12 @@ def mean_loss_and_gradients(
     team: ThreadTeam,
     memory: GradientMemory | None,
     inside: NDArray[np.bool_] | None = None,
+    logistic: bool = False,
 ) -> tuple[float, Gradients]:
     """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows.
 
-    ``inside`` (n,) must be ``None`` for a loss that couples rows.
+    ``inside`` (n,) must be ``None`` for a loss that couples rows.  ``logistic`` tells whether the
+    gradients may be without a hessian, see :attr:`Gradients.logistic`.
     """
     whole = is_whole(target.weight, target.share)
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
@@ -161,7 +163,7 @@ def mean_loss_and_gradients(
         sums = _sums_of(loss, block, value, whole, None if inside is None else inside[rows])
         return sums, now if loss.checked_by_value else checked(loss, now, here.shape)
 
-    found, now = _in_ranges(evaluated, ranges, raw, team, memory)
+    found, now = _in_ranges(evaluated, ranges, raw, team, memory, logistic)
     first, *others = found
     for sums in others:
         merge_sums(first, sums)
@@ -188,23 +190,27 @@ def _in_ranges(
     raw: Floats,
     team: ThreadTeam,
     memory: GradientMemory | None,
+    logistic: bool = False,
 ) -> tuple[list[Any], Gradients]:
     """Evaluate ranges of rows, and put their gradients together; what else results is a list.
 
     Each range is given the memory for its gradients, and for its hessians if the memory has some.
+    Otherwise, it is told whether these may be left out.
     """
     memory = GradientMemory() if memory is None else memory
     negative = memory.like(raw, "negative gradient")
     hessian = memory.like(raw, "hessian") if memory.has("hessian") else None
+    logistic = logistic and hessian is None
     if len(ranges) == 1:
-        found, now = evaluated(ranges[0], Gradients(negative, hessian))
+        found, now = evaluated(ranges[0], Gradients(negative, hessian, logistic=logistic))
         if now.hessian is not None:
             memory.like(raw, "hessian")  # for the next stage
         return [found], now
     lock = Lock()
 
     def fill(rows: slice) -> tuple[Any, Gradients]:
-        room = Gradients(negative[rows], None if hessian is None else hessian[rows])
+        own = None if hessian is None else hessian[rows]
+        room = Gradients(negative[rows], own, logistic=logistic)
         found, here = evaluated(rows, room)
         if here.negative_gradient is not room.negative_gradient:
             negative[rows] = here.negative_gradient

@@ -29,6 +29,9 @@ class Gradients:
     smooth : Gradients or None
         Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
         learners are fitted to them; otherwise ``None``.
+    logistic : bool
+        Whether the hessian is ``|g| (1 - |g|)`` with the gradient ``g``, and ``hessian`` is not
+        stored: the log loss of two classes, for learners that declare ``derives_hessian``.
     """
 
     negative_gradient: Floats
@@ -37,3 +40,4 @@ class Gradients:
     isotropic: bool = False
     residual: bool = False
     smooth: Gradients | None = None
+    logistic: bool = False

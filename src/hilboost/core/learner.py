@@ -83,6 +83,9 @@ class Learner(ABC):
     keeps_gradients: ClassVar[bool] = True
     """Whether gradients may be read after :meth:`fit`; the next stage overwrites them otherwise."""
 
+    derives_hessian: ClassVar[bool] = False
+    """Whether :meth:`fit` takes gradients that are ``logistic``, without a hessian."""
+
     resumable: ClassVar[bool] = False
     """Whether a fit can be continued from the base models alone."""
 

@@ -15,7 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import arrays_for, flat_columns
+from hilboost.losses._columns import array_for, arrays_for, flat_columns
 from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
@@ -52,8 +52,13 @@ class BinomialLogLoss(Loss):
         self, target: Target, raw: Floats, memory: Gradients | None = None
     ) -> tuple[Floats, Gradients]:
         """Both from the same exponentials."""
-        value, (negative, hessian) = np.empty(len(raw)), arrays_for(raw, memory)
+        value = np.empty(len(raw))
         scores, y = np.ascontiguousarray(raw[:, 0]), np.ascontiguousarray(target.y[:, 0])
+        if memory is not None and memory.logistic:
+            negative = array_for(raw, memory)
+            logistic(y, scores, value, negative[:, 0], None)
+            return value, Gradients(negative, bound=0.25, logistic=True)
+        negative, hessian = arrays_for(raw, memory)
         logistic(y, scores, value, negative[:, 0], hessian[:, 0])
         return value, Gradients(negative, hessian, bound=0.25)
 

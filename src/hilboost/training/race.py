@@ -50,7 +50,7 @@ class Trial:
     ) -> Trial:
         """Start a run with the first member, beside the state of the fit.
 
-        ``in_place``, it overwrites the predictions of this member.
+        ``in_place``, it overwrites the predictions of this member, and those of the held-out rows.
         """
         state, validation = initial.state, initial.validation
         first = state.members[0]
@@ -58,7 +58,9 @@ class Trial:
         stages: list[Stage] = []
         raw = first.raw if in_place else first.raw.copy(order="F")
         member = replace(first, raw=raw, stages=stages, data=own)
-        held = None if validation is None else replace(validation, raw=validation.raw.copy())
+        held = validation
+        if held is not None and not in_place:
+            held = replace(held, raw=held.raw.copy())
         shards = [shard.first_member_afresh(stages) for shard in state.shards]
         trial = TrainingState([member], state.folds, shards)
         short = replace(
@@ -211,12 +213,15 @@ def _best_one_by_one(
 ) -> Candidate:
     """Return the candidate with the lowest loss, from runs that use the same memory in turn."""
     first, target, losses = initial.state.members[0], recipe.data.target, []
+    held = initial.validation
     for candidate in recipe.candidates:
         trial = Trial.of(candidate, config, initial, data, in_place=True)
         trial.run(n_stages, target, team)
         losses.append(trial.loss)
         if not initial.state.shards:
             first.raw[:] = target.starting_raw(first.initial_raw)
+        if held is not None:
+            held.raw[:] = held.target.starting_raw(first.initial_raw)
     return recipe.candidates[losses.index(min(losses))]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import uint64
 
 from hilboost.backends.compiled import compiled, tiny
-from hilboost.backends.fixed_point import round_step, row_bits
+from hilboost.backends.fixed_point import curvature, round_step, row_bits
 
 
 class Compact(NamedTuple):
@@ -60,7 +60,7 @@ def pack_compact(learned, compact, rounding, begin, end, ordered, result):
     result : (2,) int64
         The sum of the packed gradients, and a number that is 0 if each one fits.
     """
-    gradients, hessians = learned.gradients, learned.hessians
+    gradients, hessians, logistic = learned.gradients, learned.hessians, learned.logistic
     bits, g_factor, h_factor = compact.hessian_bits, rounding.of_gradient, rounding.of_hessian
     g_sum, h_sum, beyond = np.int64(0), np.int64(0), np.int64(0)
     if hessians.shape[1] == 0:
@@ -74,7 +74,8 @@ def pack_compact(learned, compact, rounding, begin, end, ordered, result):
         for i in range(begin, end):
             j, drawn = uint64(i), row_bits(rounding.first_row + i, rounding)
             gradient = round_step(gradients[j, 0] * g_factor, drawn, rounding)
-            hessian = round_step(hessians[j, 0] * h_factor, drawn >> uint64(32), rounding)
+            scaled = curvature(hessians[j, 0], logistic) * h_factor
+            hessian = round_step(scaled, drawn >> uint64(32), rounding)
             both = (gradient << bits) + hessian
             ordered[j] = np.int32(both)
             beyond |= (both ^ np.int64(np.int32(both))) | (hessian >> bits)

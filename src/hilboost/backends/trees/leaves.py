@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
+from hilboost.backends.fixed_point import curvature
 from hilboost.backends.sync import share
 from hilboost.backends.trees.nodes import BEGIN, END
 from hilboost.backends.trees.row_order import ROWS_PER_BLOCK, row_at
@@ -32,6 +33,9 @@ class LeafGradients(NamedTuple):
         See :func:`~hilboost.backends.exact_sums.is_whole`.
     l2 : float
         Added to the hessian of a leaf.
+    logistic : bool
+        Whether ``hessians`` are the gradients, see
+        :func:`~hilboost.backends.fixed_point.curvature`.
     """
 
     gradients: NDArray[np.float64]
@@ -40,6 +44,7 @@ class LeafGradients(NamedTuple):
     ones: NDArray[np.float64]
     whole: bool
     l2: float
+    logistic: bool = False
 
 
 @inner
@@ -99,13 +104,18 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
 
 
 @compiled
-def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums):
+def leaf_sums(
+    thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums, both, curved
+):
     """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
     rows : (m,) uint32, or more; in each leaf, those of a block of the table before the next block's
     values : (n, r) float64; weights : (n, 1) float64, or (0, 1) for ones
     whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
     scratch : (n_threads, 2, CHUNK) float64; sums : (n_leaves, r, 5) int64
+    both : bool
+        Whether the values are gradients whose :func:`~hilboost.backends.fixed_point.curvature` is
+        added to ``curved`` (n_leaves, r, 5) int64.
     """
     n_blocks = (values.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     for block in range(n_blocks):
@@ -121,6 +131,10 @@ def leaf_sums(thread, n_threads, nodes, leaves, rows, values, weights, whole, sc
                 for k in range(values.shape[1]):
                     gather(values, k, rows, begin, last, chosen)
                     add_contiguous(chosen, weight, whole, sums[leaf, k])
+                    if both:
+                        for i in range(chosen.shape[0]):
+                            chosen[i] = curvature(chosen[i], True)
+                        add_contiguous(chosen, weight, whole, curved[leaf, k])
 
 
 @compiled
@@ -141,23 +155,34 @@ def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums
     -----
     The sums are exact: they depend on the rows in a leaf alone, and not on their order.
     """
-    gradients, hessians, weights, ones, whole, l2 = learned
+    gradients, hessians, weights, ones, whole, l2, both = learned
     r = gradients.shape[1]
     for leaf in range(thread, leaves.shape[0], n_threads):
         for k in range(r):
             clear_sum(sums[0, leaf, k])
             clear_sum(sums[1, leaf, k])
-    of_gradients, of_hessians = sums[0], sums[1]
+    of_g, of_h = sums[0], sums[1]
     leaf_sums(
-        thread, n_threads, nodes, leaves, rows, gradients, weights, whole, scratch, of_gradients
+        thread, n_threads, nodes, leaves, rows, gradients, weights, whole, scratch, of_g, both, of_h
     )
-    if hessians.shape[1] > 0:
+    if hessians.shape[1] > 0 and not both:
         leaf_sums(
-            thread, n_threads, nodes, leaves, rows, hessians, weights, whole, scratch, of_hessians
+            thread,
+            n_threads,
+            nodes,
+            leaves,
+            rows,
+            hessians,
+            weights,
+            whole,
+            scratch,
+            of_h,
+            both,
+            of_h,
         )
-    elif weights.shape[0] > 0:
+    elif hessians.shape[1] == 0 and weights.shape[0] > 0:
         leaf_sums(
-            thread, n_threads, nodes, leaves, rows, weights, ones, whole, scratch, of_hessians
+            thread, n_threads, nodes, leaves, rows, weights, ones, whole, scratch, of_h, both, of_h
         )
     for leaf in range(thread, leaves.shape[0], n_threads):
         bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])

@@ -143,7 +143,8 @@ def _rounding_of(tree, place, stage, n_learned, scratch):
     """How the gradients of a tree become integers, by the sums of their magnitudes."""
     keep_apart()
     gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
-    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows)
+    logistic = stage.learned.logistic
+    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
     totals, whole = scratch.totals, stage.learned.whole
     for k in range(totals.shape[0]):
         clear_sum(totals[k])
@@ -193,9 +194,9 @@ def _allow(allowed, constraints, scratch):
 def _start(tree, place, stage, packing, rounding, growth):
     """Pack the gradients of a tree and open its root."""
     keep_apart()
-    learned = WeightedGradients(
-        stage.learned.gradients[tree], stage.learned.hessians[tree], stage.weights, stage.rows
-    )
+    gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
+    logistic = stage.learned.logistic
+    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
     rows, ordered = growth.buffers.rows, growth.buffers.ordered
     m = growth.buffers.flags.shape[0]
     for i in range(m):
@@ -283,6 +284,7 @@ def _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, leaf_of_
         stage.ones,
         stage.learned.whole,
         stage.l2,
+        stage.learned.logistic,
     )
     newton_leaves(
         0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[place]

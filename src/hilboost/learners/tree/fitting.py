@@ -166,7 +166,15 @@ def fit_tree(
     try:
         salt = data.salt(columns.start)
         packed = _pack(
-            learner, space, negative, hessian, weight, sample, data, rng, salt, next_root
+            learner,
+            space,
+            (negative, hessian, gradients.logistic),
+            weight,
+            sample,
+            data,
+            rng,
+            salt,
+            next_root,
         )
         growth = growth_of(learner, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
@@ -201,7 +209,7 @@ def fit_tree(
             unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
         values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
         if values is None:
-            exact = leaf_gradients(negative, hessian, weight, l2, data.share)
+            exact = leaf_gradients(negative, hessian, weight, l2, data.share, gradients.logistic)
             values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
         order = None
         if learner.monotonic:
@@ -220,8 +228,7 @@ def fit_tree(
 def _pack(
     learner: TreeLearner,
     space: TreeBuffers,
-    negative: Floats,
-    hessian: Floats,
+    learned: tuple[Floats, Floats, bool],
     weight: Floats,
     sample: RowSample,
     data: TreeData,
@@ -229,7 +236,11 @@ def _pack(
     salt: np.uint64,
     next_root: NextRoot | None,
 ) -> Packed:
-    """Round the gradients of the training rows, or projections of them."""
+    """Round the gradients of the training rows, or projections of them.
+
+    ``learned`` are gradients, hessians, and whether the latter are derived from gradients.
+    """
+    negative, hessian, logistic = learned
     r = negative.shape[1]
     k = r if learner.sketch is None or not learner.shared else min(r, learner.sketch)
     if k < r:
@@ -241,5 +252,5 @@ def _pack(
         space.rows[:] = sample.rows
     sampled = sample.rows is not None
     skip_one(rng)
-    places = data.share, data.order, next_root
+    places = data.share, data.order, next_root, logistic
     return pack(space, negative, hessian, weight, sampled, salt, data.team, *places)

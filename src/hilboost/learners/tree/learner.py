@@ -123,6 +123,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     resumable: ClassVar[bool] = True
     reads_blocks: ClassVar[bool] = True
     keeps_gradients: ClassVar[bool] = False
+    derives_hessian: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""

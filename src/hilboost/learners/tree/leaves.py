@@ -118,15 +118,21 @@ def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
 
 
 def leaf_gradients(
-    negative: Floats, hessian: Floats, weight: Floats, l2: float, share: RowShare | None
+    negative: Floats,
+    hessian: Floats,
+    weight: Floats,
+    l2: float,
+    share: RowShare | None,
+    logistic: bool = False,
 ) -> LeafGradients:
     """Collect what leaf values are computed from.
 
     negative : (n, r); hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
+    logistic : bool, whether hessians are derived from ``hessian``, which are gradients
     """
     weights = weight[:, None]
     whole = is_whole(weight, share)
-    return LeafGradients(negative, hessian, weights, weights[:0], whole, float(l2))
+    return LeafGradients(negative, hessian, weights, weights[:0], whole, float(l2), logistic)
 
 
 def newton_steps(
@@ -158,15 +164,18 @@ def _steps_of_all(
     share: RowShare,
 ) -> Floats:
     """The same from the rows of all workers."""
-    gradients, hessians, weights, ones, whole, l2 = learned
+    gradients, hessians, weights, ones, whole, l2, logistic = learned
     scratch = np.empty((team.n_threads, 2, CHUNK))
 
-    def sums_of(values: Floats, weights: Floats) -> Floats:
-        sums = empty_sums(len(leaves), values.shape[1])
-        given = nodes, leaves, rows, values, weights, whole, scratch, sums
+    def sums_of(values: Floats, weights: Floats, logistic: bool = False) -> Floats:
+        sums = empty_sums(2, len(leaves), values.shape[1])
+        given = nodes, leaves, rows, values, weights, whole, scratch, sums[0], logistic, sums[1]
         team.run(lambda thread: leaf_sums(thread, team.n_threads, *given))
-        return rounded(share.exchange.merged(sums))
+        return rounded(share.exchange.merged(sums if logistic else sums[0]))
 
+    if logistic:
+        top, bottom = sums_of(gradients, weights, logistic)
+        return _quotients(top, bottom + l2)
     top = sums_of(gradients, weights)
     if hessians.shape[1]:
         bottom = sums_of(hessians, weights)
@@ -174,5 +183,9 @@ def _steps_of_all(
         bottom = sums_of(weights, ones)
     else:
         bottom = nodes[leaves, N_ROWS, None].astype(np.float64)
-    bottom = np.broadcast_to(bottom + l2, top.shape)
+    return _quotients(top, np.broadcast_to(bottom + l2, top.shape))
+
+
+def _quotients(top: Floats, bottom: Floats) -> Floats:
+    """Divide, with 0 where the divisor is not positive."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)

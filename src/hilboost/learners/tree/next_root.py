@@ -179,7 +179,9 @@ class NextRoot:
             differences = np.empty(room, dtype=dtypes.PACKED)
             given = before, leaves, compact, ordered, begin, end, positions, differences
             n_found = find_unexpected(*given)
-            found = (positions[:n_found], differences[:n_found]) if n_found >= 0 else None
+            found = None
+            if n_found >= 0:  # a view would keep the room
+                found = positions[:n_found].copy(), differences[:n_found].copy()
             self._found.append(found)
         self._before[begin:end] = ordered[begin:end]
 

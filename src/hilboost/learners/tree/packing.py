@@ -82,8 +82,13 @@ class _Fields(NamedTuple):
 
 
 def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
-    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous."""
+    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous.
+
+    Hessians that are derived from the gradients are these.
+    """
     negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
+    if gradients.logistic:
+        return negative, negative
     if gradients.hessian is None:
         return negative, np.empty((len(negative), 0))
     return negative, np.ascontiguousarray(gradients.hessian[:, columns])
@@ -100,6 +105,7 @@ def pack(
     share: RowShare | None = None,
     order: RowOrder | None = None,
     next_root: NextRoot | None = None,
+    logistic: bool = False,
 ) -> Packed:
     """Choose a layout for the gradients and round them.
 
@@ -123,9 +129,11 @@ def pack(
         Order of the rows of a sorted table, in which the integers are written.
     next_root : NextRoot or None
         Compares integers of 32 bits with those that it expects.
+    logistic : bool
+        Whether the hessians are derived from ``hessian``, which are gradients.
     """
     rows = space.rows if sampled else space.rows[:0]
-    learned = WeightedGradients(negative, hessian, weight, rows)
+    learned = WeightedGradients(negative, hessian, weight, rows, logistic)
     m, r = len(space.rows), negative.shape[1]
     size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
     blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]

@@ -61,22 +61,24 @@ class SeparateTask:
     def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
         """Arrange the gradients by output, and choose the layout."""
         n, r = gradients.negative_gradient.shape
-        hessian = np.empty((r, n, 0))
+        logistic = gradients.logistic
+        negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
+        hessian = negative if logistic else np.empty((r, n, 0))
         if gradients.hessian is not None:
             hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
-        negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
         rows, m = _NO_ROWS, n
         if sample.rows is not None:
             rows = np.ascontiguousarray(sample.rows, dtype=dtypes.ROW)
             m = len(rows)
-        curved, weight = gradients.hessian is not None, sample.weight
+        curved, weight = hessian.shape[2] > 0, sample.weight
         if weight is None:
             layout = layout_of_trees(curved, False, float(m), True, m)
-            return cls(TreeGradients(negative, hessian, True), np.empty(0), rows, layout, 1.0)
+            learned = TreeGradients(negative, hessian, True, logistic)
+            return cls(learned, np.empty(0), rows, layout, 1.0)
         whole = is_whole(weight)
         total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
         layout = layout_of_trees(curved, True, total, whole, m)
-        learned = TreeGradients(negative, hessian, whole)
+        learned = TreeGradients(negative, hessian, whole, logistic)
         return cls(learned, weight, rows, layout, float(weight.max()))
 
     def packed(self, space: TreeBuffers) -> Packed:
