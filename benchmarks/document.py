@@ -16,31 +16,29 @@ over the day.
 ## Notes on the measurements
 
 * Each table comes from one run, except for "Libraries at their defaults": hilboost was run up to
-  two hours after the other libraries, on the same machine, beside other processes. Its seconds are
-  those of the processor, as are those of the others on six of the tables.
+  six hours after the other libraries, on a machine of the same kind. Seconds are those of the
+  processor.
 * "Time to a given loss on large tables" was repeated on another machine, an Intel Xeon with AVX-512
   and two cores (`benchmarks/results/large_tables_xeon.md`): with 1,000,000 rows, automatic shards
   take .20 of LightGBM's time for regression and two classes, all rows .52 and .53 (100 rounds: .48
   and .53), and LightGBM's bagging .75 and .68. With 10,000,000 rows (one repeat), automatic
   shards take .09 and .11, all rows .44 and .72, and bagging .60 and .65.
-* "Libraries at their defaults" was repeated with the present state on the Intel Xeon, without
-  xRFM: `benchmarks/results/quality_xeon.md`. The mean rank of 1.44 of six boosting
-  libraries is the same. All 27 tables take 53.3 s of the processor, trees alone 30.3 s, and
-  CatBoost, earlier on that day, 172.2 s (on the first machine: 64.6, 73.4 and 194.6 s). hilboost
-  takes more than three times CatBoost's time on enb only (1.4 and .12 s). With other random draws
-  of columns, the mean rank was 1.41, and the score over that of the best library 1.011 instead of
-  1.007: one split of breast_cancer, with 143 test rows, makes most of the difference.
+* "Libraries at their defaults": over all 27 tables, the score of hilboost is 1.011 times that of
+  the best library, and 1.006 times that of the best boosting library, without xRFM. Most of it
+  comes from breast_cancer (1.15, with 143 test rows; xRFM is best) and enb (1.12; ChimeraBoost).
+  An earlier state on an AMD EPYC had the same mean ranks, and 1.012 and 1.007. With other random
+  draws of columns, the mean rank of the boosting libraries was 1.41 instead of 1.44. All tables
+  take 53.6 s, trees alone 29.4 s, and CatBoost 172.2 s (AMD EPYC: 64.6, 73.4 and 194.6 s).
+  hilboost takes more than three times CatBoost's time on enb only (1.4 and .12 s).
 * Some runs shared the machine with other processes, so their times are too long; their errors are
   not affected. These are kin40k on splits 1 to 9, and the tables of structured outputs except those
   under "Speed".
-* "Tree boosting at equal settings" is a table of version 0.1.0. Version 0.2.0 was measured on the
-  Intel Xeon (`benchmarks/results/trees_0_2_0.md`). Against LightGBM, it takes there .47 of the
-  time for regression, .51 with 255 leaves, .54 for two classes, .27 on Letter, .31 on its first
-  1,000 rows with 1,000 rounds, and .50 on 2,000 × 20; and .16 of XGBoost's time to predict
-  100,000 rows. Earlier states gave .52 to .56, .43 to .47, and .62 to .71 for the first three. On
-  the first machine, in earlier runs, it was .62 to .69, .47 to .63, .51 to .66, .41 to .45, and
-  .60 to .64 on 2,000 × 20. An early state on another Intel Xeon is in
-  `benchmarks/results/trees_xeon.md`. Fits of one run differed by up to a third.
+* "Tree boosting at equal settings": the first repeats of hilboost contain the compilation of what
+  only large tables and many classes need. Since this run, fits for two classes take .95 of their
+  time. A run of the day before gave .47, .51 and .54 of LightGBM's time for the first three cases,
+  and earlier states .52 to .56, .43 to .47, and .62 to .71. On an AMD EPYC, earlier states took
+  .62 to .69, .47 to .63 and .51 to .66, .41 to .45 on Letter, and .60 to .64 on 2,000 × 20. Fits of
+  one run differed by up to a third.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.

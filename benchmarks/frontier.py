@@ -118,7 +118,8 @@ def peers() -> list[Record]:
 
 def summarize(records: list[Record]) -> Record:
     """Mean seconds and geometric mean of score over best, over the tables that all have."""
-    libraries = list(dict.fromkeys(record["library"] for record in records))
+    names = [library_of(budget) for budget in BUDGETS]
+    libraries = list(dict.fromkeys([*names, *(record["library"] for record in records)]))
     by_table: dict[str, dict[str, Record]] = {}
     for record in records:
         by_table.setdefault(record["table"], {})[record["library"]] = record

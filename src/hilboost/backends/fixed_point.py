@@ -116,11 +116,11 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
                 row = chunk + i if rows.shape[0] == 0 else np.int64(rows[uint64(chunk + i)])
                 weight[i] = weights[uint64(row)]
             add_contiguous(weight, weights[:0], whole, sums[2 * r])
-        for k in range(r):
-            _add_magnitudes(gradients, k, False, weight, whole, rows, chunk, last, here, sums[k])
-        for k in range(hessians.shape[1]):
-            total = sums[r + k]
-            _add_magnitudes(hessians, k, logistic, weight, whole, rows, chunk, last, here, total)
+        for part in range(2):
+            values, derived = hessians if part else gradients, logistic and part == 1
+            for k in range(values.shape[1]):
+                total = sums[part * r + k]
+                _add_magnitudes(values, k, derived, weight, whole, rows, chunk, last, here, total)
 
 
 @compiled
