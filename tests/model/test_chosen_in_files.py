@@ -17,7 +17,7 @@ def model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250, 3))
     y = X[:, 0] + rng.normal(size=250)  # few stages, which noise stops early
-    return BoostingRegressor(max_leaf_nodes=None, random_state=0).fit(X, y)
+    return BoostingRegressor(learner="tree", max_leaf_nodes=None, random_state=0).fit(X, y)
 
 
 def became(model):

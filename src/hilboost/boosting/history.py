@@ -69,10 +69,9 @@ def _training_loss(
     curved = any(part.fits_curvature for part in config.learner.parts)
     if apart or curved or not goes_on or loss is not config.loss or not loss.evaluates_both:
         return mean_loss(loss, target, member.raw, team, inside)
-    learner = config.learner
-    memory = None if learner.keeps_gradients else member.memory
-    given = loss, target, member.raw, team, memory, inside
-    value, member.ahead = mean_loss_and_gradients(*given, logistic=learner.derives_hessian)
+    memory = None if config.learner.keeps_gradients else member.memory
+    given = loss, target, member.raw, team, memory, inside, config.learner.derives_hessian
+    value, member.ahead = mean_loss_and_gradients(*given)
     return value
 
 

@@ -155,45 +155,28 @@ def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums
     -----
     The sums are exact: they depend on the rows in a leaf alone, and not on their order.
     """
-    gradients, hessians, weights, ones, whole, l2, both = learned
-    r = gradients.shape[1]
+    g, h, w, ones, whole, l2, both = learned
+    r = g.shape[1]
     for leaf in range(thread, leaves.shape[0], n_threads):
         for k in range(r):
             clear_sum(sums[0, leaf, k])
             clear_sum(sums[1, leaf, k])
     of_g, of_h = sums[0], sums[1]
-    leaf_sums(
-        thread, n_threads, nodes, leaves, rows, gradients, weights, whole, scratch, of_g, both, of_h
-    )
-    if hessians.shape[1] > 0 and not both:
-        leaf_sums(
-            thread,
-            n_threads,
-            nodes,
-            leaves,
-            rows,
-            hessians,
-            weights,
-            whole,
-            scratch,
-            of_h,
-            both,
-            of_h,
-        )
-    elif hessians.shape[1] == 0 and weights.shape[0] > 0:
-        leaf_sums(
-            thread, n_threads, nodes, leaves, rows, weights, ones, whole, scratch, of_h, both, of_h
-        )
+    leaf_sums(thread, n_threads, nodes, leaves, rows, g, w, whole, scratch, of_g, both, of_h)
+    if h.shape[1] > 0 and not both:
+        leaf_sums(thread, n_threads, nodes, leaves, rows, h, w, whole, scratch, of_h, both, of_h)
+    elif h.shape[1] == 0 and w.shape[0] > 0:
+        leaf_sums(thread, n_threads, nodes, leaves, rows, w, ones, whole, scratch, of_h, both, of_h)
     for leaf in range(thread, leaves.shape[0], n_threads):
         bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])
         for k in range(r):
-            if hessians.shape[1] > 0:
-                bottom = rounded_sum(sums[1, leaf, k])
-            elif weights.shape[0] > 0:
-                bottom = rounded_sum(sums[1, leaf, 0])
+            if h.shape[1] > 0:
+                bottom = rounded_sum(of_h[leaf, k])
+            elif w.shape[0] > 0:
+                bottom = rounded_sum(of_h[leaf, 0])
             values[leaf, k] = 0.0
             if bottom + l2 > 0.0:
-                values[leaf, k] = rounded_sum(sums[0, leaf, k]) / (bottom + l2)
+                values[leaf, k] = rounded_sum(of_g[leaf, k]) / (bottom + l2)
 
 
 @compiled

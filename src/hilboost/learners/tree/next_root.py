@@ -206,8 +206,9 @@ class NextRoot:
         self._n_failures = 0
         steps = None
         if former.leaves is not None:
-            if former.leaves.memory is not memory or former.leaves.steps is None:
+            if former.leaves.memory is not memory:
                 return False
+            assert former.leaves.steps is not None  # by expect
             steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
             steps[former.leaves.slot_of_leaf] = former.leaves.steps
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
