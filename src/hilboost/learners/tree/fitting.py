@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.trees.column_splits import Packing
+from hilboost.backends.trees.grow import Growth
 from hilboost.backends.trees.nodes import (
     BIN,
     COLUMN,
@@ -158,24 +159,14 @@ def fit_tree(
 ) -> FittedTerm:
     """Fit one tree to some outputs, on all threads."""
     table, team = data.table, data.team
-    negative, hessian = columns_of(gradients, columns)
+    learned = *columns_of(gradients, columns), gradients.logistic
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
     space = borrowed(learner, data, team.n_threads, sample)
     next_root = _next_root(learner, data, gradients, sample)
     try:
         salt = data.salt(columns.start)
-        packed = _pack(
-            learner,
-            space,
-            (negative, hessian, gradients.logistic),
-            weight,
-            sample,
-            data,
-            rng,
-            salt,
-            next_root,
-        )
+        packed = _pack(learner, space, learned, weight, sample, data, rng, salt, next_root)
         growth = growth_of(learner, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
         is_given, n_spare = False, 0
@@ -185,13 +176,7 @@ def fit_tree(
             n_spare = next_root.spare_rows(growth)
         open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
         space.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, n_spare
-        if learner.symmetric:
-            grow_by_levels(growth, space, team)
-        elif data.share is None:
-            grow_together(growth, space, team)
-        else:
-            weighted = sample.weight is not None
-            grow_among_workers(growth, space, team, data.share, weighted)
+        _grow(learner, growth, space, data, sample)
         nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
         thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
         categories = category_splits(learner, table, space)
@@ -209,7 +194,7 @@ def fit_tree(
             unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
         values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
         if values is None:
-            exact = leaf_gradients(negative, hessian, weight, l2, data.share, gradients.logistic)
+            exact = leaf_gradients(*learned, weight, l2, data.share)
             values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
         order = None
         if learner.monotonic:
@@ -223,6 +208,19 @@ def fit_tree(
         data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
     term = Term.of(tree.with_values(values), columns)
     return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
+
+
+def _grow(
+    learner: TreeLearner, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
+) -> None:
+    """Grow the tree from its root, in the order of the learner."""
+    if learner.symmetric:
+        grow_by_levels(growth, space, data.team)
+    elif data.share is None:
+        grow_together(growth, space, data.team)
+    else:
+        weighted = sample.weight is not None
+        grow_among_workers(growth, space, data.team, data.share, weighted)
 
 
 def _pack(

@@ -120,15 +120,16 @@ def binned_tree(nodes: NDArray[np.int64], tree: Tree) -> BinnedTree:
 def leaf_gradients(
     negative: Floats,
     hessian: Floats,
+    logistic: bool,
     weight: Floats,
     l2: float,
     share: RowShare | None,
-    logistic: bool = False,
 ) -> LeafGradients:
     """Collect what leaf values are computed from.
 
-    negative : (n, r); hessian : (n, r), or (n, 0) for ones; weight : (n,), or (0,) for ones
+    negative : (n, r); hessian : (n, r), or (n, 0) for ones
     logistic : bool, whether hessians are derived from ``hessian``, which are gradients
+    weight : (n,), or (0,) for ones
     """
     weights = weight[:, None]
     whole = is_whole(weight, share)

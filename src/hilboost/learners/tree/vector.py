@@ -237,7 +237,7 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
         leaf_of_row = np.empty(n, dtype=dtypes.LEAF)
         rows = growth.buffers.rows[: len(rows)]  # in the order of the leaves
         leaf_of_rows(team, nodes, leaves, rows, leaf_of_row)
-        exact = leaf_gradients(negative, np.empty((n, 0)), weight, 0.0, data.share)
+        exact = leaf_gradients(negative, np.empty((n, 0)), False, weight, 0.0, data.share)
         tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, data.share))
         if sample.rows is not None:
             others = np.flatnonzero(leaf_of_row < 0)
