@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 
 
@@ -27,6 +28,8 @@ class StepFunction:
     x: Floats
     y: Floats
     start: float = 1.0
+
+    __repr__ = brief_repr
 
     def __call__(self, x: Any) -> Any:
         """Evaluate the function.

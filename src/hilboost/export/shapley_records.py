@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 from hilboost.core.packages import required
 
@@ -35,6 +36,8 @@ class ShapValues:
     data: NDArray[Any]
     feature_names: list[str]
     standard_errors: Floats | None = None
+
+    __repr__ = brief_repr
 
     def explanation(self) -> Any:
         """Return a ``shap.Explanation``, for the plots of shap.
@@ -75,6 +78,8 @@ class ShapInteractions:
     base_values: Floats
     data: NDArray[Any]
     feature_names: list[str]
+
+    __repr__ = brief_repr
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
+from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.network.validation import as_matrix, refuse_unfinished
@@ -38,6 +39,8 @@ class LinkCurves:
     average_precision: float
     n_pairs: int
     n_links: int
+
+    __repr__ = brief_repr
 
 
 def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.labels import take_labels
@@ -130,6 +131,8 @@ class Candidates:
     labels: Any
     codes: Floats
     norms: Floats
+
+    __repr__ = brief_repr
 
     @classmethod
     def of(cls, labels: Any, codes: Floats) -> Candidates:
