@@ -15,6 +15,7 @@ from hilboost import (
 )
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.network import BipartiteNetwork, NetworkCompletion, diffusion_kernel
+from hilboost.outputs import PrecomputedOutput
 
 FEW = OutputKernelBoostingRegressor(n_estimators=30, learning_rate=0.1, random_state=0, n_jobs=1)
 
@@ -194,10 +195,41 @@ def test_refused_models_and_features():
     ):
         NetworkCompletion(tree, validation_fraction=0.3).fit(X, A)
     assert NetworkCompletion(tree).fit(X, A).n_stages_ is None
+    for output in ("label_set", "gaussian", PrecomputedOutput(lambda a, b: a @ b.T, labels=X)):
+        other = clone(tree).set_params(output=output)
+        with pytest.raises(InvalidParameter, match="its diffusion kernel, but model has output="):
+            NetworkCompletion(other).fit(X, A)
+    with pytest.raises(InvalidParameter, match="but model has decode='mean'"):
+        NetworkCompletion(clone(tree).set_params(decode="mean")).fit(X, A)
     with pytest.raises(InvalidData, match="no pairs of the 1 held-out .* random_state"):
         NetworkCompletion(FEW, validation_fraction=0.01, random_state=0).fit(
             X, [pair for pair in np.argwhere(np.triu(A)) if _held(0) not in pair]
         )
+
+
+def test_the_accuracy_of_the_output_space_counts():
+    X, A = communities(5)
+    tree = OutputKernelTreeRegressor(random_state=0)
+    few = clone(tree).set_params(output=PrecomputedOutput(max_rank=3))
+    assert NetworkCompletion(few).fit(X, A).model_.predict_embedding(X).shape == (60, 3)
+    whole, same = (
+        NetworkCompletion(one).fit(X, A).predict_kernel(X)
+        for one in (tree, clone(tree).set_params(output="precomputed"))
+    )
+    np.testing.assert_array_equal(same, whole)
+
+
+def test_curves_are_printed_in_one_line():
+    X, A = communities(5)
+    known, new = np.arange(45), np.arange(45, 60)
+    network = NetworkCompletion(FEW).fit(X[known], A[np.ix_(known, known)])
+    for name, curves in network.curves(X[new], A[np.ix_(new, known)]).items():
+        printed = repr(curves)
+        assert f"auroc={curves.auroc:.6g}" in printed, name
+        assert f"n_pairs={curves.n_pairs}" in printed
+        assert f"recall=<{len(curves.recall)} float64>" in printed
+        assert len(printed) < 300
+        assert "\n" not in printed
 
 
 def _held(seed, n=60):

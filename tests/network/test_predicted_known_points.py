@@ -62,7 +62,9 @@ def test_areas_of_a_path_in_closed_form():
     assert (curves["new-any"].n_links, curves["new-any"].n_pairs) == (5, 12)
 
 
-@pytest.mark.parametrize("model", [FEW, OutputKernelForestRegressor(20, random_state=0, n_jobs=1)])
+@pytest.mark.parametrize(
+    "model", [FEW, OutputKernelForestRegressor(n_estimators=20, random_state=0, n_jobs=1)]
+)
 def test_kernels_are_those_of_equation_7(model):
     X, A = communities(1)
     network = NetworkCompletion(model, coefficient=0.5, known_points="predicted").fit(X, A)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
@@ -22,7 +22,9 @@ from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import as_array, without_sparse
 from hilboost.outputs import PrecomputedOutput
+from hilboost.outputs.registry import as_output
 from hilboost.tables import columns_of
+from hilboost.validation.choices import is_name
 
 
 class NetworkCompletion(LinkSets, ExplainedParameters):
@@ -36,7 +38,8 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
     ----------
     model : output kernel regressor, optional
         By default ``OutputKernelBoostingRegressor(learner="extra_trees",
-        random_state=random_state)``.  Its ``output`` is replaced.
+        random_state=random_state)``.  Its ``output`` must be the default, which becomes
+        ``PrecomputedOutput()`` for the diffusion kernel, or ``PrecomputedOutput`` with an accuracy.
     coefficient : float
         Coefficient of the diffusion kernel.
     scaled : bool
@@ -146,7 +149,8 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
 
     def _fitted(self, X: Floats, links: Floats, n_stages: int | None) -> Any:
         model = self._model()
-        model.set_params(output=PrecomputedOutput(), decode="auto")
+        if is_name(model.output, "linear"):
+            model.set_params(output=PrecomputedOutput())
         if n_stages is not None:
             model.set_params(n_estimators=n_stages)
         return model.fit(X, self._kernel(links))
@@ -169,6 +173,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
                 f"{type(self.model).__name__} has no stages; set validation_fraction=None or use "
                 "a model with n_estimators."
             )
+        _check_output(known["output"], known["decode"])
         return clone(self.model)
 
     def _kernel(self, links: Floats) -> Floats:
@@ -347,6 +352,22 @@ def _features(X: Any) -> Any:
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")
     return X
+
+
+def _check_output(output: Any, decode: str) -> None:
+    """Reject an output space and a decoding other than those of the diffusion kernel."""
+    space = as_output(output)
+    is_gram = isinstance(space, PrecomputedOutput) and space.kernel is None
+    if not (is_gram or is_name(output, "linear")):
+        raise InvalidParameter(
+            "the output space of a network is its diffusion kernel, but model has "
+            f"output={shown(output)}; leave output out, or use PrecomputedOutput()."
+        )
+    if decode != "auto":
+        raise InvalidParameter(
+            f"a network predicts kernel values, which are not decoded, but model has "
+            f"decode={decode!r}; leave decode out."
+        )
 
 
 def _as_many(values: Floats, n_links: float) -> float:
