@@ -178,6 +178,21 @@ def test_inspect_says_what_a_model_is(model):
     assert facts["bytes"] == Path("model").stat().st_size
 
 
+@pytest.mark.parametrize(
+    ("options", "n_members"),
+    [
+        (("--set", "early_stopping=true"), 4),
+        (("--set", "early_stopping=false"), 1),
+        (("--valid", "sold.csv"), 1),
+        (("--set", "early_stopping=true", "--set", "validation_fraction=none"), 1),
+    ],
+)
+def test_inspect_counts_the_members_that_were_fitted(folder, options, n_members):
+    tree = ("--set", "learner=tree", *options)
+    done("fit", "houses.csv", "--target", "price", "--out", "model", *FAST, *tree)
+    assert f"cv_folds={n_members}, " in done("inspect", "model")
+
+
 def test_inspect_knows_kernel_machines(folder):
     done(
         "fit",

@@ -92,7 +92,7 @@ def table_recipe(
         continued=continuation is not None,
     )
     data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
-    resolved = replace(resolved, n_shards=plan.now)
+    resolved = replace(resolved, n_shards=plan.now, cv_folds=n_folds)
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
