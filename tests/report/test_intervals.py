@@ -46,6 +46,12 @@ def test_pages_show_intervals_once_and_ranges_of_categories():
     assert all(0 <= at <= 100 for at in places)
     labels = np.where(y > 0, "yes", "no")
     page = BoostingClassifier(**PLAIN).fit(X[:80], labels[:80]).report(X[80:], labels[80:])
+    assert page.html.count('class="band') == 1  # that of the numeric column
+    assert "Bands and lines contain the middle 80 %" in page.html
+    three = np.where(X["size"] > 1, "maybe", labels)
+    of_three = BoostingClassifier(**PLAIN).fit(X[:80], three[:80]).report(X[80:], three[80:]).html
+    assert 'class="band' not in of_three
+    assert "Bands and lines" not in of_three
     assert page.facts["scores"][0]["low"] <= page.facts["scores"][0]["value"]
 
 

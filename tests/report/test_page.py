@@ -14,8 +14,20 @@ from sklearn.datasets import make_friedman1
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor, OutputKernelBoostingRegressor
+from hilboost.losses import SquaredError
 from hilboost.report.charts import WIDTH
 from hilboost.report.table import number_text
+
+
+class Wordy(SquaredError):
+    """A loss with a long ``repr``."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -124,6 +136,26 @@ def test_a_browser_sorts_tables(model, tmp_path):
     fitted.report(X, y, page)
     shown = browse(page, tmp_path, "--dump-dom").stdout
     assert '<th scope="col" class="n"><button>increase</button></th>' in shown
+
+
+@pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
+def test_names_of_parameters_stay_whole_on_a_phone(model, tmp_path):
+    """Beside a value that is longer than a phone is wide."""
+    _, X, y = model
+    loss = "a loss with a name that leaves its row little room, for many more words than one line"
+    fitted = BoostingRegressor(Wordy(loss), **PLAIN).fit(X, y)
+    page = tmp_path / "report.html"
+    html = fitted.report(X, y).html.replace("<details>", "<details open>")
+    html = re.sub(r"<meta http-equiv=[^>]*>", "", html)
+    page.write_text(
+        html.replace("<body", '<body style="width: 340px"')
+        + "<script>for (const code of document.querySelectorAll('th code'))"
+        "{ code.className = 'lines' + code.getClientRects().length; }</script>",
+        encoding="utf-8",
+    )
+    lines = re.findall(r'class="lines(\d+)"', browse(page, tmp_path, "--dump-dom").stdout)
+    assert len(lines) > 20
+    assert set(lines) == {"1"}
 
 
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
