@@ -254,6 +254,40 @@ def test_intervals_of_a_regression(folder):
     np.testing.assert_allclose(written[["lower", "upper"]], ends, rtol=1e-12)
 
 
+def test_identifiers_are_kept(folder):
+    frame = table(220).drop(columns="kind")
+    frame.insert(1, "id", [f"{k:05d}" for k in range(220)])
+    frame["note"] = "=1+1"
+    fit(frame, "price", "--ignore", "id", "--ignore", "note", name="ids.csv")
+    plain = run("predict", "model", "ids.csv").stdout.splitlines()
+    keep = ("--keep", "id", "--keep", "width", "--keep", "note", "--keep", "id")
+    result = run("predict", "model", "ids.csv", *keep, "--out", "out.csv")
+    assert result.exit_code == 0, result.output
+    written = pd.read_csv("out.csv", dtype=str)
+    assert list(written.columns) == ["id", "width", "note", "prediction"]
+    assert list(written["id"]) == list(frame["id"])
+    assert list(written["width"].astype(float)) == list(frame["width"])
+    assert set(written["note"]) == {"'=1+1"}
+    assert list(written["prediction"]) == plain[1:]
+    ignored = " ".join(result.stderr.split())
+    assert "ignoring 1 column that the model does not use: 'price'." in ignored
+    assert "no column 'ID' for --keep" in refused("predict", "model", "ids.csv", "--keep", "ID")
+    write(frame.rename(columns={"id": "prediction"}), "same.csv")
+    assert "rename it in the table" in refused(
+        "predict", "model", "same.csv", "--keep", "prediction"
+    )
+
+
+def test_identifiers_beside_columns_without_names(folder):
+    frame = table().drop(columns=["kind", "price"])
+    model = hilboost.BoostingRegressor(n_estimators=2, random_state=0)
+    model.fit(frame.to_numpy(), frame["width"]).save("model")
+    frame.insert(0, "id", [f"{k:05d}" for k in range(120)])
+    result = run("predict", "model", write(frame, "new.csv"), "--keep", "id")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].startswith("00000,")
+
+
 def test_sets_of_classes(folder):
     frame = table(220).drop(columns="price")
     fit(frame, "kind")
@@ -270,6 +304,14 @@ def test_sets_of_classes(folder):
 def test_coverage_that_is_not_available(regression_model):
     command = ("predict", "model", write(regression_model, "new.csv"), "--coverage")
     assert "requires a calibrated model, and 'model' is not" in refused(*command, 0.9)
+    small = table(220).drop(columns="kind")
+    fit(small, "price", "--valid", write(small, "valid.csv"))
+    remedy = refused(*command, 0.9)
+    assert "fit it again without --valid, to at least 200 rows with --set cv_folds=4" in remedy
+    fit(small, "price", "--set", "cv_folds=4")
+    assert run(*command, 0.9).exit_code == 0
+    fit(small, "price", "--family", "kernel")
+    assert "and 'model' is not; call its method calibrate in Python" in refused(*command, 0.9)
     fit(table(220).drop(columns="kind"), "price")
     for wrong in (1.5, 90, "nan"):
         missing = ("predict", "model", "no-such-table.csv", "--coverage", wrong)

@@ -50,7 +50,9 @@ PREDICT_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost predict houses.model new.csv --out prices.csv
 
-  hilboost predict flowers.model new.csv --proba | head"""
+  hilboost predict flowers.model new.csv --proba | head
+
+  hilboost predict houses.model new.csv --keep id --out prices.csv"""
 
 DEMO_EXAMPLES = """[bold]Examples[/bold]
 
@@ -199,6 +201,13 @@ def predict(
             "row with this probability.",
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to copy to the predictions, such as an identifier; repeatable.",
+        ),
+    ] = None,
     spreadsheet_safe: Annotated[
         bool,
         typer.Option(
@@ -219,7 +228,10 @@ def predict(
         from hilboost.cli.predictions import PredictJob, run_predict
 
         form = Dialect(sep, decimal, encoding, date_order)
-        run_predict(PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset))
+        kept = tuple(keep or ())
+        run_predict(
+            PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset, kept)
+        )
 
 
 model_commands.add_to(app)

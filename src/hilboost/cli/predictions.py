@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.aside import check_offset_option, split_aside
-from hilboost.cli.columns import align_columns, features_for_fit, refuse_text
+from hilboost.cli.columns import align_columns, features_for_fit, near_names, refuse_text
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
@@ -32,6 +32,7 @@ class PredictJob:
     spreadsheet_safe: bool = True
     dialect: Dialect = DETECT
     offset: str | None = None
+    keep: tuple[str, ...] = ()
 
 
 def run_predict(job: PredictJob) -> None:
@@ -51,7 +52,9 @@ def run_predict(job: PredictJob) -> None:
     model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)
-    frame = read_table(job.table, text_columns(model), job.dialect)
+    unused = [name for name in job.keep if name not in (model.fitted_.schema.names or ())]
+    frame = read_table(job.table, [*text_columns(model), *unused], job.dialect)
+    kept = _kept(frame, job.keep)
     if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
             f"--proba requires a classification model, but '{job.model}' is a "
@@ -65,18 +68,41 @@ def run_predict(job: PredictJob) -> None:
     check_offset_option(model, job.offset)
     frame, offset = split_aside(frame, job.offset, "--offset", model.fitted_.schema.names or ())
     more = {} if offset is None else {"offset": offset}
-    X = model_columns(model, frame, date_order=job.dialect.date_order)
+    aside = [name for name in unused if name in frame] if _has_more_columns(model, frame) else []
+    X = model_columns(model, frame, aside, job.dialect.date_order)
     try:
         found = _predictions(model, X, job.proba, more)
         if job.coverage is not None:
             kind = model.fitted_.codec.kind
             found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
-        write_table(found, job.out, job.spreadsheet_safe)
+        write_table(_beside(kept, found), job.out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
             f"A predicted class contains {error.object[error.start]!r}, which is not valid "
             "Unicode text; rename the class and fit again."
         ) from None
+
+
+def _kept(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
+    """Return the columns of ``--keep``."""
+    for name in names:
+        if name not in frame.columns:
+            raise CliError(f"There is no column '{name}' for --keep; {near_names(name, frame)}.")
+    return frame[list(dict.fromkeys(names))]
+
+
+def _has_more_columns(model: Any, frame: "pd.DataFrame") -> bool:
+    """Whether a table has columns that are no features; by number, if the model has no names."""
+    return model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
+
+
+def _beside(kept: "pd.DataFrame", predictions: "pd.DataFrame") -> "pd.DataFrame":
+    """Place the columns of ``--keep`` before the predictions."""
+    for name in kept.columns.intersection(predictions.columns):
+        raise CliError(
+            f"--keep '{name}' has the name of a column of predictions; rename it in the table."
+        )
+    return kept.reset_index(drop=True).join(predictions) if len(kept.columns) else predictions
 
 
 def text_columns(model: Any) -> list[str]:
@@ -192,14 +218,21 @@ def _check_calibrated(model: Any, path: Path) -> None:
     calibration = model.fitted_.calibration
     if calibration is None:
         raise CliError(
-            f"--coverage requires a calibrated model, and '{path}' is not; fit it to at least 200 "
-            "rows with early stopping by folds, or call its method calibrate in Python."
+            f"--coverage requires a calibrated model, and '{path}' is not; {_remedy(model)} its "
+            "method calibrate in Python, with rows that the fit has not seen."
         )
     if calibration.group_names is not None and not calibration.by_class:
         raise CliError(
             f"--coverage does not support '{path}', which was calibrated by group; call its method "
             f"{method} with groups in Python, or remove --coverage."
         )
+
+
+def _remedy(model: Any) -> str:
+    """Say how to fit a calibrated model, if such models have folds."""
+    if "cv_folds" not in model.get_params():
+        return "call"
+    return "fit it again without --valid, to at least 200 rows with --set cv_folds=4, or call"
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:
