@@ -1,8 +1,10 @@
 """Progress bar and loggers, and callbacks that are context managers."""
 
 import io
+import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import ModuleType
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from rich.console import Console
 from tests.cases import PLAIN
 
-from hilboost import BoostingRegressor
+from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.callbacks import MLflowLogger, ProgressBar, TensorBoardLogger
 from hilboost.core.callback import Event
 from hilboost.core.errors import MissingPackage
@@ -42,12 +44,68 @@ def test_the_bar_shows_stages_and_losses_on_a_terminal():
     assert "my fit" in file.getvalue()
 
 
-@pytest.mark.parametrize("settings", [{}, {"force_jupyter": True}], ids=["a file", "a notebook"])
-def test_the_bar_is_silent_elsewhere(settings, monkeypatch):
-    monkeypatch.setattr("hilboost.callbacks.progress_bar.find_spec", lambda name: None)
-    file, console = screen(**settings)
+def test_the_bar_is_silent_elsewhere():
+    file, console = screen()
     BoostingRegressor(**PLAIN).fit(X, Y, callbacks=[ProgressBar(console=console)])
     assert file.getvalue() == ""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_last_state_remains_in_a_notebook(fails):
+    _, console = screen(force_jupyter=True, record=True)
+    fail = [lambda event: 1 / 0] if fails else []
+    model = BoostingRegressor(**PLAIN)
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        model.fit(X, Y, callbacks=[ProgressBar("my fit", console=console), *fail])
+    html = console.export_html()
+    n = PLAIN["n_estimators"]
+    assert html.count("my fit") == 1
+    assert f"{1 if fails else n}/{n}" in html
+    assert "train" in html
+
+
+def phases_of(console_file):
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console_file.getvalue())
+    return [text.strip() for text in re.findall(r"my fit: ([^━\n]+)", plain)]
+
+
+def smooth(n=300):
+    points = np.random.default_rng(1).uniform(size=(n, 3))
+    return points, np.sin(5 * points[:, 0]) + points[:, 1] * points[:, 2]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (
+            BoostingRegressor(n_estimators=40, random_state=0),
+            ["trying a kernel machine", "fitting kernel machines"],
+        ),
+        (KernelBoostingRegressor(n_estimators=3, random_state=0), ["tuning the first stage"]),
+    ],
+    ids=["automatic", "kernel"],
+)
+def test_the_bar_names_what_takes_time_between_stages(model, names):
+    file, console = screen(force_terminal=True)
+    model.fit(*smooth(), callbacks=[ProgressBar("my fit", console=console)])
+    shown = phases_of(file)
+    for name in names:
+        (found,) = {text for text in shown if text.startswith(name)}
+        assert name.startswith("tuning") or re.search(r"\(about \d+ s\)$", found)
+    last = file.getvalue().rsplit("my fit", 1)[1]
+    assert not last.startswith(":")
+    assert f"train {model.history_.train[-1]:.4g}" in last or len(names) > 1
+    assert "train" in last
+
+
+def test_displays_of_phases_change_no_model():
+    points, y = smooth()
+    alone = BoostingRegressor(n_estimators=40, random_state=0)
+    alone.fit(points, y, callbacks=[lambda event: None])
+    _, console = screen(force_terminal=True)
+    with_bar = BoostingRegressor(n_estimators=40, random_state=0)
+    with_bar.fit(points, y, callbacks=[ProgressBar(console=console)])
+    np.testing.assert_array_equal(with_bar.predict(points), alone.predict(points))
 
 
 def test_the_bar_is_silent_by_default(capfd):

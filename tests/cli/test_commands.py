@@ -139,6 +139,17 @@ def test_progress_shows_rounds_and_losses_on_a_terminal():
     assert "train 0.5, held-out 0.625" in screen.getvalue()
 
 
+def test_progress_names_phases_on_a_terminal():
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    with StageProgress("start", console=console) as progress:
+        callback = progress.callback("fitting")
+        callback(Event(4, 4, 0.75, 0.8))
+        callback.show_phase("trying a kernel machine (about 12 s)")
+    assert "fitting: trying a kernel machine (about 12 s)" in screen.getvalue()
+    assert "1/4" in screen.getvalue().rsplit("trying", 1)[1]
+
+
 def test_progress_is_silent_elsewhere():
     screen = io.StringIO()
     with StageProgress("start", console=Console(file=screen)) as progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hilboost.core.callback import Event
 from hilboost.core.packages import required
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Show the number of stages, the losses and the elapsed time on stderr.
 
-    The bar is disabled if the output is not a terminal, for instance in a log file or a pipe.  In
-    a notebook, it requires the package ipywidgets.
+    Between stages, it names what the fit does, such as the trial of a kernel machine, with an
+    estimate of the duration.  The bar is disabled if the output is not a terminal, for instance in
+    a log file or a pipe.  In a notebook, the moving bar requires the package ipywidgets; its last
+    state remains in the output of the cell.
 
     Parameters
     ----------
@@ -39,9 +41,13 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._description = description
         self._console = console
         self._bar: Progress | None = None
+        self._depth, self._losses = 0, ""
 
     def __enter__(self) -> Self:
-        self._bar = stage_bar(self._console, transient=False)
+        self._depth += 1
+        if self._depth > 1:
+            return self
+        self._bar, self._losses = stage_bar(self._console), ""
         if not self._bar.disable:
             self._bar.start()
         return self
@@ -52,23 +58,41 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        bar, self._bar = self._bar, None
         # Some versions of rich print an empty line when a disabled bar stops.
-        if self._bar is not None and not self._bar.disable:
-            self._bar.stop()
-        self._bar = None
+        if bar is not None and not bar.disable:
+            bar.stop()
+        if bar is not None and bar.console.is_jupyter and bar.tasks:
+            bar.console.print(bar)  # exported notebooks do not contain widgets
 
     def __call__(self, event: Event) -> None:
         """Advance the bar to this stage."""
+        self._losses = losses_of(event)
+        self._update(total=event.n_stages, completed=event.stage)
+        self.show_phase("")
+
+    def show_phase(self, text: str) -> None:
+        """Name what the fit does between its stages."""
+        description = f"{self._description}: {text}" if text else self._description
+        self._update(description=description, loss="" if text else self._losses)
+
+    def _update(self, **shown: Any) -> None:
         bar = self._bar
         if bar is None:
             return
         if not bar.tasks:
-            bar.add_task(self._description, total=event.n_stages, loss="")
-        bar.update(bar.task_ids[0], completed=event.stage, loss=losses_of(event))
+            bar.add_task(self._description, total=None, loss="")
+        bar.update(bar.task_ids[0], **shown)
 
 
-def stage_bar(console: Console | None, transient: bool) -> Progress:
-    """Make a bar with text, stages, losses, and time; disabled if the output is not a terminal."""
+def stage_bar(console: Console | None, transient: bool | None = None) -> Progress:
+    """Make a bar with text, stages, losses, and time; disabled if the output is not a terminal.
+
+    By default, it stays after the fit, but for the widget of a notebook.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -89,7 +113,7 @@ def stage_bar(console: Console | None, transient: bool) -> Progress:
         TextColumn("{task.fields[loss]}"),
         TimeElapsedColumn(),
         console=console,
-        transient=transient,
+        transient=console.is_jupyter if transient is None else transient,
         disable=not (console.is_terminal or in_notebook),
     )
 

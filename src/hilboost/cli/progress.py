@@ -1,5 +1,6 @@
 """Progress bar over boosting rounds on stderr, shown only on a terminal."""
 
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -47,14 +48,14 @@ class StageProgress:
 
     def callback(self, description: str) -> Callback:
         """Make a callback for one fit that advances the bar by one round per stage."""
-
-        def after_stage(event: Event) -> None:
-            if self._total is None:
-                self._progress.update(self._task, total=event.n_stages)
-            self._progress.update(self._task, advance=1, loss=losses_of(event))
-
         self._progress.update(self._task, description=description)
-        return after_stage
+        return _FitProgress(self, description)
+
+    def after_stage(self, event: Event) -> None:
+        """Advance the bar by one round."""
+        if self._total is None:
+            self._progress.update(self._task, total=event.n_stages)
+        self._progress.update(self._task, advance=1, loss=losses_of(event))
 
     def describe(self, description: str) -> None:
         """Set the text next to the bar."""
@@ -63,3 +64,18 @@ class StageProgress:
     def advance(self, rounds: int) -> None:
         """Advance the bar for work that does not report its rounds."""
         self._progress.update(self._task, advance=rounds)
+
+
+@dataclass(frozen=True)
+class _FitProgress:
+    """Callback of one fit, which also names what the fit does between its stages."""
+
+    bar: StageProgress
+    description: str
+
+    def __call__(self, event: Event) -> None:
+        self.bar.describe(self.description)
+        self.bar.after_stage(event)
+
+    def show_phase(self, text: str) -> None:
+        self.bar.describe(f"{self.description}: {text}" if text else self.description)

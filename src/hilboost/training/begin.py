@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from hilboost.boosting import (
     stages_decided,
     starting_constant,
 )
+from hilboost.callbacks.phases import Phases
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.loss import Loss, TargetUnits
@@ -50,6 +51,8 @@ class InitialState:
         What the learner continues from, besides the stages.
     others : list of Validation
         Further validation sets.
+    phases : Phases
+        Announces what the fit does between its stages.
     """
 
     state: TrainingState
@@ -58,6 +61,7 @@ class InitialState:
     encoding: Encoding | None
     snapshot: FitSnapshot | None = None
     others: tuple[Validation, ...] = ()
+    phases: Phases = field(default_factory=Phases)
 
 
 def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:

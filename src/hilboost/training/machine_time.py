@@ -77,6 +77,12 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
     return None
 
 
+def seconds_of_attempt(recipe: Recipe, learner: MetricKernelLearner, n_threads: int) -> float:
+    """Estimate the duration of all kernel machines of a fit on this machine."""
+    n, size = len(recipe.data.X), (learner.n_centers, learner.n_searched)
+    return _slowness() * _seconds(n, *size, recipe.n_folds, n_threads)
+
+
 def _slowness() -> float:
     """Measure how much longer than estimated kernel machines take on this machine; at least 1."""
     n, kernel, durations = _ROWS_OF_SAMPLE, Matern(nu=2.5), []

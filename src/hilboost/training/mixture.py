@@ -26,7 +26,7 @@ from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
 from hilboost.training.begin import InitialState
-from hilboost.training.machine_time import in_time, seconds_of_predictions
+from hilboost.training.machine_time import in_time, seconds_of_attempt, seconds_of_predictions
 from hilboost.training.machines import (
     MOST_ROWS_OF_OWN_METRICS,
     Machines,
@@ -133,7 +133,7 @@ class Attempt:
             len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS or self._state.folds is None
         )
         self._held = self._held_rows(initial)
-        self._further = initial.others
+        self._further, self._phases = initial.others, initial.phases
         # Of the stages so far: a resumed fit begins with the same ones.
         self._priorities = tuple(
             column_gains(one.stages[:FIRST_LOOK], self._inputs[0].shape[1])
@@ -228,6 +228,9 @@ class Attempt:
             seconds += share * self._seconds
         return seconds
 
+    def _expected_seconds(self) -> float:
+        return seconds_of_attempt(self._recipe, self._learner, self._team.n_threads)
+
     def look(self) -> None:
         """Fit the kernel machine of the first member, and compare it with the first stages."""
         with self._timed():
@@ -270,7 +273,8 @@ class Attempt:
         X, target = self._held[0]
         for k, fit in enumerate(self._machines.trials()):
             if k == len(self._tried):
-                machine = fit()
+                with self._phases("trying a kernel machine", self._expected_seconds):
+                    machine = fit()
                 self._tried.append((machine, machine.evaluate(X, self._team)))
             outputs = self._tried[k][1]
             found = self._judge.weigh(target, trees, outputs)
@@ -282,7 +286,8 @@ class Attempt:
         """Outputs of the kernel machines of all members for their held-out rows."""
         if len(self._inputs) > 1 and not self._others:
             others = range(1, len(self._inputs))
-            machines = self._machines.models(others)
+            with self._phases("fitting kernel machines", lambda: self.seconds_left):
+                machines = self._machines.models(others)
             self._others = [
                 (machine, machine.evaluate(self._held[k][0], self._team))
                 for k, machine in zip(others, machines, strict=True)

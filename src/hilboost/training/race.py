@@ -128,7 +128,7 @@ def settled_candidate(
     observes it must see every stage.  The kernel machine has threads of its own, ``kernels``.
     """
     part, resolved = recipe.kernel_part, recipe.resolved
-    if part is None or resolved is None or _seconds(recipe) < _LONG_RACE:
+    if part is None or resolved is None or seconds_of_trials(recipe) < _LONG_RACE:
         return None
 
     def preference(one: Candidate) -> tuple[bool, float, float]:
@@ -150,7 +150,7 @@ def settled_candidate(
     return found
 
 
-def _seconds(recipe: Recipe) -> float:
+def seconds_of_trials(recipe: Recipe) -> float:
     """Estimate the duration of trial runs of the usual lengths."""
     n_trees, n_candidates = recipe.n_outputs, len(recipe.candidates)
     per_stage = seconds_of_stage(len(recipe.data.X) * recipe.width * n_trees, n_trees)
@@ -159,7 +159,7 @@ def _seconds(recipe: Recipe) -> float:
 
 def _lengths(recipe: Recipe) -> tuple[int, int]:
     """Return the number of stages of the first runs, and of those of the last candidates."""
-    share = 1 if _seconds(recipe) < _VERY_LONG_RACE else 2
+    share = 1 if seconds_of_trials(recipe) < _VERY_LONG_RACE else 2
     return _FIRST_STAGES // share, _STAGES // share
 
 

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hilboost.boosting import (
     in_own_units,
     losses_in_own_units,
 )
+from hilboost.callbacks.phases import Phases
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
@@ -38,7 +40,7 @@ from hilboost.training.checkpoints import StageKeeper
 from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.pace import SHARE_OF_FIT, paced
-from hilboost.training.race import best_candidate, settled_candidate
+from hilboost.training.race import best_candidate, seconds_of_trials, settled_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
 from hilboost.training.watch import TimedWatch, Watch
@@ -116,13 +118,19 @@ def train(
         resumable.check_learner(recipe.learner)
         resumable.check_width(recipe.width)
     initial = begin(recipe, continuation, n_threads)
+    initial = replace(initial, phases=Phases.of(callbacks))
     state, target = initial.state, recipe.data.target
     budget = None if recipe.time_budget is None else TimeBudget(began, recipe.time_budget)
     config = _config(recipe, callbacks, budget)
     if recipe.data.has_one_class:
         return _without_stages(recipe, config, initial, n_threads)
-    with ThreadTeam(n_threads) as team, ThreadTeam(n_kernel_threads or n_threads) as kernels:
-        data = _prepare(recipe, initial, n_threads)
+    with (
+        ThreadTeam(n_threads) as team,
+        ThreadTeam(n_kernel_threads or n_threads) as kernels,
+        initial.phases.entered(),
+    ):
+        with initial.phases("preparing"):
+            data = _prepare(recipe, initial, n_threads)
         try:
             initial = _with_prepared_held_out(recipe, initial, data)
             if initial.snapshot is not None:
@@ -134,7 +142,9 @@ def train(
                 trials = replace(config, rules=_rules(recipe)), data, initial, team
                 is_observed = bool(callbacks) or resumable is not None or observer is not None
                 winner = settled_candidate(recipe, *trials, kernels, is_observed)
-                winner = winner or best_candidate(recipe, *trials)
+                if winner is None:
+                    with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
+                        winner = best_candidate(recipe, *trials)
                 recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
             watch = _watch(recipe, initial, kernels, began, ends)
             config = _config(recipe, callbacks, budget, watch)
@@ -146,6 +156,8 @@ def train(
                 config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
             if observer is not None:
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
+            if any(part.penalizes for part in config.learner.parts):
+                initial.phases.show("tuning the first stage")
             _boost_until_interrupted(config, data, target, initial, team)
         finally:
             _close(config.learner, data, state)
