@@ -13,6 +13,7 @@ from hilboost.core.errors import (
     DecodeWarning,
     FitWarning,
     HilboostError,
+    TrainingDataWarning,
 )
 
 __all__ = ["CliError", "UsageError", "note", "one_line_errors"]
@@ -48,6 +49,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         with warnings.catch_warnings():
             # An interrupted command saves no model, so its number of stages is irrelevant.
             warnings.simplefilter("ignore", FitWarning)
+            warnings.simplefilter("ignore", TrainingDataWarning)  # a note of the command says so
             for category in NOTES:
                 warnings.simplefilter("always", category)
             # The command line has a note of its own about many classes.

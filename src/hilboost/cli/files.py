@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hilboost.cli.errors import CliError
+from hilboost.cli.errors import CliError, note
 from hilboost.persistence.atomic import is_stream
 
-__all__ = ["STDIN", "check_input", "check_output", "load_model"]
+__all__ = ["STDIN", "check_input", "check_output", "load_model", "save_model"]
 
 STDIN = Path("-")
 
@@ -86,3 +86,13 @@ def _is_model(path: Path) -> bool:
     except (InvalidModelFile, OSError):
         return False
     return True
+
+
+def save_model(model: Any, path: Path) -> None:
+    """Save the model of a fit, with a note if the file contains training data."""
+    from hilboost.estimators.files import save, training_data_of
+
+    save(model, path, training_data=True)
+    contained = training_data_of(model)
+    if contained:
+        note(f"the model file contains {contained.replace('learner=', '--set learner=')}.")

@@ -20,7 +20,7 @@ from hilboost.cli.columns import (
 from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_output
+from hilboost.cli.files import check_output, save_model
 from hilboost.cli.looks import numbers_as_text
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.tables import read_table
@@ -121,7 +121,6 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         note(sentence)
     valid = [_validation_rows(path, rows.X, target, job, task.name) for path in job.valid]
 
-    import hilboost
     from hilboost.cli.progress import StageProgress
 
     model = new_model(job, task.name)
@@ -133,7 +132,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
     seconds = time.perf_counter() - start
     scores = [_scores(model, one, job, task.name) for one in valid]
-    hilboost.save(model, out)
+    save_model(model, out)
     return told(job, model, rows.X.shape, seconds, scores, as_json)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.files import save_model
 from hilboost.cli.jobs import FitJob, completed, new_model, told
 from hilboost.cli.task import choose_task
 
@@ -32,7 +33,6 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
     path, target, out = completed(job)
     _refuse(job, path)
 
-    import hilboost
     from hilboost.cli.progress import StageProgress
 
     column = _target(path, target)
@@ -44,7 +44,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
         fit = _fit_on_cluster if job.dask is not None else _fit_from_disk
         fit(job, model, path, target, progress.callback("fitting"))
     seconds = time.perf_counter() - start
-    hilboost.save(model, out)
+    save_model(model, out)
     return told(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
 
 

@@ -70,6 +70,10 @@ class FitWarning(UserWarning):
     """A fit was interrupted, or its checkpoint could not be written."""
 
 
+class TrainingDataWarning(UserWarning):
+    """A model file contains rows or outputs of the training data."""
+
+
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called the package, directly or by scikit-learn.
 

@@ -312,23 +312,26 @@ class BoostingEstimator(
         """Whether the estimator is fitted."""
         return hasattr(self, "fitted_")
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, training_data: bool | None = None) -> None:
         """Save the fitted model to a single file, without pickle.  See :func:`hilboost.load`.
 
         Parameters
         ----------
         path : str or Path
+        training_data : bool, optional
+            Whether the file may contain training data; see :func:`hilboost.save`.
 
         Raises
         ------
         IncompatibleParts
-            A component of the model cannot be stored in a file; see :func:`hilboost.save`.
+            A component of the model cannot be stored in a file, or the file would contain training
+            data, and ``training_data=False``; see :func:`hilboost.save`.
         OSError
             The file cannot be written.  An existing file of this name is left unchanged.
         """
         from hilboost.estimators.files import save
 
-        save(self, path)
+        save(self, path, training_data=training_data)
 
     # Predictions
 

@@ -9,7 +9,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType, shown
+from hilboost.core.errors import (
+    IncompatibleParts,
+    InvalidModelFile,
+    InvalidType,
+    TrainingDataWarning,
+    shown,
+    warn_caller,
+)
 from hilboost.core.version import __version__
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.classifier import BoostingClassifier
@@ -51,7 +58,7 @@ _CLASSES: dict[str, type[BoostingEstimator]] = {
 }
 
 
-def save(model: BoostingEstimator, path: str | Path) -> None:
+def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | None = None) -> None:
     """Save a fitted estimator to a single file, without pickle.
 
     Parameters
@@ -62,13 +69,19 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
         the import path of their class and their attributes, which may be numbers, text, lists and
         arrays.
     path : str or Path
+    training_data : bool, optional
+        Whether the file may contain training data: kernel machines, also those that are added to
+        trees by default, contain rows of ``X``, and models of structured outputs the outputs.
+        ``True`` saves them, ``False`` raises an error instead, and by default, a
+        :class:`~hilboost.core.errors.TrainingDataWarning` says so.
 
     Raises
     ------
     IncompatibleParts
-        A kernel is a function, a scikit-learn kernel or a Gram matrix; the learner is a
-        scikit-learn regressor other than ``Ridge`` and ``LinearRegression``; labels or attributes
-        have unsupported types; or a class cannot be imported by its name.
+        The file would contain training data, and ``training_data=False``; a kernel is a function, a
+        scikit-learn kernel or a Gram matrix; the learner is a scikit-learn regressor other than
+        ``Ridge`` and ``LinearRegression``; labels or attributes have unsupported types; or a class
+        cannot be imported by its name.
     InvalidType
         ``model`` is not a hilboost estimator.
     OSError
@@ -82,6 +95,9 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
             )
         raise InvalidType(f"save requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)
+    contained = "" if training_data else training_data_of(model)
+    if contained and training_data is not None:
+        raise IncompatibleParts(f"with training_data=False, a file cannot contain {contained}.")
     writer = ValueWriter()
     parameters = model.get_params(deep=False)
     header: dict[str, Any] = {
@@ -94,6 +110,22 @@ def save(model: BoostingEstimator, path: str | Path) -> None:
         header["feature_names_in"] = list(names)
     facts, arrays = to_file(model.fitted_, writer)
     container.write(path, model.fitted_.model, header | facts, arrays, writer)
+    if contained:
+        warn_caller(
+            f"the model file contains {contained}; save with training_data=True to accept this.",
+            TrainingDataWarning,
+        )
+
+
+def training_data_of(model: BoostingEstimator) -> str:
+    """Say which training data the file of a model contains, and how to avoid it."""
+    fitted = model.fitted_
+    found = ["outputs of the training data"] if fitted.codec.kind == "structured" else []
+    n_rows = fitted.model.n_basis if model.is_additive else 0
+    if n_rows:
+        found.append(f"training rows ({n_rows} centers of kernel machines)")
+    remedy = ", which learner='tree' avoids" if n_rows and fitted.parts is not None else ""
+    return " and ".join(found) + remedy
 
 
 def load(path: str | Path, trusted: Collection[str] = ()) -> Any:

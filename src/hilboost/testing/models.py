@@ -112,7 +112,7 @@ class ModelContract(Contract):
                 )
                 return
             names = trusted_names([*self.own_classes(model), *self.trusted])
-            hilboost.save(model, path)
+            hilboost.save(model, path, training_data=True)
             if names:
                 ensure_raises(
                     InvalidModelFile,
