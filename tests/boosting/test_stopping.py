@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.cases import PLAIN
 
+import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import EarlyStopping
 from hilboost.core.errors import InvalidParameter
@@ -33,6 +34,11 @@ EARLY = dict(PLAIN, learner="tree") | {
         ([5, 4.9, 4.4], 2, 0.1, False),
         ([-5, -5.1, -5.2], 2, 0.1, True),
         ([-5, -5.1, -5.8], 2, 0.1, False),
+        ([np.nan, 5, 4], 2, 0, False),
+        ([np.nan, 5, 6, 7], 2, 0, True),
+        ([np.nan, 5, np.nan, 4.4], 2, 0.1, False),
+        ([np.nan, 5, np.nan, 4.6], 2, 0.1, True),
+        ([np.nan] * 3, 2, 0, True),
     ],
 )
 def test_when_to_stop(losses, patience, tolerance, stops):
@@ -42,6 +48,7 @@ def test_when_to_stop(losses, patience, tolerance, stops):
 def test_the_best_stage_is_the_first_of_equals():
     assert EarlyStopping.best_stage([3.0, 1.0, 2.0, 1.0]) == 1
     assert EarlyStopping.best_stage([1.0, 1.0]) == 0
+    assert EarlyStopping.best_stage([np.nan, 1.0, np.nan, 0.5, 0.5]) == 3
 
 
 @pytest.mark.parametrize("cv_folds", [1, 2, 5])
@@ -197,6 +204,21 @@ def test_without_a_validation_fraction_the_training_loss_decides():
     assert not rule.should_stop(train[:-1].tolist())
     with pytest.raises(InvalidParameter, match="validation_fraction=None holds none out"):
         BoostingRegressor(**given, eval_metric="mae").fit(X, Y)
+
+
+@pytest.mark.parametrize("changed", [{}, {"n_shards": 2}, {"n_estimators": "auto"}])
+@pytest.mark.parametrize("estimator", [BoostingRegressor, BoostingClassifier])
+def test_a_fit_by_the_training_loss_can_be_continued(estimator, changed, tmp_path):
+    given = {"early_stopping": True, "validation_fraction": None, "random_state": 0}
+    given |= {"n_estimators": 8, "warm_start": True} | changed
+    y = Y if estimator is BoostingRegressor else Y > 0
+    whole = estimator(**given | {"n_estimators": 12}).fit(X, y)
+    part = estimator(**given | {"n_estimators": 5}).fit(X, y)
+    assert part.fitted_.resolved.cv_folds == len(part.fitted_.members) == 1
+    part.save(tmp_path / "model")
+    for model in (part, hilboost.load(tmp_path / "model")):
+        model.set_params(n_estimators=12).fit(X, y)
+        np.testing.assert_array_equal(model.predict_raw(X), whole.predict_raw(X))
 
 
 def test_folds_need_no_validation_fraction():

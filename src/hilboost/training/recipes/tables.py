@@ -73,7 +73,7 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = as_trees(parameters)
+    p = _with_held_out_folds(as_trees(parameters))
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_in_units(loss, data, continuation)
@@ -189,8 +189,14 @@ def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
     return learner.reads_blocks and not data.schema.categories
 
 
+def _with_held_out_folds(p: dict[str, Any]) -> dict[str, Any]:
+    """Choose a single member if no rows are to be held out."""
+    whole = p["validation_fraction"] is None and is_auto(p["cv_folds"])
+    return p | {"cv_folds": 1} if whole else p
+
+
 def _stops_on_training_rows(p: Mapping[str, Any]) -> bool:
-    return p["validation_fraction"] is None and p["cv_folds"] in ("auto", 1)
+    return p["validation_fraction"] is None and p["cv_folds"] == 1
 
 
 def _metrics(
