@@ -206,6 +206,42 @@ def test_no_held_out_rows():
         BoostingRegressor(early_stopping=False, eval_metric="mae").fit(X, Y)
 
 
+def correlation(y, predicted, sample_weight=None):
+    return np.corrcoef(y, predicted - predicted[0])[0, 1]
+
+
+@pytest.mark.parametrize("cv_folds", [1, 3, 4])
+@pytest.mark.parametrize("stopping", [True, False])
+def test_stages_without_a_value_are_skipped(cv_folds, stopping, tmp_path):
+    metric = FunctionMetric(correlation, higher_is_better=True)
+    parameters = EARLY | {"cv_folds": cv_folds, "early_stopping": stopping, "n_estimators": 30}
+    model = BoostingRegressor(**parameters, eval_metric=[metric, "mae"], warm_start=True)
+    held_out = {} if stopping else {"X_val": X[200:], "y_val": Y[200:]}
+    values = model.fit(X[:200], Y[:200], **held_out).history_.metrics["correlation"]
+    assert np.isfinite(values[1:]).all()
+    assert np.isnan(values[0])
+    if stopping:
+        assert model.n_estimators_ == np.nanargmax(values) > 0
+    again = model.set_params(n_estimators=40).fit(X[:200], Y[:200], **held_out).history_
+    known = min(len(values), model.n_estimators_ + 1)
+    np.testing.assert_array_equal(again.metrics["correlation"][:known], values[:known])
+    model.set_params(eval_metric=None).save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model").history_
+    np.testing.assert_array_equal(loaded.metrics["correlation"], again.metrics["correlation"])
+
+
+def test_a_metric_that_never_has_a_value_names_the_stages():
+    metric = FunctionMetric(lambda y, p: np.nan, name="odd")
+    given = EARLY | {"n_estimators": 50, "n_iter_no_change": 5, "cv_folds": 1}
+    with pytest.raises(IncompatibleParts, match=r"'odd' is not .* at any of the stages 0 to 5,"):
+        BoostingRegressor(**given, eval_metric=metric).fit(X, Y)
+    tried = given | {"max_features": "auto", "l2_regularization": "auto"}  # by trial runs
+    with pytest.raises(IncompatibleParts, match="'odd' is not a finite number"):
+        BoostingRegressor(**tried, eval_metric=metric).fit(X, Y)
+    model = BoostingRegressor(**given, eval_metric=["mae", metric]).fit(X, Y)
+    assert np.isnan(model.history_.metrics["odd"]).all()
+
+
 def test_metrics_that_have_no_value():
     with pytest.raises(InvalidData, match="all 2 classes"):
         BoostingClassifier(**EARLY, eval_metric="auc").fit(

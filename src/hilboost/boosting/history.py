@@ -10,7 +10,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import mean_loss, mean_loss_and_gradients
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_value
+from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_if_defined
 from hilboost.boosting.series import KnownLosses
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.loss import Loss
@@ -90,7 +90,7 @@ def note_others(
         state.metrics.setdefault(other.named("loss"), []).append(value)
         for metric in config.metrics:
             parts = [(other.target, other.raw)]
-            value = metric_value(metric, config.loss, config.units, parts)
+            value = metric_if_defined(metric, config.loss, config.units, parts)
             state.metrics.setdefault(other.named(metric.name), []).append(value)
 
 
@@ -128,7 +128,7 @@ def _note_metrics(
     """Append the metrics of the held-out rows, all together or of each fold by itself."""
     for metric in config.metrics:
         parts = by_fold if metric.couples_rows else whole
-        value = metric_value(metric, config.loss, config.units, parts)
+        value = metric_if_defined(metric, config.loss, config.units, parts)
         state.metrics.setdefault(metric.name, []).append(value)
 
 

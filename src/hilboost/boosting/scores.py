@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,6 +40,19 @@ def metric_value(
     IncompatibleParts
         A value is not a finite number.
     """
+    value = metric_if_defined(metric, loss, units, parts)
+    if math.isnan(value):
+        raise IncompatibleParts(
+            f"the metric {metric.name!r} is not a finite number on these rows; use other rows, or "
+            "another metric."
+        )
+    return value
+
+
+def metric_if_defined(
+    metric: Metric, loss: Loss, units: TargetUnits | None, parts: Sequence[Scored]
+) -> float:
+    """Compute a metric of rows that are scored by several models, or NaN where it is undefined."""
     sums = []
     for target, raw in parts:
         share = target.share
@@ -55,8 +69,5 @@ def metric_value(
         merge_sums(total[None], more[None])
         merge_sums(mass[None], and_mass[None])
     if not is_finite(total) or not mass[:-1].any():
-        raise IncompatibleParts(
-            f"the metric {metric.name!r} is not a finite number on these rows; use other rows, or "
-            "another metric."
-        )
+        return math.nan
     return metric.of_mean(quotient(total, mass))

@@ -122,7 +122,8 @@ default="from_dtype"
         Metrics that are computed on the held-out rows after each stage (``history_.metrics``).  The
         first one decides about early stopping; ``None`` means the loss.  ``"rmse"``, ``"mse"``,
         ``"mae"``, ``"mape"``, ``"r2"``, the names of scikit-learn's scorers for these, a
-        :class:`hilboost.Metric`, or a :class:`hilboost.metrics.FunctionMetric`.
+        :class:`hilboost.Metric`, or a :class:`hilboost.metrics.FunctionMetric`.  A metric is NaN at
+        stages where it is undefined, such as a correlation with the constant of stage 0.
     warm_start : bool, default=False
         Whether ``fit`` adds stages to the existing model instead of starting over.  Lists of
         learners and kernel machines must have it in the first fit, too, which keeps their state.

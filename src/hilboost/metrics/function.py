@@ -51,4 +51,5 @@ class FunctionMetric(Metric):
         y = y[:, 0] if y.shape[1] == 1 else y
         predicted = predicted[:, 0] if predicted.shape[1] == 1 else predicted
         weight = {} if target.weight is None else {"sample_weight": target.weight}
-        return MetricParts(np.array([float(self.function(y, predicted, **weight))]))
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN says that there is no value
+            return MetricParts(np.array([float(self.function(y, predicted, **weight))]))

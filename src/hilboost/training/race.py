@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,9 +86,10 @@ class Trial:
     @property
     def loss(self) -> float:
         """The lowest held-out loss so far, plus the margin."""
-        losses = self.config.watched(self.state)
-        lowest = min(losses)
-        return lowest + self.candidate.margin * (losses[0] - lowest)
+        losses = [loss for loss in self.config.watched(self.state) if math.isfinite(loss)]
+        if not losses:
+            return math.inf
+        return min(losses) + self.candidate.margin * (losses[0] - min(losses))
 
     @property
     def n_stages(self) -> int:
