@@ -1,7 +1,7 @@
 """The boosting loop: functional gradient descent in stages."""
 
 from hilboost.boosting.config import BoostingConfig
-from hilboost.boosting.loop import add_held_out, boost
+from hilboost.boosting.loop import HOPELESS_GROWTH, add_held_out, boost
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
 from hilboost.boosting.sampling import RowSampling, Turn
@@ -18,6 +18,7 @@ from hilboost.boosting.units import (
 )
 
 __all__ = [
+    "HOPELESS_GROWTH",
     "BoostingConfig",
     "EarlyStopping",
     "EnsembleMember",

@@ -134,8 +134,8 @@ def _sums_of(
 def not_finite(loss: Loss) -> IncompatibleParts:
     """Return the error for losses that are NaN or infinite."""
     return IncompatibleParts(
-        f"{type(loss).__name__}.value returned NaN or infinity; return finite numbers for every "
-        "raw."
+        f"{type(loss).__name__}.value returned NaN or infinity; set a smaller learning_rate, or "
+        "return finite numbers for every raw if the loss is your own."
     )
 
 

@@ -39,6 +39,9 @@ from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
 from hilboost.reductions.sums import anywhere
 
+HOPELESS_GROWTH = 1000.0
+"""Growth of the training loss that ends a fit."""
+
 
 def boost(
     config: BoostingConfig,
@@ -296,5 +299,7 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     )
     learner_data = [data if member.data is None else member.data for member in state.members]
     if state.is_stopped or ended or all(map(config.learner.converged, learner_data)):
+        return True
+    if state.growth > HOPELESS_GROWTH:
         return True
     return config.stopping is not None and config.stopping.should_stop(config.watched(state))

@@ -18,6 +18,8 @@ from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot
 
+_ROUNDING = 1e-9  # losses below it may be rounding errors
+
 
 @dataclass(frozen=True)
 class Validation:
@@ -86,6 +88,16 @@ class TrainingState:
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
         """Return the snapshot after a number of stages, if there is one."""
         return next((found for found in self.snapshots if found.n_stages == n_stages), None)
+
+    @property
+    def growth(self) -> float:
+        """Increase of the training loss since the start, relative to its size and decrease."""
+        n_shards = self.shard_counts[0] if self.shard_counts else 1
+        start = max(self.train[:n_shards])  # the losses of different shards differ
+        grown = self.train[-1] - start
+        if grown <= 0 or start == 0:
+            return 0.0
+        return grown / max(abs(start), start - min(self.train), _ROUNDING)
 
     @property
     def turn(self) -> Shard | None:

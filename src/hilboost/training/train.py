@@ -14,6 +14,7 @@ import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import (
+    HOPELESS_GROWTH,
     BoostingConfig,
     TrainingState,
     boost,
@@ -24,7 +25,7 @@ from hilboost.callbacks.phases import Phases
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import FitWarning
+from hilboost.core.errors import FitWarning, IncompatibleParts, InvalidParameter, warn_caller
 from hilboost.core.learner import Learner
 from hilboost.core.rule import Rule
 from hilboost.core.target import Target
@@ -44,6 +45,8 @@ from hilboost.training.race import best_candidate, seconds_of_trials, settled_ca
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
 from hilboost.training.watch import TimedWatch, Watch
+
+_GROWTH = 0.1  # of the training loss, about which a fit warns
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
@@ -165,6 +168,7 @@ def train(
         attempt = watch.begun() if watch is not None and is_complete else None
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
+        _check_growth(recipe, outcome.state)
         outcome = with_kernel_part(recipe, initial, outcome, kernels, began, ends, attempt)
     state = outcome.state
     fitted = _fitted(recipe, initial, outcome)
@@ -300,6 +304,22 @@ def _boost_until_interrupted(
         state.interrupt = interrupt
 
 
+def _check_growth(recipe: Recipe, state: TrainingState) -> None:
+    """Reject stages that made the training loss grow, or warn, unless early stopping chose some."""
+    growth, chosen = state.growth, recipe.stopping is not None and state.members[0].stages
+    if growth <= _GROWTH or chosen or state.interrupt is not None:
+        return
+    first, last = losses_in_own_units(recipe.units, [state.train[0], state.train[-1]])
+    message = (
+        f"the training loss had grown from {first:.4g} to {last:.4g} after stage "
+        f"{len(state.train) - 1} with learning_rate={recipe.learning_rate:g}; set a smaller "
+        "learning_rate, or correct the gradients of the loss if it is your own."
+    )
+    if growth > HOPELESS_GROWTH and recipe.stopping is None:
+        raise InvalidParameter(message)
+    warn_caller(message, FitWarning)
+
+
 def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingState) -> Outcome:
     return Outcome(config.loss, config.learner, data, recipe.data, recipe.initial_raw, state)
 
@@ -309,6 +329,12 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
     watched = config.watched(state)
     if config.stopping is None or not watched:
         return
+    if all(map(math.isnan, watched)):
+        raise IncompatibleParts(
+            f"the metric {config.metrics[0].name!r} is not a finite number at any of the stages 0 "
+            f"to {len(watched) - 1}, so that early stopping cannot choose one; use other rows, or "
+            "another metric."
+        )
     kept = config.stopping.best_stage(watched)
     for member in state.members:
         del member.stages[kept:]
