@@ -152,10 +152,14 @@ def test_weights_count_as_repetitions_and_their_unit_does_not_matter():
     model = regressor().fit(X[FIT], Y[FIT])
     many = np.repeat(X[HELD], weight, 0), np.repeat(Y[HELD], weight)
     expected = model.calibrate(*many).predict_interval(X[NEW])
-    for unit in (1, 0.125, 7):
-        model.calibrate(X[HELD], Y[HELD], unit * weight)
+    model.calibrate(X[HELD], Y[HELD], weight)
+    np.testing.assert_array_equal(model.predict_interval(X[NEW]), expected)
+    proportions = weight / 7
+    expected = model.calibrate(X[HELD], Y[HELD], proportions).predict_interval(X[NEW])
+    for unit in (0.125, 7.1):
+        model.calibrate(X[HELD], Y[HELD], unit * proportions)
         np.testing.assert_array_equal(model.predict_interval(X[NEW]), expected)
-    model.calibrate(X[HELD], Y[HELD], np.full(120, 3.0))
+    model.calibrate(X[HELD], Y[HELD], np.full(120, 0.3))
     plain = model.predict_interval(X[NEW])
     np.testing.assert_array_equal(model.calibrate(X[HELD], Y[HELD]).predict_interval(X[NEW]), plain)
 
@@ -280,7 +284,8 @@ def test_weights_of_ensembles():
     model = ensemble().fit(X[FIT], Y[FIT], weight)
     np.testing.assert_array_equal(model.fitted_.calibration.weight, weight)
     other = ensemble().fit(X[FIT], Y[FIT], weight / 8)
-    np.testing.assert_array_equal(other.fitted_.calibration.weight, weight)
+    proportions = weight * weight.sum() / (weight @ weight)
+    np.testing.assert_allclose(other.fitted_.calibration.weight, proportions)
 
 
 def test_intervals_do_not_depend_on_threads_or_on_how_the_fit_was_made(tmp_path):

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
@@ -68,8 +67,9 @@ class ConformalPredictions:
         y : array-like (n,) or (n, c), or sequence of n labels
             With several numeric targets, NaN marks missing ones, where ``fit`` accepts them.
         sample_weight : array-like (n,), optional
-            A row with weight 2 counts twice.  Rows with zero weight are ignored.  A common factor
-            of all weights changes nothing.  ``class_weight`` plays no role.
+            Whole numbers count repeated rows.  Other weights count as
+            ``(sum w)² / sum w²`` rows in all.  Rows with zero weight are ignored.
+            ``class_weight`` plays no role.
         groups : array-like (n,) or "class", optional
             Labels of groups that are calibrated separately (Mondrian), so that the coverage holds
             in every group.  Predictions then need the groups of their rows.  ``"class"``, for
@@ -109,7 +109,7 @@ class ConformalPredictions:
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
-            weight = rows_counted(self._checked(X)[kept], Target(scores[kept], weight[kept]))
+            weight = rows_counted(weight[kept])
         labels, by_class = self._labels_of_groups(groups, y, len(scores))
         names = numbers = None
         if labels is not None:

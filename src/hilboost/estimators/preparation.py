@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.errors import InvalidData, errors_of
 from hilboost.core.target import Target
 from hilboost.estimators.held_out import Rows, validation_sets
@@ -69,6 +70,7 @@ def training_data(
     X, target = without_zero_weights(X, target)
     if len(X) < n and before is None and schema.categories:
         X, schema = of_used_levels(X, schema)
+    row_weight = row_weight_with_classes(target, weight)
     if estimator._merges_equal_rows:
         X, target = merge_equal_rows(X, target)
         weight = target.weight
@@ -80,7 +82,15 @@ def training_data(
                 "warm_start: the existing stages were fitted with offsets, but offset is None; "
                 "pass offset, or set warm_start=False."
             )
-    data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
+    data = TrainingData(
+        X,
+        target,
+        schema,
+        codec,
+        sample_weight=weight,
+        has_one_class=one_class,
+        row_weight=row_weight,
+    )
     found = [_validation_set(estimator, data, name, rows) for name, rows in sets.items()]
     if not found:
         return data

@@ -46,6 +46,8 @@ class TrainingData:
         Validation rows.
     sample_weight : (n,) float64 or None
         Weights of the rows without those of their classes; ``None`` is one for every row.
+    row_weight : float
+        The weight that counts as one row: see :mod:`hilboost.boosting.effective_size`.
     is_split : bool
         Whether the validation rows were split off the training rows.
     held_in_place : bool
@@ -66,6 +68,7 @@ class TrainingData:
     others: tuple[ValidationSet, ...] = ()
     is_split: bool = False
     held_in_place: bool = False
+    row_weight: float = 1.0
 
     @property
     def strata(self) -> NDArray[Any]:

@@ -27,6 +27,7 @@ _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
 def resolve(
     parameters: Mapping[str, Any],
     n: float,
+    n_here: int,
     d: int,
     n_trees: int,
     held_out: bool,
@@ -48,6 +49,8 @@ def resolve(
         ``learner="kernel"``, and 100 stages without early stopping for a learner object.
     n : float
         Effective number of rows: see :mod:`hilboost.boosting.effective_size`.
+    n_here : int
+        Number of rows as they are, which can be held out and take time.
     d : int
         Number of columns.
     n_trees : int
@@ -84,18 +87,20 @@ def resolve(
     learning rate, strong L2 regularization, random row sampling, and a cross-validated ensemble.
     Beyond that, a single model with one held-out part is fitted with a higher learning rate.
     """
+    rows = min(n, n_here)
     learner = parameters["learner"]
     trees = isinstance(learner, list) or is_name(learner, "tree")
     kernel = is_name(learner, "kernel")
     early = parameters["early_stopping"]
     if early == "auto":
         asked = held_out or parameters.get("eval_metric") is not None
-        early = asked or (trees and n >= (_SMALLEST_SCALED if scaled else _SMALLEST_EARLY))
-    large = n > _LARGE
+        early = asked or (trees and rows >= (_SMALLEST_SCALED if scaled else _SMALLEST_EARLY))
+    large = rows > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
     n_estimators = _or(parameters["n_estimators"], automatic)
-    of_fixed = float(np.clip(n // _ROWS_PER_LEAF_ROW, 5, 20))
+    too_few = is_auto(parameters["early_stopping"])
+    of_fixed = float(np.clip(n // _ROWS_PER_LEAF_ROW, 5, 7 if too_few else 20))
     best_first = 63 if large and early else 15 if careful and two_classes else 31
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
@@ -105,7 +110,7 @@ def resolve(
         "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,
-        "cv_folds": _n_folds(n * n_trees * d, n_trees, parameters.get("time_budget")),
+        "cv_folds": _n_folds(rows * n_trees * d, n_trees, parameters.get("time_budget")),
         "n_iter_no_change": 100 if careful and noisy else 30 if careful else 20,
         "n_shards": 1,
     }

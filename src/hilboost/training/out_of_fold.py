@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from hilboost.boosting import offset_in_own_units
-from hilboost.boosting.effective_size import weight_scale
+from hilboost.boosting.effective_size import row_weight
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.exchange import RowShare
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import Calibration
@@ -84,9 +82,8 @@ def out_of_fold(
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:
         return None
-    target = replace(data.target, y=y, weight=data.sample_weight)
-    counted = rows_counted(data.X, target)
-    share = target.share
+    share = data.target.share
+    counted = rows_counted(data.sample_weight, share)
     return Calibration(
         of_all_rows(scores, share),
         None if counted is None else of_all_rows(counted, share),
@@ -94,15 +91,9 @@ def out_of_fold(
     )
 
 
-def rows_counted(X: Floats, target: Target) -> Floats | None:
-    """Convert the weights of a target to the numbers of rows that the rows count as.
-
-    A common factor of all weights changes nothing, and integer weights count repeated rows; see
-    :mod:`hilboost.boosting.effective_size`.
-    """
-    if target.weight is None:
-        return None
-    return target.weight / weight_scale(X, target).plain_row
+def rows_counted(weight: Floats | None, share: RowShare | None = None) -> Floats | None:
+    """Convert weights to numbers of rows: see :mod:`hilboost.boosting.effective_size`."""
+    return None if weight is None else weight / row_weight(weight, share)
 
 
 def _can_be_split(members: tuple[AdditiveModel, ...]) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, errors_of, shown
@@ -204,7 +205,15 @@ def training_data(
     if len(X) != len(target.y):
         raise InvalidData("X and y have different numbers of rows; pass one target for each row.")
     one_class = codec.has_one_class(target)
-    data = TrainingData(X, target, schema, codec, sample_weight=weight, has_one_class=one_class)
+    data = TrainingData(
+        X,
+        target,
+        schema,
+        codec,
+        sample_weight=weight,
+        has_one_class=one_class,
+        row_weight=row_weight_with_classes(target, weight),
+    )
     _check_rows(task, codec, kept, target, exchange)
     if not any(exchange.objects(len(held_out))):
         return data

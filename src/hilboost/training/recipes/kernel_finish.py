@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting.effective_size import weight_scale
 from hilboost.core.base_model import Stage, Term
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
@@ -57,7 +56,7 @@ class KernelFinish:
             regularization=None if choice is None else choice.regularization,
             amplitude=1.0 if self.given else machine.amplitude(residual),
             noise=machine.noise,
-            row_weight=weight_scale(X, outcome.data.target).plain_row if self.relative else 1.0,
+            row_weight=outcome.data.row_weight if self.relative else 1.0,
             stage_kernels=self._stage_kernels(machine, len(member.stages)),
         )
         loss, trial = outcome.loss, machine.trial

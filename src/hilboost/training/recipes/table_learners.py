@@ -64,7 +64,7 @@ def stored_learner(
     if resolved is None and is_name(p["learner"], "tree"):
         return TreeLearner()
     if resolved is None:
-        resolved = resolve(p, 1.0, schema.n_columns, 1, False, False, False)
+        resolved = resolve(p, 1.0, 1, schema.n_columns, 1, False, False, False)
     return with_stored_part(table_learner(p, resolved, schema), parts)
 
 

@@ -8,11 +8,7 @@ from functools import partial
 from typing import Any
 
 from hilboost.boosting import EarlyStopping, RowSampling
-from hilboost.boosting.effective_size import (
-    WeightScale,
-    warn_of_uneven_weights,
-    weight_scale,
-)
+from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
@@ -130,6 +126,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
     resolved = resolve(
         in_rows(p, scale),
         total_weight(data.target) / scale.row,
+        data.target.n_rows,
         data.X.shape[1],
         1 if p["multi_output"] == "shared" else len(begun.initial_raw),
         data.held_out is not None,
@@ -281,11 +278,9 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
 
 def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
     """Determine the scale of the weights; only for trees are parameters in numbers of rows."""
-    balanced = isinstance(p.get("class_weight"), str)
-    scale = weight_scale(data.X, data.target, balanced)
     if is_name(p["learner"], "tree"):
-        return scale
-    return WeightScale(row=scale.plain_row)
+        return WeightScale(divisor=data.row_weight)
+    return WeightScale(row=data.row_weight)
 
 
 def _counting_weights(
