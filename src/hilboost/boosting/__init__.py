@@ -15,6 +15,7 @@ from hilboost.boosting.units import (
     in_units,
     losses_in_own_units,
     offset_in_own_units,
+    raw_in_units,
 )
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "losses_in_own_units",
     "metric_value",
     "offset_in_own_units",
+    "raw_in_units",
     "shard_ranges",
     "stages_decided",
     "starting_constant",

@@ -22,6 +22,11 @@ def in_units(units: TargetUnits, target: Target) -> Target:
     return replace(target, y=target.y / units.size, offset=offset)
 
 
+def raw_in_units(units: TargetUnits, raw: Floats) -> Floats:
+    """Express predictions (n, r) or (r,) in units of the fit."""
+    return raw / units.factor if units.shift is None else raw - units.shift
+
+
 def offset_in_own_units(units: TargetUnits | None, target: Target) -> Floats | None:
     """Offsets of a target in units of the fit, in the original units of the target."""
     if units is None or target.offset is None or units.shift is not None:
@@ -29,30 +34,46 @@ def offset_in_own_units(units: TargetUnits | None, target: Target) -> Floats | N
     return target.offset * units.factor
 
 
-def continued_in_units(units: TargetUnits, state: TrainingState, start: Floats) -> None:
-    """Convert the stages so far to units of the fit, in place.
+def continued_in_units(
+    units: TargetUnits | None, before: TargetUnits | None, state: TrainingState, start: Floats
+) -> None:
+    """Convert the stages so far to units of the fit, in place; equal units leave every bit.
 
     Parameters
     ----------
-    units : TargetUnits
+    units : TargetUnits or None
+    before : TargetUnits or None
+        Units of the members so far.
     state : TrainingState
-        Its members predict the target in its original units.
+        Its losses are in the original units of the target.
     start : (r,) float64
         Best constant of the target in units of the fit.  If a member started from this constant,
         its initial prediction is restored exactly.
     """
+    if units is not None:
+        for losses in (state.train, state.validation):
+            losses[:] = [loss / units.value for loss in losses]
+    if _are_equal(units, before):
+        return
     for member in state.members:
+        own = in_own_units(before, member.model())
+        member.initial_raw, member.stages[:] = own.initial_raw, own.stages
+        if units is None:
+            continue
         plain = AdditiveModel(start, ())
         if np.array_equal(in_own_units(units, plain).initial_raw, member.initial_raw):
             member.initial_raw = start
-        elif units.shift is None:
-            member.initial_raw = member.initial_raw / units.factor
         else:
-            member.initial_raw = member.initial_raw - units.shift
+            member.initial_raw = raw_in_units(units, member.initial_raw)
         if units.shift is None:
             member.stages[:] = [stage.scaled(1 / units.factor) for stage in member.stages]
-    for losses in (state.train, state.validation):
-        losses[:] = [loss / units.value for loss in losses]
+
+
+def _are_equal(one: TargetUnits | None, other: TargetUnits | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    same_kind = (one.shift is None) == (other.shift is None) and one.value == other.value
+    return same_kind and np.array_equal(one.size, other.size)
 
 
 def in_own_units(units: TargetUnits | None, model: AdditiveModel) -> AdditiveModel:

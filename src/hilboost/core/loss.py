@@ -33,18 +33,19 @@ class TargetUnits:
     shift : (r,) float64 or None
         Term added to ``raw`` to convert it from internal to original units: ``log(size)`` if
         ``raw`` is a logarithm, otherwise ``None``.
-    factor : float
+    factor : float or (r,) float64
         If ``shift`` is ``None``, the factor that converts ``raw`` from internal to original units;
-        a power of two.
+        a power of two unless there are several targets.
     value : float
-        Factor that converts values of ``loss`` to values of ``plain``.
+        Factor that converts values of ``loss`` to values of ``plain``.  With several targets, it is
+        one: values remain in internal units, in which all targets count alike.
     """
 
     plain: Loss
     loss: Loss
     size: Floats
     shift: Floats | None = None
-    factor: float = 1.0
+    factor: Floats | float = 1.0
     value: float = 1.0
 
 

@@ -7,6 +7,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from hilboost.core.dtypes import RAW, Floats
 from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 
 _ITEM = np.dtype(RAW).itemsize
 
@@ -41,6 +42,13 @@ def _has_columns(array: Floats) -> bool:
         and array.dtype == RAW
         and array.flags.writeable  # compiled code for arrays that are not would be other code
     )
+
+
+def known_column(target: Target, k: int) -> Target:
+    """Select the rows of column ``k`` whose target is known, without offsets."""
+    here = ~np.isnan(target.y[:, k])
+    weight = None if target.weight is None else target.weight[here]
+    return Target(target.y[here, k : k + 1], weight, share=target.share)
 
 
 def array_for(raw: Floats, memory: Gradients | None) -> Floats:

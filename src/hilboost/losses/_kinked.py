@@ -23,8 +23,7 @@ class Majorized(Loss):
     ----------
     loss : Loss
         The original loss, which provides values, initial prediction and link.
-    width : float
-    height : float
+    width, height : (r,) float64 or float
     tilt : (r,) float64 or float
 
     Notes
@@ -32,7 +31,13 @@ class Majorized(Loss):
     Hunter & Lange, *Quantile regression via an MM algorithm*, 2000.
     """
 
-    def __init__(self, loss: Loss, width: float, height: float, tilt: Floats | float = 0.0) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        width: Floats | float,
+        height: Floats | float,
+        tilt: Floats | float = 0.0,
+    ) -> None:
         self.loss, self.width, self.height, self.tilt = loss, width, height, tilt
 
     def initial_raw(self, target: Target) -> Floats:

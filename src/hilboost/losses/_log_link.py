@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.losses._columns import known_column
 from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean
 
@@ -34,7 +34,6 @@ class LogLinkLoss(Loss):
 
     name: str
     allows_zero: bool
-    _column_factors: Floats | None = None
 
     @property
     @abstractmethod
@@ -50,19 +49,16 @@ class LogLinkLoss(Loss):
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Sum the loss over the target columns, (n,)."""
-        values = self._column_values(target.y, raw)
-        if self._column_factors is not None:
-            values *= self._column_factors
-        return row_sums(values)
+        return row_sums(self._column_values(target.y, raw))
 
     def units(self, target: Target) -> TargetUnits | None:
-        """Column means as units; values of the loss stay in the original units of the target."""
+        """The mean of each target, among the known ones."""
         if "value_degree" not in vars(type(self)):
             return None  # a derived class may compute anything
-        size = mean(target)
-        loss = copy(self)
-        loss._column_factors = size**self.value_degree
-        return TargetUnits(self, loss, size, shift=np.log(size))
+        columns = [known_column(target, k) for k in range(target.y.shape[1])]
+        size = np.concatenate([mean(column) for column in columns])
+        value = float(size[0] ** self.value_degree) if len(size) == 1 else 1.0
+        return TargetUnits(self, self, size, shift=np.log(size), value=value)
 
     def check_rows(self, y: Floats) -> None:
         """Reject negative targets, and zeros where their likelihood is zero."""

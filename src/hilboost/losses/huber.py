@@ -47,8 +47,8 @@ class Huber(AdaptiveLoss, LeafLoss):
     divides_rows = True
     degree = 2.0
 
-    def __init__(self, delta: float | None = None, alpha: float = 0.9) -> None:
-        if delta is not None and not (np.isfinite(delta) and delta > 0):
+    def __init__(self, delta: float | Floats | None = None, alpha: float = 0.9) -> None:
+        if delta is not None and not (np.isfinite(delta) & (np.asarray(delta) > 0)).all():
             raise InvalidParameter(f"huber: delta must be a positive number; got {delta!r}.")
         if not 0 < alpha < 1:
             raise InvalidParameter(
@@ -88,16 +88,17 @@ class Huber(AdaptiveLoss, LeafLoss):
         return delta if delta > 0 else 1.0
 
     def units(self, target: Target) -> TargetUnits | None:
-        """Use a power of two for targets whose squares overflow or underflow float64."""
-        return _location.extreme_units(self, target, self._in_units)
+        """Use a power of two for an extreme target, and the spreads of several targets."""
+        return _location.location_units(self, target, self._in_units)
 
-    def _in_units(self, unit: float) -> Huber:
-        return Huber(None if self.delta is None else self.delta / unit, self.alpha)
+    def _in_units(self, size: Floats) -> Huber:
+        return Huber(None if self.delta is None else self.delta / size, self.alpha)
 
-    def _at(self, target: Target, raw: Floats) -> float:
+    def _at(self, target: Target, raw: Floats) -> Floats:
+        """The ``delta`` of each target, (r,)."""
         adapted = self.adapted(target, raw)
         assert adapted.delta is not None
-        return adapted.delta
+        return np.broadcast_to(adapted.delta, raw.shape[1:])
 
     def initial_raw(self, target: Target) -> Floats:
         """The constant at which the clipped residuals sum to zero."""
@@ -112,8 +113,8 @@ class Huber(AdaptiveLoss, LeafLoss):
                 span = high - low
                 # In units of the span and delta: precision does not depend on the scale of y.
                 fraction = brentq(
-                    lambda fraction, y=y, low=low, span=span: total(
-                        np.clip((y - (low + fraction * span)) / delta, -1.0, 1.0),
+                    lambda fraction, y=y, low=low, span=span, own=delta[k]: total(
+                        np.clip((y - (low + fraction * span)) / own, -1.0, 1.0),
                         target.weight,
                         share,
                     ),
@@ -150,13 +151,12 @@ class Huber(AdaptiveLoss, LeafLoss):
         columns: slice,
     ) -> Floats:
         """Take one step from the median (Friedman 2001, Algorithm 4)."""
-        delta = self._at(target, raw)
-        weight = target.weight
+        delta, weight = self._at(target, raw)[columns], target.weight
         mass = masses_of_groups(leaves, weight, n_leaves, target.share)
         result = []
-        for residual in (target.y[:, columns] - raw[:, columns]).T:
+        for residual, own in zip((target.y[:, columns] - raw[:, columns]).T, delta, strict=True):
             median = quantiles_of_groups(residual, weight, leaves, n_leaves, 0.5, target.share)
-            step = np.clip(residual - median[leaves], -delta, delta)
+            step = np.clip(residual - median[leaves], -own, own)
             sums = sums_of_groups(leaves, step, weight, n_leaves, target.share)
             result.append(median + sums / np.maximum(mass, np.finfo(float).tiny))
         return np.column_stack(result)

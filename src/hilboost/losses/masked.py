@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.losses._columns import known_column
 from hilboost.reductions.sums import anywhere, counts
 
 
@@ -31,12 +31,10 @@ class MaskedLoss(Loss):
     ----------
     loss : Loss
         Must be ``additive_over_targets``.
-    losses : sequence of Loss, optional
-        Losses of the individual columns, where they differ; ``loss`` provides the gradients.
     """
 
-    def __init__(self, loss: Loss, losses: Sequence[Loss] = ()) -> None:
-        self.loss, self._losses = loss, losses
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
         self.divides_rows = loss.divides_rows
 
     @property
@@ -51,22 +49,8 @@ class MaskedLoss(Loss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Units of each column, from the rows where its target is known."""
-        if self.loss.degree is not None:
-            # A location loss has one unit for all columns, which zeros do not change.
-            found = self.loss.units(target.with_y(_filled(target.y, 0.0)))
-            return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
-        columns = range(target.y.shape[1])
-        units = [self.loss.units(_known(target, k)) for k in columns]
-        known = [u for u in units if u is not None]
-        if len(known) < len(units):
-            return None
-        shifts = [u.shift for u in known if u.shift is not None]
-        return TargetUnits(
-            self,
-            MaskedLoss(self.loss, [u.loss for u in known]),
-            np.concatenate([u.size for u in known]),
-            np.concatenate(shifts),
-        )
+        found = self.loss.units(target)
+        return found and replace(found, plain=self, loss=MaskedLoss(found.loss))
 
     def check_rows(self, y: Floats) -> None:
         """Reject the rows that the loss itself rejects."""
@@ -84,20 +68,19 @@ class MaskedLoss(Loss):
         # Check all rows first so that messages have the right row numbers; every loss accepts 1.
         self.loss.check(target.with_y(_filled(target.y, 1.0)))
         for column in range(target.y.shape[1]):
-            self.loss.check(_known(target, column))
+            self.loss.check(known_column(target, column))
 
     def initial_raw(self, target: Target) -> Floats:
         """Best constant of each column, from the rows where its target is known."""
         columns = range(target.y.shape[1])
-        return np.concatenate([self.loss.initial_raw(_known(target, k)) for k in columns])
+        return np.concatenate([self.loss.initial_raw(known_column(target, k)) for k in columns])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
         known, filled = ~np.isnan(target.y), Target(_filled(target.y, 1.0))
         total = np.zeros(len(raw))
         for k in range(raw.shape[1]):
-            loss = self._losses[k] if self._losses else self.loss
-            total += known[:, k] * loss.value(_column(filled, k), raw[:, k : k + 1])
+            total += known[:, k] * self.loss.value(_column(filled, k), raw[:, k : k + 1])
         return total
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
@@ -110,12 +93,6 @@ class MaskedLoss(Loss):
     def inverse_link(self, raw: Floats) -> Floats:
         """Inverse link of the loss."""
         return self.loss.inverse_link(raw)
-
-
-def _known(target: Target, k: int) -> Target:
-    """Select the rows of column ``k`` whose target is known."""
-    alone = _column(target, k)
-    return alone.rows(~np.isnan(alone.y[:, 0]))
 
 
 def _column(target: Target, k: int) -> Target:

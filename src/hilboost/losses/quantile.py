@@ -88,7 +88,7 @@ class Quantile(LeafLoss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for targets whose squares overflow or underflow float64."""
-        return _location.extreme_units(self, target, lambda _: self)
+        return _location.location_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""

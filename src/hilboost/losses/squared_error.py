@@ -34,8 +34,8 @@ class SquaredError(Loss):
     checked_by_value = True
 
     def units(self, target: Target) -> TargetUnits | None:
-        """Use a power of two for targets whose squares overflow or underflow float64."""
-        return _location.extreme_units(self, target, lambda _: self)
+        """Use a power of two for an extreme target, and the spreads of several targets."""
+        return _location.location_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean."""

@@ -12,7 +12,7 @@ from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss
+from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
@@ -48,6 +48,8 @@ class FittedModel:
     members : tuple of AdditiveModel or None
         The models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the
         model was read from a file and cannot be continued.
+    units : TargetUnits or None
+        Units of the members, which are those of the fit; ``None`` for those of the target.
     encoding : Encoding or None
         Encoding of category columns that base models cannot read directly.
     resolved : ResolvedParameters or None
@@ -80,6 +82,7 @@ class FittedModel:
     seed: int
     history: History | None = None
     members: tuple[AdditiveModel, ...] | None = None
+    units: TargetUnits | None = None
     encoding: Encoding | None = None
     resolved: ResolvedParameters | None = None
     kernel_machine: KernelMachineSummary | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
+from hilboost.boosting import in_units, raw_in_units
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -43,11 +44,20 @@ def draw_units(target: Target, most: int) -> NDArray[np.intp]:
 
 
 def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
-    """Compute the training loss of each row, (n,), for encoded targets and ``raw``."""
+    """Compute the training loss of each row, (n,), for encoded targets and ``raw``.
+
+    Several targets are measured in their own units, as in the fit.
+    """
     loss: Loss = with_missing_targets(model.loss_, None, target.y)
+    start = model.fitted_.model.initial_raw
+    several = model.fitted_.resolved is not None and target.y.shape[1] > 1
+    units = loss.units(target) if several else None
+    if units is not None:
+        loss, target = units.loss, in_units(units, target)
+        raw, start = raw_in_units(units, raw), raw_in_units(units, start)
     if loss.adaptive:
         # Use the loss parameter from before the first stage.
-        loss = loss.adapted(target, target.starting_raw(model.fitted_.model.initial_raw))
+        loss = loss.adapted(target, target.starting_raw(start))
     return np.asarray(loss.value(target, raw))
 
 

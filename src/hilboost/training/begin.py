@@ -136,8 +136,8 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
         target = in_units(units, data.target)
         data = replace(data, target=target, held_out=held_out, others=others)
     initial_raw = starting_constant(loss, data.target)
-    if units is not None and continuation is not None and not continuation.in_units:
-        continued_in_units(units, continuation.state, initial_raw)
+    if continuation is not None and not continuation.in_units:
+        continued_in_units(units, continuation.units, continuation.state, initial_raw)
     return Start(loss, data, units, initial_raw)
 
 

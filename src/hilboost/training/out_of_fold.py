@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.boosting import offset_in_own_units
+from hilboost.boosting import in_own_units, offset_in_own_units
 from hilboost.boosting.effective_size import row_weight
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
@@ -48,7 +48,7 @@ def raw_out_of_fold(
     raw = np.empty((len(folds), recipe.n_outputs))
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
         rows = np.flatnonzero(folds == k)
-        raw[rows] = member.predict_raw(X[rows], n_threads)
+        raw[rows] = in_own_units(recipe.units, member).predict_raw(X[rows], n_threads)
     offset = offset_in_own_units(recipe.units, recipe.data.target)
     return raw if offset is None else raw + offset
 

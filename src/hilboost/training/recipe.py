@@ -172,6 +172,8 @@ class Continuation:
         Encoding of category columns for the existing stages.
     in_units : bool
         Whether the existing stages are in units of the fit, as in a checkpoint.
+    units : TargetUnits or None
+        Otherwise, the units of the existing stages.
     belongs_to : mapping of str to str, or None
         Hashes of what the snapshots of the state belong to; ``None`` if this has been checked.
     stages : str or None
@@ -183,6 +185,7 @@ class Continuation:
     resolved: ResolvedParameters | None = None
     encoding: Encoding | None = None
     in_units: bool = False
+    units: TargetUnits | None = None
     belongs_to: Mapping[str, str] | None = None
     stages: str | None = None
 
@@ -217,4 +220,8 @@ class Continuation:
             snapshots=() if fitted.kept is None else (fitted.kept.snapshot,),
         )
         belongs_to = None if fitted.kept is None else fitted.kept.belongs_to
-        return cls(state, fitted.seed, fitted.resolved, fitted.encoding, belongs_to=belongs_to)
+        return cls(
+            *(state, fitted.seed, fitted.resolved, fitted.encoding),
+            units=fitted.units,
+            belongs_to=belongs_to,
+        )

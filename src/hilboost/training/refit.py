@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import in_own_units
+from hilboost.boosting import in_own_units, raw_in_units
 from hilboost.boosting.evaluate import gradients
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
@@ -58,11 +58,10 @@ def refit_leaves(
     rate, l2 = fitted.resolved.learning_rate, fitted.resolved.l2_regularization
     begun = start_in_units(fitted.loss, data, None)
     X, target, units = fitted.encode_inputs(data.X), begun.data.target, begun.units
-    factor = 1.0 if units is None else units.factor
+    factor = np.broadcast_to(1.0 if units is None else units.factor, begun.initial_raw.shape)
     start = in_own_units(units, AdditiveModel(begun.initial_raw, ())).initial_raw
     start = keep * fitted.model.initial_raw + (1 - keep) * start
-    shift = 0.0 if units is None or units.shift is None else units.shift
-    raw = target.starting_raw((start - shift) / factor).copy()
+    raw = target.starting_raw(start if units is None else raw_in_units(units, start)).copy()
     stages = []
     with ThreadTeam(n_threads) as team:
         for stage in fitted.model.stages:
@@ -73,16 +72,16 @@ def refit_leaves(
                 share = rate / sum(other.columns == term.columns for other in stage.terms)
                 leaves = term.model.leaves(X)
                 steps, filled = _steps(loss, target, raw, now, term, leaves, l2)
-                old = term.coefficient / factor * term.model.values
+                coefficient = term.coefficient / factor[term.columns]
+                old = coefficient * term.model.values
                 new = np.where(filled, keep * old + (1 - keep) * share * steps, old)
                 added[:, term.columns] += new[leaves]
-                values = new * factor / term.coefficient
-                terms.append(term.with_model(term.model.with_values(values)))
+                terms.append(term.with_model(term.model.with_values(new / coefficient)))
             raw += added
             stages.append(Stage(tuple(terms)))
     model = AdditiveModel(start, tuple(stages))
     members = None if fitted.members is None else tuple(members_of(model, len(fitted.members)))
-    return replace(fitted, model=model, members=members, calibration=None, kept=None)
+    return replace(fitted, model=model, members=members, calibration=None, kept=None, units=None)
 
 
 def _check(fitted: FittedModel, keep: float) -> None:

@@ -343,14 +343,15 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
 def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedModel:
     """Create the record of the stages so far."""
     state, data, units = outcome.state, recipe.data, recipe.units
-    members = [in_own_units(units, member.model()) for member in state.members]
+    members = [member.model() for member in state.members]
+    in_own = [in_own_units(units, member) for member in members]
     # Several steps on nested machines become one stage.
     timed = len(state.seconds) == len(state.train) - 1
     summary = outcome.kernel_machine
     if summary is not None:
         summary = summary.first(len(members[0].stages))
     return FittedModel(
-        model=_model(members, initial.encoding),
+        model=_model(in_own, initial.encoding),
         loss=(outcome.loss if units is None else units.plain).of_complete_targets,
         learner=outcome.learner,
         schema=data.schema,
@@ -363,6 +364,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
             {name: np.array(values) for name, values in state.metrics.items()},
         ),
         members=tuple(members),
+        units=units,
         encoding=initial.encoding,
         resolved=_resolved_now(recipe, state),
         kernel_machine=summary,
