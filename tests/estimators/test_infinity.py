@@ -19,7 +19,7 @@ from hilboost import (
 )
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Gaussian
-from hilboost.learners.tree.binning import column_edges
+from hilboost.learners.tree.edges import column_edges
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
