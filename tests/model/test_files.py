@@ -392,7 +392,7 @@ def test_the_old_file_survives_a_full_disk(path):
     assert len(before) > 1000
     command = [sys.executable, "-c", FULL_DISK, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["OSError", str(errno.EFBIG)]
+    assert done.stdout.split() == ["DiskFull", str(errno.EFBIG)]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
 

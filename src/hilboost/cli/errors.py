@@ -73,10 +73,10 @@ def _as_note(message: Warning | str, *others: Any, **where: Any) -> None:
 
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
+    if isinstance(error, (ValueError, HilboostError)):
+        return text
     if isinstance(error, OSError) and error.strerror:
         where = f" '{error.filename}'" if error.filename else ""
         return f"Cannot use{where or ' a file'}: {error.strerror}."
-    if isinstance(error, (ValueError, HilboostError)):
-        return text
     # Anything else is most likely a bug; the exception type is useful in a bug report.
     return f"{type(error).__name__}: {text} (run again with --debug for the traceback)"

@@ -1,7 +1,8 @@
 """Exceptions and warnings of the package.
 
-All exceptions are also subclasses of ``ValueError``, ``TypeError`` or ``ImportError``, so that
-code written for scikit-learn catches them.  Each message says what is wrong, where, and what to do.
+All exceptions are also subclasses of built-in ones, such as ``ValueError``, ``TypeError`` or
+``OSError``, so that code written for scikit-learn catches them.  Each message says what is wrong,
+where, and what to do.
 """
 
 import sys
@@ -48,6 +49,13 @@ class InvalidModelFile(HilboostError, ValueError):
 
 class FitError(HilboostError, RuntimeError):
     """A fit on several machines cannot go on, because too many of them were lost."""
+
+
+class DiskFull(HilboostError, OSError):
+    """A file cannot be written, because its disk, a quota or a limit leaves no space for it."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 class MissingPackage(HilboostError, ImportError):

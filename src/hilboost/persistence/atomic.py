@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from hilboost.core.disk import naming_space
+
 try:
     import fcntl
 except ImportError:  # not available on Windows, where stale files remain
@@ -23,7 +25,7 @@ _LONGEST_SUFFIX = 32
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, n_bytes: int | None = None) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` if the block succeeds.
 
     An existing file keeps its permissions, owner and group.  Temporary files that killed processes
@@ -34,13 +36,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
     path : Path
         Final path of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end of the
         block and never replaced by a file.
+    n_bytes : int, optional
+        Size of the file, for the message if the disk is full.
 
     Yields
     ------
     Path
         Path to write to, with the same suffix, because writers choose a format by it.
+
+    Raises
+    ------
+    DiskFull
     """
-    with _naming(path):
+    with _naming(path), naming_space(path, n_bytes):
         if is_stream(path):
             with _buffered(path) as temporary:
                 yield temporary

@@ -100,7 +100,7 @@ def write(
             f"the header of this model exceeds the limit of {_HEADER_BYTES // 10**6} MB. Use fewer "
             f"or shorter names, or fewer custom base models. {_PICKLE}"
         )
-    with atomic_path(Path(path)) as temporary, temporary.open("wb") as file:
+    with atomic_path(Path(path), len(content)) as temporary, temporary.open("wb") as file:
         file.writelines(_in_order(content))
         file.flush()
         os.fsync(file.fileno())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core import dtypes
+from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
 from hilboost.tables.blocks import BlockTable
 from hilboost.tables.encoding import encode, without_unused_levels
@@ -134,9 +137,10 @@ class FileTable(BlockTable):
         return FileTable(self._read, schema, *given)
 
     def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return an array in a file of its own, for which there is no room in memory."""
-        path = self._folder / f"array_{len(list(self._folder.iterdir()))}"
-        return np.asarray(np.memmap(path, dtype=dtype, mode="w+", shape=shape))
+        """Return an array in a file without a name, whose space is free once nothing uses it."""
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            reserve(file, math.prod(shape) * np.dtype(dtype).itemsize, self._folder)
+            return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
 
 
 class EncodedTable(FileTable):

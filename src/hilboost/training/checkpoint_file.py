@@ -194,9 +194,10 @@ class Writer(AbstractContextManager["Writer"]):
             return
         self._has_warned = True
         warnings.warn(
-            f"the checkpoint {self._checkpoint.file} could not be written ({error}) after stage "
-            f"{self._tried}; the fit continues and tries again, and a checkpoint of stage "
-            f"{self._written} remains if it exists. Free space on the disk, or check the path.",
+            f"the checkpoint {self._checkpoint.file} could not be written "
+            f"({str(error).rstrip('.')}) after stage {self._tried}; the fit continues and tries "
+            f"again, and a checkpoint of stage {self._written} remains if it exists. Free space on "
+            "the disk, or check the path.",
             FitWarning,
             stacklevel=2,
         )
