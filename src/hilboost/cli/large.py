@@ -34,15 +34,20 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
     _refuse(job, path)
 
     from hilboost.cli.progress import StageProgress
+    from hilboost.stream.source import dataset_of
 
-    column = _target(path, target)
+    dataset = dataset_of(path, path)
+    column = _target(dataset, target)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     model = new_model(job, task.name)
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
-        fit = _fit_on_cluster if job.dask is not None else _fit_from_disk
-        fit(job, model, path, target, progress.callback("fitting"))
+        callback = progress.callback("fitting")
+        if job.dask is None:
+            _fit_from_disk(job, model, dataset, target, callback)
+        else:
+            _fit_on_cluster(job, model, path, target, callback)
     seconds = time.perf_counter() - start
     save_model(model, out)
     return told(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
@@ -70,24 +75,24 @@ def _refuse(job: FitJob, path: Path) -> None:
         )
 
 
-def _target(path: Path, target: str) -> "pd.Series[Any]":
+def _target(dataset: Any, target: str) -> "pd.Series[Any]":
     import pandas as pd
 
-    from hilboost.stream.source import dataset_of, values_of
+    from hilboost.stream.source import values_of
 
-    column = pd.Series(values_of(dataset_of(path, path), target), name=target)
+    column = pd.Series(values_of(dataset, target), name=target)
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
     return column
 
 
-def _fit_from_disk(job: FitJob, model: Any, path: Path, target: str, callback: Any) -> None:
+def _fit_from_disk(job: FitJob, model: Any, dataset: Any, target: str, callback: Any) -> None:
     import hilboost.stream
 
     hilboost.stream.fit(
         model,
-        path,
+        dataset,
         target=target,
         sample_weight=job.weights,
         offset=job.offset,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hilboost.core.callback import Callback
-from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.estimators.base import division_of
 from hilboost.stream.source import dataset_of, table_of, values_of
 
@@ -39,7 +40,9 @@ def fit(
     model : BoostingRegressor or BoostingClassifier
         With ``learner="auto"``, it consists of trees.
     source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
-        A Parquet file, a folder of such files, an Arrow table or dataset, or batches.
+        A Parquet file, a folder of such files, an Arrow table or dataset, or batches.  As in
+        ``pandas.read_parquet``, folders such as ``city=Ghent`` are a column of categories, and an
+        index that pandas has stored is no column.
     target : str, or sequence of str
         Names of the target columns; all other columns are inputs.
     sample_weight : str, optional
@@ -65,7 +68,14 @@ def fit(
     Raises
     ------
     InvalidData, InvalidParameter, InvalidType
-        The table or the parameters are invalid.
+        The table or the parameters are invalid, or a file is damaged.
+    DiskFull
+        The disk of ``folder`` has too little space.
+
+    Warns
+    -----
+    DataWarning
+        Some files do not have all columns, or a column of text has numbers in nearly all rows.
 
     Notes
     -----
@@ -76,8 +86,8 @@ def fit(
     parameters = _checked_parameters(model)
     estimator: Any = model
     names = [target] if isinstance(target, str) else list(target)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="hilboost_") as place:
-        dataset = dataset_of(source, Path(place))
+    with _temporary_folder(folder) as place:
+        dataset = dataset_of(source, place)
         columns = [values_of(dataset, name) for name in names]
         weight = None if sample_weight is None else values_of(dataset, sample_weight)
         beside = [] if offset is None else [offset] if isinstance(offset, str) else list(offset)
@@ -85,7 +95,7 @@ def fit(
         without = [*names, *ignore, *beside, *([] if sample_weight is None else [sample_weight])]
         y = columns[0] if isinstance(target, str) else np.column_stack(columns)
         categorical = parameters["categorical_features"]
-        X = table_of(dataset, without, categorical, len(y), Path(place))
+        X = table_of(dataset, without, categorical, len(y), place.parent)
         grown = clone(estimator).set_params(learner="tree")
         grown.fit(
             X,
@@ -100,6 +110,20 @@ def fit(
     for name in ("fitted_", "n_features_in_", "feature_names_in_"):
         setattr(estimator, name, getattr(grown, name))
     return model
+
+
+@contextmanager
+def _temporary_folder(folder: str | Path | None) -> Iterator[Path]:
+    """Create a folder for temporary files within one, and remove it at the end."""
+    try:
+        created = tempfile.TemporaryDirectory(dir=folder, prefix="hilboost_")
+    except OSError as error:
+        raise InvalidParameter(
+            f"folder={shown(folder)} cannot hold temporary files ({error.strerror}); create it, or "
+            "choose another one."
+        ) from error
+    with created as place:
+        yield Path(place)
 
 
 def _checked_parameters(model: Any) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,8 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 from numpy.typing import NDArray
 
-from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.disk import naming_space
+from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
 from hilboost.tables import FileTable, Level, Schema, category_choice, learn, read_table
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
@@ -30,33 +34,120 @@ def dataset_of(source: Any, folder: Path) -> Any:
 
     Raises
     ------
-    InvalidType, InvalidData
+    InvalidType, InvalidData, DiskFull
     """
     if isinstance(source, str | Path):
-        path = Path(source)
-        if not path.exists():
-            raise InvalidData(f"{path} does not exist; pass a Parquet file or a folder of them.")
-        return arrow_dataset.dataset(path, format=_PARQUET)
-    if isinstance(source, pa.Table | arrow_dataset.Dataset):
-        return arrow_dataset.dataset(source) if isinstance(source, pa.Table) else source
-    if isinstance(source, Iterable):
-        return _spooled(iter(source), folder / "batches.arrow")
-    raise InvalidType(
-        "the table must be a Parquet file, a folder of such files, or an iterable of Arrow "
-        f"batches, not {type(source).__name__}."
-    )
+        found = _of_files(Path(source))
+    elif isinstance(source, pa.Table | arrow_dataset.Dataset):
+        found = arrow_dataset.dataset(source) if isinstance(source, pa.Table) else source
+    elif isinstance(source, Iterable):
+        found = _spooled(iter(source), folder / "batches.arrow")
+    else:
+        raise InvalidType(
+            "the table must be a Parquet file, a folder of such files, or an iterable of Arrow "
+            f"batches, not {type(source).__name__}."
+        )
+    _refuse_repeated_names(found.schema, "the table")
+    return found
+
+
+def _of_files(path: Path) -> Any:
+    """Open a file, or a folder of files that together have the columns of the table."""
+    if not path.exists():
+        raise InvalidData(f"{path} does not exist; pass a Parquet file or a folder of them.")
+    schemas = {}
+    with _reading(f"'{path}' cannot be read"):
+        for file in arrow_dataset.dataset(path, pa.schema([]), format=_PARQUET).get_fragments():
+            with _reading(f"{file.path!r} cannot be read as Parquet"):
+                schemas[file.path] = file.physical_schema
+        if not schemas:
+            raise InvalidData(f"the folder '{path}' has no Parquet files; add some.")
+        schema, folders = _united(schemas), None
+        if path.is_dir():  # folders such as city=Ghent are columns, as in pandas.read_parquet
+            folders = arrow_dataset.HivePartitioning.discover(infer_dictionary=True)
+            found = arrow_dataset.dataset(path, format=_PARQUET, partitioning=folders)
+            within = next(iter(schemas.values())).names
+            for field in found.schema:
+                schema = schema if field.name in within else schema.append(field)
+        return arrow_dataset.dataset(path, schema, format=_PARQUET, partitioning=folders)
+
+
+def _united(schemas: dict[str, Any]) -> Any:
+    """Return the columns of all files, and warn if a file does not have all of them."""
+    united = pa.schema([], next(iter(schemas.values())).metadata)
+    for file, schema in schemas.items():
+        _refuse_repeated_names(schema, repr(file))
+        kept = [field for field in schema if field.name not in _index_names(schema)]
+        try:
+            united = pa.unify_schemas([united, pa.schema(kept)], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InvalidData(
+                f"{file!r} does not fit the files before it ({_detail(error)}); write each column "
+                "with one type in all files."
+            ) from error
+    gaps = {
+        name: [file for file, schema in schemas.items() if name not in schema.names]
+        for name in united.names
+    }
+    names = [name for name, files in gaps.items() if files]
+    if names:
+        warn_caller(
+            f"columns {first_few(names)} are missing in some files, such as {gaps[names[0]][0]!r}; "
+            "their values are missing in the rows of these files.",
+            DataWarning,
+        )
+    return united
+
+
+def _index_names(schema: Any) -> list[str]:
+    """Return the columns in which pandas has stored the index of a frame."""
+    found = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in found if isinstance(name, str)]
+
+
+def _refuse_repeated_names(schema: Any, where: str) -> None:
+    twice = [name for name, count in Counter(schema.names).items() if count > 1]
+    if twice:
+        raise InvalidData(
+            f"{where} has more than one column named {first_few(twice)}; rename all but one."
+        )
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Turn errors of Arrow about damaged or unreadable files into ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidData(f"{what} ({_detail(error)}); write it again, or remove it.") from error
+
+
+def _detail(error: Exception) -> str:
+    """Return the end of a message of Arrow, without advice."""
+    text = " ".join(str(error).split())
+    return text.rpartition("': ")[2].split(". ")[0].rstrip(".")
 
 
 def _spooled(batches: Iterator[Any], path: Path) -> Any:
-    first = next(batches, None)
-    if not isinstance(first, pa.RecordBatch):
-        raise InvalidType(
-            f"the iterable must yield pyarrow.RecordBatch objects, not {type(first).__name__}."
-        )
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            writer.write_batch(batch)
+    """Write batches to a file, and return its dataset."""
+    first, writer = next(batches, None), None
+    with pa.OSFile(str(path), "wb") as file:
+        for number, batch in enumerate(chain([first], batches)):
+            if not isinstance(batch, pa.RecordBatch):
+                raise InvalidType(
+                    "the iterable must yield pyarrow.RecordBatch objects, not "
+                    f"{type(batch).__name__}."
+                )
+            if not batch.schema.equals(first.schema):
+                raise InvalidData(
+                    f"batch {number} has other columns or types than the first; give all batches "
+                    "the same schema."
+                )
+            with naming_space(path, batch.nbytes):
+                writer = writer or pa.ipc.new_file(file, first.schema)
+                writer.write_batch(batch)
+        with naming_space(path):
+            writer.close()
     return arrow_dataset.dataset(path, format="ipc")
 
 
@@ -72,9 +163,10 @@ def reader_of(dataset: Any) -> Callable[[Sequence[str]], Iterator[Any]]:
             fragment_readahead=1,
             use_threads=False,
         )
-        for batch in batches:
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+        with _reading("the table cannot be read"):
+            for batch in batches:
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
 
     return read
 
@@ -83,6 +175,7 @@ def table_of(
     dataset: Any, without: Sequence[str], categorical: Any, n_rows: int, folder: Path
 ) -> FileTable:
     """Return the input columns as a table on disk, with the levels of its category columns."""
+    without = [*without, *_index_names(dataset.schema)]
     names = [name for name in dataset.schema.names if name not in without]
     read = reader_of(dataset)
     if not names:
@@ -120,7 +213,8 @@ def values_of(dataset: Any, name: str) -> NDArray[Any]:
     if name not in dataset.schema.names:
         names = ", ".join(map(repr, dataset.schema.names[:10]))
         raise InvalidData(f"the table has no column {name!r}; its columns are {names}.")
-    parts = [_numpy(batch.column(0)) for batch in reader_of(dataset)([name])]
+    with _reading(f"column {name!r} cannot be read"):
+        parts = [_numpy(batch.column(0)) for batch in reader_of(dataset)([name])]
     if not parts:
         raise InvalidData("the table has no rows; at least one is required.")
     return np.concatenate(parts)
@@ -129,5 +223,6 @@ def values_of(dataset: Any, name: str) -> NDArray[Any]:
 def _numpy(column: Any) -> NDArray[Any]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    column.validate(full=True)  # that text is UTF-8
     found: NDArray[Any] = column.to_numpy()
     return found

@@ -26,6 +26,7 @@ from hilboost.tables.columns import (
     refuse_nested,
     without_missing,
 )
+from hilboost.tables.schema import place
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,17 @@ def _repeated_name(X: Any, what: str) -> InvalidData:
 
 
 def _read(series: Any, name: object) -> ReadColumn:
-    """Read one column according to its dtype."""
+    """Read one column, whose text may be damaged in Arrow tables."""
+    try:
+        return _read_by_dtype(series, name)
+    except UnicodeDecodeError as error:
+        raise InvalidData(
+            f"{place(name)} contains text that is not UTF-8 ({shown(error.object)}); write it "
+            "again as UTF-8."
+        ) from error
+
+
+def _read_by_dtype(series: Any, name: object) -> ReadColumn:
     import narwhals.stable.v2 as nw
 
     dtype = series.dtype
