@@ -15,6 +15,7 @@ import hilboost
 from hilboost import BoostingRegressor
 from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded, without_dates
+from hilboost.cli.errors import CliError
 from hilboost.core.errors import InvalidData
 from hilboost.persistence.atomic import atomic_path
 
@@ -157,6 +158,11 @@ def test_dates(frame):
     assert "column 'day' is text with a different value in each of 80 rows" in told
     expanded = fit("dates.csv", "--dates", "expand", "--valid", "dates.csv", out="expanded")
     assert not notes(expanded)
+    frame[["day", "price"]].to_csv("only.csv", index=False)
+    refused = fit("only.csv", out="only")
+    assert refused.exit_code == 1
+    assert "'day' contains dates, which are ignored; use --dates expand" in refused.stderr
+    assert fit("only.csv", "--dates", "expand", out="only").exit_code == 0
     columns = run("inspect", "expanded").stdout
     assert "day: weekday" in columns
     assert "'day'" not in columns
@@ -182,7 +188,8 @@ def test_columns_of_dates():
     assert found["time: hour"].tolist() == [6.5, 0, 12]
     assert found["stamp: weekday"].tolist() == [3, 0, 6]
     assert [name for name in found if ":" not in name] == ["word", "number"]
-    assert list(without_dates(dates[["iso"]])) == ["iso"]
+    with pytest.raises(CliError, match="No columns are left, because 'iso' contains dates"):
+        without_dates(dates[["iso"]])
 
 
 @pytest.mark.parametrize(

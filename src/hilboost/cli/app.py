@@ -105,6 +105,9 @@ def _options(
     """Gradient boosting for tabular data: fit, predict, and evaluate models."""
 
 
+_NOT_OF_JOBS = ("config", "settings", "as_json", "debug")
+
+
 @app.command(cls=Command, epilog=FIT_EXAMPLES)
 def fit(
     table: options.TrainingTable = None,
@@ -127,6 +130,8 @@ def fit(
     encoding: options.Encoding = None,
     dates: options.Dates = None,
     date_order: options.DateOrder = None,
+    missing: options.Missing = None,
+    coerce: options.Coerce = False,
     drop_missing_target: options.DropMissingTarget = False,
     n_estimators: options.Rounds = None,
     learning_rate: options.LearningRate = None,
@@ -140,39 +145,11 @@ def fit(
     debug: options.Debug = False,
 ) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
+    given = {name: value for name, value in locals().items() if name not in _NOT_OF_JOBS}
     with one_line_errors(debug):
         from hilboost.cli.jobs import FitJob, run_fit
         from hilboost.cli.settings import options_of_fit
 
-        given = {
-            "table": table,
-            "target": target,
-            "out": out,
-            "task": task,
-            "family": family,
-            "loss": loss,
-            "quantile": quantile,
-            "weights": weights,
-            "group": group,
-            "event": event,
-            "offset": offset,
-            "ignore": ignore,
-            "valid": valid,
-            "metric": metric,
-            "sep": sep,
-            "decimal": decimal,
-            "encoding": encoding,
-            "dates": dates,
-            "date_order": date_order,
-            "drop_missing_target": drop_missing_target or None,
-            "n_estimators": n_estimators,
-            "learning_rate": learning_rate,
-            "time_budget": time_budget,
-            "random_state": random_state,
-            "threads": threads,
-            "stream": stream,
-            "dask": dask,
-        }
         job = FitJob(**options_of_fit(given, config, settings or ()))
         if job.stream or job.dask is not None:
             from hilboost.cli.large import run_large_fit
@@ -220,6 +197,8 @@ def predict(
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
     date_order: options.DateOrder = None,
+    missing: options.Missing = None,
+    coerce: options.Coerce = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict the rows of a table. Columns are matched by name."""
@@ -227,7 +206,7 @@ def predict(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.predictions import PredictJob, run_predict
 
-        form = Dialect(sep, decimal, encoding, date_order)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
         kept = tuple(keep or ())
         run_predict(
             PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset, kept)

@@ -244,8 +244,8 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
             row, value = _first_text(column)
             raise CliError(
                 f"Column '{name}' contained numbers (or no values) in fit but contains text now "
-                f"('{value}' in data row {row}); replace the text by a number, or leave the field "
-                "empty."
+                f"('{value}' in data row {row}); replace the text by a number, or read it as "
+                f'missing with --missing "{value}" or --coerce.'
             )
 
 

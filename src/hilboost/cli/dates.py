@@ -107,7 +107,7 @@ def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
 
 
 def without_dates(features: pd.DataFrame) -> pd.DataFrame:
-    """Drop columns of dates with a note; keep them if no other column would be left.
+    """Drop columns of dates with a note; they must not be the only ones.
 
     Parameters
     ----------
@@ -118,9 +118,14 @@ def without_dates(features: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
     """
     dates = date_columns(features)
-    if not dates or len(dates) == features.shape[1]:
+    if not dates:
         return features
     listed = ", ".join(f"'{name}'" for name in dates)
+    if len(dates) == features.shape[1]:
+        raise CliError(
+            f"No columns are left, because {listed} contains dates, which are ignored; use --dates "
+            "expand for columns of calendar numbers, or --dates text for categories."
+        )
     note(
         f"ignoring {listed}, which contains dates; use --dates expand for columns of calendar "
         "numbers, or --dates text for categories."

@@ -1,4 +1,4 @@
-"""The form of a CSV file: separator, decimal mark, and encoding, given or detected."""
+"""The form of a table: separator, decimal mark, encoding, and words for missing values."""
 
 from __future__ import annotations
 
@@ -22,19 +22,25 @@ _WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written; ``None`` where it is to be detected.
+    """How a table is written; ``None`` where it is to be detected.
 
     Attributes
     ----------
     separator, decimal, encoding : str or None
     date_order : {"dmy", "mdy"} or None
         Of dates whose year comes last.
+    missing : tuple of str
+        Words for missing values.
+    coerce : bool
+        Whether text in columns of numbers is a missing value.
     """
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     date_order: str | None = None
+    missing: tuple[str, ...] = ()
+    coerce: bool = False
 
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""

@@ -21,7 +21,7 @@ from hilboost.cli.dates import date_columns, expanded, with_calendar, without_da
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, save_model
-from hilboost.cli.looks import numbers_as_text
+from hilboost.cli.looks import numbers_as_text, refuse_words
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import TaskName, choose_task
@@ -60,6 +60,8 @@ class FitJob:
     encoding: str | None = None
     dates: Literal["ignore", "expand", "text"] = "ignore"
     date_order: Literal["dmy", "mdy"] | None = None
+    missing: tuple[str, ...] = ()
+    coerce: bool = False
     drop_missing_target: bool = False
     time_budget: float | None = None
     stream: bool = False
@@ -68,8 +70,9 @@ class FitJob:
 
     @property
     def dialect(self) -> Dialect:
-        """Form of the CSV files."""
-        return Dialect(self.sep, self.decimal, self.encoding, self.date_order)
+        """Form of the tables."""
+        form = self.sep, self.decimal, self.encoding, self.date_order
+        return Dialect(*form, self.missing, self.coerce)
 
 
 @dataclass(frozen=True)
@@ -113,11 +116,14 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     elif job.dates == "expand":
         features = _with_calendar_numbers(features, job)
     task = choose_task(column, job.task, job.loss or "", job.group, job.event)
+    if job.task == "auto":
+        refuse_words(column, "The target", "add --task classification if these are classes")
     note(f"{task.name}, because {task.reason}.")
     if task.name == "classification":
         check_classes(column)
     rows = _rows(features, column, job, task.name)
-    for sentence in numbers_as_text(rows.X):
+    categories = job.settings.get("categorical_features", "from_dtype")
+    for sentence in numbers_as_text(rows.X, categories != "from_dtype"):
         note(sentence)
     valid = [_validation_rows(path, rows.X, target, job, task.name) for path in job.valid]
 

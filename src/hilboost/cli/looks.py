@@ -1,6 +1,6 @@
 """Detection of unsupported file formats, and of numbers stored as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,16 @@ from hilboost.cli.errors import CliError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GZIP", "HEAD", "numbers_as_text", "refuse_other_formats"]
+__all__ = [
+    "GZIP",
+    "HEAD",
+    "PART_OF_NUMBERS",
+    "first_of",
+    "numbers_as_text",
+    "refuse_other_formats",
+    "refuse_words",
+    "text_among_numbers",
+]
 
 HEAD = 8
 """Number of bytes that identify a file format."""
@@ -21,7 +30,8 @@ _FORMATS = (
     (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
     (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
 )
-_PART_OF_NUMBERS = 0.5
+PART_OF_NUMBERS = 0.5
+"""Least part of numbers in a column of numbers that came as text."""
 
 
 def refuse_other_formats(path: Path, head: bytes) -> None:
@@ -42,41 +52,80 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
             raise CliError(f"'{path}' is {what}.")
 
 
-def numbers_as_text(features: "pd.DataFrame") -> Iterator[str]:
-    """Yield notes about text columns that contain mostly numbers.
+def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[str]:
+    """Yield notes about text columns that contain mostly numbers; reject nearly numeric ones.
 
     Parameters
     ----------
     features : pandas.DataFrame
         Input of an estimator: all columns that are not floats are text.
+    chosen : bool
+        Whether the user has chosen the category columns, so that none is rejected.
     """
     import pandas as pd
 
     for name, column in features.items():
         if column.dtype.kind == "f":
             continue
-        counts = column.value_counts()
-        levels = pd.Series(counts.index.astype(str))
-        weights = counts.to_numpy()
-        n = int(weights.sum())
-        text = pd.to_numeric(levels, errors="coerce").isna().to_numpy()
-        n_text = int(weights[text].sum())
-        with_commas = pd.to_numeric(levels[text].str.replace(",", ""), errors="coerce").notna()
+        if not chosen:
+            refuse_words(column, "Column", "name it in --set categorical_features")
+        texts, n_text, n = text_among_numbers(column)
+        with_commas = pd.to_numeric(texts.str.replace(",", ""), errors="coerce").notna()
         if n_text and with_commas.all():
-            row, value = _first_of(column, levels[text])
+            row, value = first_of(column, texts)
             yield (
                 f"column '{name}' is treated as categorical because its numbers contain commas "
                 f"('{value}' in data row {row}); use decimal points and no thousands separators."
             )
-        elif 0 < n_text < _PART_OF_NUMBERS * n:
-            row, value = _first_of(column, levels[text])
+        elif 0 < n_text < PART_OF_NUMBERS * n:
+            row, value = first_of(column, texts)
             yield (
                 f"column '{name}' is treated as categorical because {n_text} of its {n} values "
-                f"are text ('{value}' in data row {row}); the others are numbers."
+                f"are text ('{value}' in data row {row}); the others are numbers (see --missing "
+                "and --coerce)."
             )
 
 
-def _first_of(column: "pd.Series[Any]", levels: "pd.Series[Any]") -> tuple[int, str]:
+def refuse_words(column: "pd.Series[Any]", what: str, otherwise: str) -> None:
+    """Reject a column of text that is numeric but for a few words.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    what : str
+        What the column is, such as ``"Column"``.
+    otherwise : str
+        Another remedy than to read the words as missing.
+    """
+    from pandas.api import types
+
+    from hilboost.tables import words_among_numbers, words_told
+
+    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column):
+        return
+    counts = column.value_counts()
+    n = int(counts.sum())
+    words = words_among_numbers(zip(counts.index.astype(str), counts.tolist(), strict=True), n)
+    if not words:
+        return
+    row, value = first_of(column, words)
+    raise CliError(
+        f"{what} '{column.name}' {words_told(words, n, value, f'data row {row}')}; read them as "
+        f'missing with --missing "{value}" or --coerce, or {otherwise}.'
+    )
+
+
+def text_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[Any]", int, int]:
+    """Return the distinct texts that are no numbers, their count, and the number of values."""
+    import pandas as pd
+
+    counts = column.value_counts()
+    levels, weights = pd.Series(counts.index.astype(str)), counts.to_numpy()
+    text = pd.to_numeric(levels, errors="coerce").isna().to_numpy()
+    return levels[text], int(weights[text].sum()), int(weights.sum())
+
+
+def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:
     """Return the first row (counted from 1) with one of the levels, and its value."""
     row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
     value = str(column.iloc[row])

@@ -8,6 +8,7 @@ import typer
 from hilboost.cli.errors import one_line_errors
 from hilboost.cli.options import (
     AsJson,
+    Coerce,
     DateOrder,
     Debug,
     Decimal,
@@ -15,6 +16,7 @@ from hilboost.cli.options import (
     Encoding,
     Event,
     Group,
+    Missing,
     Model,
     Offset,
     Separator,
@@ -94,6 +96,8 @@ def evaluate(
     decimal: Decimal = None,
     encoding: Encoding = None,
     date_order: DateOrder = None,
+    missing: Missing = None,
+    coerce: Coerce = False,
     drop_missing_target: DropMissingTarget = False,
     debug: Debug = False,
 ) -> None:
@@ -102,7 +106,7 @@ def evaluate(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_evaluate
 
-        form = Dialect(sep, decimal, encoding, date_order)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
         rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_evaluate(model, rows, metric or (), as_json))
 
@@ -130,6 +134,8 @@ def report(
     decimal: Decimal = None,
     encoding: Encoding = None,
     date_order: DateOrder = None,
+    missing: Missing = None,
+    coerce: Coerce = False,
     drop_missing_target: DropMissingTarget = False,
     debug: Debug = False,
 ) -> None:
@@ -138,7 +144,7 @@ def report(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_report
 
-        form = Dialect(sep, decimal, encoding, date_order)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
         rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_report(model, rows, out, title, train, versus or ()))
 

@@ -46,6 +46,13 @@ DateOrder = Annotated[
 DropMissingTarget = Annotated[
     bool, Option("--drop-missing-target", help="Drop rows without a target.")
 ]
+Missing = Annotated[
+    list[str] | None,
+    Option(metavar="WORD", help="Word that means a missing value, such as unknown; repeatable."),
+]
+Coerce = Annotated[
+    bool, Option("--coerce", help="Read text in columns of numbers as missing values.")
+]
 
 # Of ``hilboost fit``, where ``None`` means that an option is not given.
 TrainingTable = Annotated[Path | None, _TABLE]

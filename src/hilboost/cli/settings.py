@@ -39,6 +39,8 @@ _KEYS: dict[str, str] = {
     "encoding": _TEXT,
     "dates": _TEXT,
     "date_order": _TEXT,
+    "missing": _TEXTS,
+    "coerce": _YES,
     "drop_missing_target": _YES,
     "n_estimators": _WHOLE,
     "learning_rate": _NUMBER,
@@ -65,7 +67,7 @@ def options_of_fit(
     Parameters
     ----------
     given : dict
-        Options of the command line; ``None`` or an empty list if an option is not set.
+        Options of the command line; ``None``, false or an empty list if an option is not set.
     config : Path or None
         Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
         ``[set]`` contains parameters of the estimator.
@@ -80,7 +82,7 @@ def options_of_fit(
     """
     options, parameters = ({}, {}) if config is None else _read_config(config)
     for name, value in given.items():
-        if value not in (None, [], ()):
+        if value is not False and value not in (None, [], ()):
             options[name] = tuple(value) if isinstance(value, list) else value
     return {**options, "settings": parameters | _parse_settings(settings)}
 

@@ -11,7 +11,14 @@ from hilboost.cli.csv_safety import open_csv, without_formulas
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_input
-from hilboost.cli.looks import GZIP, HEAD, refuse_other_formats
+from hilboost.cli.looks import (
+    GZIP,
+    HEAD,
+    PART_OF_NUMBERS,
+    first_of,
+    refuse_other_formats,
+    text_among_numbers,
+)
 from hilboost.cli.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
@@ -54,6 +61,33 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
+    return _without_words(frame, text, dialect) if dialect.missing or dialect.coerce else frame
+
+
+def _without_words(
+    frame: "pd.DataFrame", text: Collection[str], dialect: Dialect
+) -> "pd.DataFrame":
+    """Read words for missing values as such, and all text in columns of numbers if told so."""
+    import pandas as pd
+    from pandas.api import types
+
+    for name, column in frame.items():
+        if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
+            continue
+        missing = column.isin(dialect.missing)
+        frame[name] = column = column.mask(missing, None)
+        if name in text:
+            continue
+        texts, n_text, n = text_among_numbers(column)
+        if dialect.coerce and 0 < n_text < PART_OF_NUMBERS * n:
+            row, value = first_of(column, texts)
+            note(
+                f"reading {n_text} of the {n} values of '{name}' as missing, such as '{value}' in "
+                f"data row {row}."
+            )
+        elif n_text or not missing.any():
+            continue
+        frame[name] = pd.to_numeric(column, errors="coerce")
     return frame
 
 
@@ -112,7 +146,7 @@ def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFr
             # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             kinds = dict.fromkeys(text, str)
-            form["decimal"] = found.decimal
+            form |= {"decimal": found.decimal, "na_values": list(dialect.missing)}
             with open_csv(path, data, packed, nul) as source:
                 return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
     except pd.errors.EmptyDataError:

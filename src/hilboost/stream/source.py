@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
-from hilboost.tables import FileTable, Level, Schema, category_choice, learn, read_table
+from hilboost.tables import (
+    FileTable,
+    Level,
+    Schema,
+    category_choice,
+    column_of,
+    learn,
+    read_table,
+    warn_of_words,
+    words_among_numbers,
+)
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
 # With buffers in advance, the whole file would be in memory at the end of a pass.
@@ -182,9 +192,10 @@ def table_of(
         raise InvalidData("the table has no column besides the target; add inputs.")
     chosen = category_choice(categorical, len(names), names)
     types = [dataset.schema.field(name).type for name in names]
+    by_dtype = chosen is None
     if chosen is None:
         chosen = tuple(k for k, kind in enumerate(types) if _is_category(kind))
-    levels = _levels(read, [names[k] for k in chosen]) if chosen else []
+    levels = _levels(read, [names[k] for k in chosen], by_dtype) if chosen else []
     schema = Schema(len(names), tuple(names), tuple(zip(chosen, levels, strict=True)))
     single = not chosen and all(kind == pa.float32() for kind in types)
     return FileTable(read, schema, n_rows, folder, single)
@@ -196,16 +207,33 @@ def _is_category(kind: Any) -> bool:
     )
 
 
-def _levels(read: Any, names: list[str]) -> list[tuple[Level, ...]]:
-    """Levels of the category columns, ascending."""
-    found: list[set[Any]] = [set() for _ in names]
+def _levels(read: Any, names: list[str], told: bool) -> list[tuple[Level, ...]]:
+    """Levels of the category columns, ascending; warn of words among numbers if ``told``."""
+    found: list[Counter[Any]] = [Counter() for _ in names]
     for batch in read(names):
         table = read_table(batch)
         assert table is not None
-        _, schema = learn(table, range(len(names)))
+        codes, schema = learn(table, range(len(names)))
         for k, levels in schema.levels:
-            found[k].update(levels)
-    return [tuple(sorted(levels)) for levels in found]
+            column = column_of(codes, k)
+            counts = np.bincount(column[~np.isnan(column)].astype(np.int64), minlength=len(levels))
+            found[k].update(dict(zip(levels, counts.tolist(), strict=True)))
+    for name, counted in zip(names, found, strict=True):
+        if told and counted and isinstance(next(iter(counted)), str):
+            _warn_of_words(read, name, counted)
+    return [tuple(sorted(counted)) for counted in found]
+
+
+def _warn_of_words(read: Any, name: str, counted: Counter[Any]) -> None:
+    words = words_among_numbers(counted.items(), counted.total())
+    begin = 0
+    for batch in read([name]) if words else ():
+        texts = batch.column(0).to_pylist()
+        row = next((row for row, text in enumerate(texts) if text in words), None)
+        if row is not None:
+            warn_of_words(name, words, counted.total(), texts[row], begin + row)
+            return
+        begin += len(texts)
 
 
 def values_of(dataset: Any, name: str) -> NDArray[Any]:

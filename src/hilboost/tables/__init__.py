@@ -20,9 +20,11 @@ from hilboost.tables.encoding import (
     encode_array,
     learn,
     learn_array,
+    warn_of_words,
     without_unused_levels,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
+from hilboost.tables.numeric_text import words_among_numbers, words_told
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
@@ -57,7 +59,10 @@ __all__ = [
     "place",
     "read_table",
     "refuse_dates_and_complex",
+    "warn_of_words",
     "without_frame",
     "without_mask",
     "without_unused_levels",
+    "words_among_numbers",
+    "words_told",
 ]

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
+from hilboost.tables.numeric_text import is_numeric, words_among_numbers, words_told
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
 
@@ -52,7 +53,7 @@ def learn(
     Warns
     -----
     DataWarning
-        If a text column has a different value in every row.
+        If a text column has a different value in every row, or numbers in nearly all rows.
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
@@ -63,9 +64,11 @@ def learn(
         if is_category:
             labels = read.as_labels()
             levels = _levels(labels, name)
+            if chosen is None and levels and isinstance(levels[0], str):
+                _warn_of_words(labels, name)
             n_present = _rows_if_all_differ(labels, levels)
             if n_present:
-                numeric = all(_is_numeric(str(level)) for level in levels)
+                numeric = all(is_numeric(str(level)) for level in levels)
                 unlike[numeric].append((name, n_present))
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
@@ -160,7 +163,7 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
     used = labels.used()
     values = _read_used(labels, used, name).as_numbers()
     if values is None:
-        first = next((i for i in used if not _is_numeric(str(labels.distinct[i]))), used[0])
+        first = next((i for i in used if not is_numeric(str(labels.distinct[i]))), used[0])
         row, text = labels.row_of(first), labels.distinct[first]
         if not in_fit:
             raise InvalidData(
@@ -268,12 +271,25 @@ def _warn_of_names(found: dict[bool, list[tuple[object, int]]]) -> None:
         )
 
 
-def _is_numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _warn_of_words(labels: Labels, name: object) -> None:
+    """Warn of a column of numbers that a few words have turned into text."""
+    present = labels.codes[labels.codes >= 0]
+    counts = np.bincount(present, minlength=len(labels.distinct)).tolist()
+    words = words_among_numbers(zip(labels.distinct, counts, strict=True), len(present))
+    if words:
+        found = [code for code, text in enumerate(labels.distinct) if text in words]
+        row = int(np.isin(labels.codes, found).argmax())
+        warn_of_words(name, words, len(present), labels.distinct[labels.codes[row]], row)
+
+
+def warn_of_words(name: object, words: dict[str, int], n: int, first: str, row: int) -> None:
+    """Warn of the words among the numbers of a column, of which one is in ``row``."""
+    warn_caller(
+        f"{place(name)} {words_told(words, n, first, f'row {row}')}, so that it is categorical; "
+        "convert it, for instance with pandas.to_numeric(..., errors='coerce'), or list it in "
+        "categorical_features.",
+        DataWarning,
+    )
 
 
 def _side_by_side(columns: list[NDArray[Any]], n: int) -> Floats:

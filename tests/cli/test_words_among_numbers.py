@@ -1,0 +1,115 @@
+"""Columns of numbers in which a few words are missing values that nobody declared."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from hilboost.cli.app import app
+
+N = 400
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=N), "town": rng.choice(["Ghent", "Mons"], N)})
+    return frame.assign(price=100.0 * frame["size"] + rng.normal(size=N))
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def fit(table, *options, out="model"):
+    given = "--target", "price", "--out", out, "--n-estimators", 3, "--set", "learner=tree"
+    return run("fit", table, *given, *options)
+
+
+def written(frame, kind, name="table"):
+    if kind == "csv":
+        frame.to_csv(f"{name}.csv", index=False)
+    else:
+        frame.to_parquet(f"{name}.parquet")
+    return f"{name}.{kind}"
+
+
+def with_words(frame, words, column="size"):
+    """Put words into a column, from data row 8 on."""
+    texts = frame[column].astype(str)
+    texts[7 : 7 + len(words)] = words
+    return frame.assign(**{column: texts})
+
+
+def without(frame, n_words, column="size"):
+    values = frame[column].astype(str).astype(float)
+    values[7 : 7 + n_words] = np.nan
+    return frame.assign(**{column: values})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
+    table = written(with_words(frame, ["oops", "lost", "oops"]), kind)
+    refused = fit(table)
+    assert refused.exit_code == 1
+    assert refused.stderr.splitlines()[-1] == (
+        "error: Column 'size' is numeric except for 3 of its 400 values ('oops' in data row 8); "
+        'read them as missing with --missing "oops" or --coerce, or name it in --set '
+        "categorical_features."
+    )
+    assert fit(written(without(frame, 3), kind, "known"), out="known").exit_code == 0
+    expected = run("predict", "known", f"known.{kind}").stdout
+    for options in (["--missing", "oops", "--missing", "lost"], ["--coerce"]):
+        fitted = fit(table, *options)
+        assert fitted.exit_code == 0, fitted.stderr
+        assert run("predict", "model", f"known.{kind}").stdout == expected
+        assert run("predict", "model", table, *options).stdout == expected
+        scored = run("evaluate", "model", table, *options, "--metric", "r2")
+        assert scored.exit_code == 0, scored.stderr
+        reported = run("report", "model", table, *options, "--out", "report.html")
+        assert reported.exit_code == 0, reported.stderr
+        held = fit(f"known.{kind}", "--valid", table, *options, out="other")
+        assert held.exit_code == 0, held.stderr
+    assert "reading 3 of the 400 values of 'size' as missing, such as 'oops'" in fitted.stderr
+    refused = run("predict", "model", table)
+    assert 'missing with --missing "oops" or --coerce' in refused.stderr
+    assert fit(table, "--set", 'categorical_features=["size", "town"]').exit_code == 0
+
+
+def test_words_among_the_numbers_of_the_target(frame):
+    table = written(with_words(frame, ["oops"], "price"), "csv")
+    refused = fit(table)
+    assert refused.exit_code == 1
+    assert "The target 'price' is numeric except for 1 of its 400 values" in refused.stderr
+    assert "or add --task classification" in refused.stderr
+    fitted = fit(table, "--missing", "oops", "--drop-missing-target")
+    assert "dropped 1 of 400 rows" in fitted.stderr
+    assert "regression, because" in fitted.stderr
+
+
+def test_options_of_a_file(frame, tmp_path):
+    table = written(with_words(frame, ["oops"]), "csv")
+    given = f'table = "{table}"\ntarget = "price"\nout = "model"\nn-estimators = 2\n'
+    for option in ('missing = "oops"', "coerce = true"):
+        (tmp_path / "fit.toml").write_text(given + option)
+        done = run("fit", "--config", "fit.toml")
+        assert done.exit_code == 0, done.stderr
+
+
+WORDS = st.text(st.characters(codec="ascii", categories=["Lu", "Ll"]), min_size=1, max_size=9)
+
+
+@given(st.lists(WORDS.map("x{}".format), min_size=1, max_size=8), st.integers(100, 900))
+def test_the_limit_is_one_percent(tmp_path_factory, words, n):
+    folder = tmp_path_factory.mktemp("table")
+    rng = np.random.default_rng(n)
+    frame = pd.DataFrame({"size": rng.normal(size=n)}).assign(price=rng.normal(size=n))
+    with_words(frame, words).to_csv(folder / "table.csv", index=False)
+    done = run("fit", folder / "table.csv", "--target", "price", "--out", folder / "model")
+    if len(words) < 0.01 * n:
+        assert f"('{words[0]}' in data row 8); read them as missing with" in done.stderr
+    else:
+        assert "is treated as categorical because" in done.stderr
