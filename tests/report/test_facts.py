@@ -161,6 +161,17 @@ def test_scores_of_a_regression_are_scikit_learns():
     assert facts["importance"]["bars"][0]["name"] == "column 3"  # the strongest of Friedman's
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_brier_scores_are_scikit_learns(n_classes):
+    X, y = classes(n_classes=n_classes)
+    model = BoostingClassifier(**PLAIN)
+    facts = facts_of(model, X, y)
+    (found,) = [s for s in facts["classes"]["scores"] if s["name"] == "Brier score"]
+    expected = metrics.brier_score_loss(y[100:], model.predict_proba(X[100:]))
+    assert found["value"] == pytest.approx(expected)
+    assert ("summed over the classes" in found["says"]) == (n_classes == 3)
+
+
 def test_scores_of_a_classification_are_scikit_learns():
     X, y = classes(n_classes=2)
     model = BoostingClassifier(**PLAIN)

@@ -144,17 +144,19 @@ def _probability_scores(
         float(weighted(-np.log(np.clip(p[rows, codes], _TINY, 1)))) for p in (proba, guess)
     )
     truth = codes[:, None] == labels
-    brier, brier_guess = (float(weighted(((p - truth) ** 2).sum(axis=1))) for p in (proba, guess))
+    # As in scikit-learn, the sum over two classes is halved.
+    half, squares = (
+        (0.5, "squared error of the probability of a class")
+        if len(labels) <= 2
+        else (1.0, "squared error of the probabilities, summed over the classes")
+    )
+    brier, brier_guess = (
+        half * float(weighted(((p - truth) ** 2).sum(axis=1))) for p in (proba, guess)
+    )
     says = "mean negative log of the predicted probability of the true class"
     return [
         score("log loss", loss, loss_guess, "lower", says),
-        score(
-            "Brier score",
-            brier,
-            brier_guess,
-            "lower",
-            "squared error of the probabilities, summed over the classes",
-        ),
+        score("Brier score", brier, brier_guess, "lower", squares),
     ]
 
 
