@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
 
 
 def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
-    """Check that weights of classes are "balanced", or a dict with classes of ``y`` as keys.
+    """Check that weights of classes are "balanced", or a dict from classes of ``y`` to weights.
 
     Raises
     ------
@@ -94,9 +95,19 @@ def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
             f"class_weight must be 'balanced' or a dict from class to weight; "
             f"got {shown(class_weight)}."
         )
+    for one, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0 <= weight < np.inf:
+            raise InvalidParameter(
+                f"class_weight={{{one!r}: {shown(weight)}}} is not a weight; set it to a finite "
+                "number that is not negative, and to 0 to exclude the class."
+            )
     unknown = [one for one in class_weight if one not in classes]
     if unknown and any(one not in class_weight for one in classes):
         raise InvalidParameter(
             f"class_weight contains {first_few(unknown)}, but the classes of y are "
             f"{first_few(classes)}; use these as keys."
+        )
+    if not any(class_weight.get(one, 1) for one in classes):
+        raise InvalidParameter(
+            "class_weight is zero for every class of y; at least one must be positive."
         )
