@@ -95,6 +95,12 @@ def as_kernel(spec: Any) -> Kernel:
     if isinstance(spec, Kernel):
         return spec
     if isinstance(spec, str):
+        if spec == "precomputed":
+            raise InvalidParameter(
+                "kernel='precomputed' does not contain the matrix; pass kernel="
+                "hilboost.kernels.Precomputed(gram), and the row numbers of gram as X, "
+                "numpy.arange(len(gram)).reshape(-1, 1)."
+            )
         if spec not in KERNEL_NAMES:
             raise unknown_name("kernel", spec, KERNEL_NAMES, same_kernel(spec))
         return KERNEL_NAMES[spec]()

@@ -123,7 +123,8 @@ def read_objects(
         i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
         raise InvalidType(
             f"{place(name)} contains {_shown(values[i])} in row {row_of(i)}, but each value of "
-            "this argument must be a string or a number; split it into several columns, or drop it."
+            "this argument must be a string or a number; convert it, for instance with "
+            ".astype(str), split it into several columns, or drop it."
         )
     if "text" not in found:
         return _numbers(values, kinds)

@@ -7,7 +7,7 @@ come from each library's own dictionary encoding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set, ValuesView
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -27,6 +27,7 @@ from hilboost.tables.columns import (
     without_missing,
 )
 from hilboost.tables.schema import place
+from hilboost.tables.sparse import is_sparse
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,10 @@ def read_table(X: Any) -> Table | None:
     if isinstance(X, (list, tuple)):
         return _of_list(X)
     refuse_dates_and_complex(X, "X")
-    if isinstance(X, np.ndarray):
-        return _of_objects(X) if X.ndim == 2 and X.dtype.kind in "OU" else None
-    frame = _frame(X)
+    frame = None if isinstance(X, np.ndarray) else _frame(X)
     if frame is None:
-        return None
+        array = np.asarray(X) if hasattr(X, "__array__") else np.empty(0)
+        return _of_objects(array) if array.ndim == 2 and array.dtype.kind in "OU" else None
     names = list(frame.columns)
     columns = [
         _read(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)
@@ -94,7 +94,7 @@ def _refuse_records(X: Any) -> None:
         what = "a structured array"
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"
-    elif isinstance(X, Iterator):
+    elif isinstance(X, Iterator | ValuesView):
         raise InvalidType(f"X is a {type(X).__name__}; pass its rows, list(X).")
     else:
         return
@@ -176,7 +176,8 @@ def _frame(X: Any, what: str = "X") -> Any:
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
             return _collected(frame, what)
-        if frame is X and hasattr(X, "__arrow_c_stream__"):
+        # The stream of an array, such as that of xarray, has a row for each entry.
+        if frame is X and hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
             frame = _from_stream(X, what)
     except DuplicateError as error:
         raise _repeated_name(X, what) from error
@@ -335,14 +336,23 @@ def as_array(values: Any, what: str = "y") -> Any:
             f"{what} is the text {shown(values)}; pass the values of the rows, such as a column of "
             "a data frame."
         )
-    if isinstance(values, (Mapping, Set, Iterator)):
-        raise InvalidData(
-            f"{what} is a {type(values).__name__}; pass the values of the rows as a list or an "
-            "array."
+    if is_sparse(values):
+        raise InvalidType(
+            f"{what} is a sparse matrix, but must be dense; pass {what}.toarray().ravel() for one "
+            f"column, or {what}.toarray()."
         )
+    if isinstance(values, (Mapping, Set, Iterator)):
+        raise _no_values(values, what)
     found = _unframed(without_mask(values), what)
     refuse_dates_and_complex(found, what)
     return found
+
+
+def _no_values(values: Any, what: str) -> InvalidData:
+    """Return the error for an object without an order of its values."""
+    return InvalidData(
+        f"{what} is a {type(values).__name__}; pass the values of the rows as a list or an array."
+    )
 
 
 def _unframed(values: Any, what: str) -> Any:
@@ -356,19 +366,21 @@ def _unframed(values: Any, what: str) -> Any:
     if isinstance(found, nw.LazyFrame):
         found = _collected(found, what)
     if isinstance(found, nw.Series):
-        return _array_of(found)
+        return _array_of(found, what)
     if isinstance(found, nw.DataFrame):
-        return np.column_stack([_array_of(series) for series in found.iter_columns()])
+        return np.column_stack([_array_of(series, what) for series in found.iter_columns()])
     if hasattr(values, "__arrow_c_array__") and hasattr(values, "to_numpy"):
         return values.to_numpy(zero_copy_only=False)
+    if values is not None and np.ndim(values) == 0:
+        raise _no_values(values, what)
     return values
 
 
-def _array_of(series: Any) -> Any:
+def _array_of(series: Any, what: str) -> Any:
     dtype = series.dtype
     if (dtype.is_numeric() and not dtype.is_decimal()) and series.null_count() == 0:
         return series.to_numpy()
-    read = _read(series, series.name)
+    read = _read(series, what if series.name is None else series.name)
     numbers = read.as_numbers()
     if numbers is not None:
         exact = numbers.kind == "b" and not np.isnan(numbers.values).any()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from hilboost.tables import (
     without_mask,
 )
 
+_REMOVE = "remove rows without a target, also where their weight is 0."
+
 
 def check_regression_target(
     y: Any, n: int, allow_missing: bool = False, advice: str = ""
@@ -36,8 +39,7 @@ def check_regression_target(
     ValueError
         NaN or infinite values, text, or a different number of rows than ``X``.
     """
-    y = as_array(y)
-    y = np.asarray(without_frame(y))
+    y = _of_equal_rows(without_frame(as_array(y)))
     if y.dtype.kind in "OUS":
         try:
             y = _without_na(y).astype(np.float64)
@@ -71,6 +73,17 @@ def check_regression_target(
     return np.ascontiguousarray(y.reshape(n, -1)), flat
 
 
+def _of_equal_rows(y: Any) -> np.ndarray:
+    """Convert targets to an array."""
+    try:
+        return np.asarray(y)
+    except ValueError as error:
+        raise InvalidData(
+            "y has rows of different lengths; pass one target, or equally many, for each row. For "
+            "sets of labels, use OutputKernelBoostingRegressor('label_set')."
+        ) from error
+
+
 def _first_text(y: np.ndarray) -> str:
     """Describe the first value that is not a number."""
     for row, value in enumerate(y):
@@ -95,7 +108,7 @@ def _require_known_targets(y: np.ndarray, allow_missing: bool) -> None:
     missing = np.isnan(y.reshape(len(y), -1))
     empty = np.flatnonzero(missing.all(axis=1))
     if len(empty):
-        raise InvalidData(f"Input y contains NaN in row {empty[0]}; remove rows without a target.")
+        raise InvalidData(f"Input y contains NaN in row {empty[0]}; {_REMOVE}")
     if not allow_missing:
         row, column = (int(i) for i in np.argwhere(missing)[0])
         raise InvalidData(
@@ -126,7 +139,7 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
         wrong.
     """
     y = as_array(y)
-    shape = np.asarray(y).shape
+    shape = _of_equal_rows(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidData(
             f"y should be a 1d array, got an array of shape {shape} instead. For several "
@@ -135,6 +148,7 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
         )
     y = column_or_1d(y, warn=True)
     _require_labels(y)
+    _refuse_objects(y)
     try:
         if not _repeat_integers(y):
             check_classification_targets(y)
@@ -178,8 +192,21 @@ def _require_labels(y: np.ndarray) -> None:
         missing = np.array([is_missing_value(label) for label in y], dtype=bool)
     if missing.any():
         raise InvalidData(
-            f"Input y contains NaN: row {int(missing.argmax())} has no label. Remove such rows."
+            f"Input y contains NaN: row {int(missing.argmax())} has no label; {_REMOVE}"
         )
+
+
+def _refuse_objects(y: np.ndarray) -> None:
+    """Reject an array of objects that are not text, and name the dtype to which to convert it."""
+    if y.dtype.kind != "O" or all(isinstance(label, str | Collection) for label in y):
+        return
+    kinds = {"bool": (bool, np.bool_), "int": Integral, "float": Real, "str": object}
+    dtype = next(name for name, kind in kinds.items() if all(isinstance(x, kind) for x in y))
+    odd = next(label for label in y if not isinstance(label, str))
+    raise InvalidData(
+        f"y has dtype object and contains {shown(odd)} ({type(odd).__name__}), but classes must be "
+        f"text, or of a dtype of numbers or booleans; pass y.astype({dtype})."
+    )
 
 
 def check_length(y: Any, n: int) -> None:
