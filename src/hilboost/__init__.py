@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from hilboost.estimators.files import load, save
     from hilboost.estimators.label_weights import label_weights
+    from hilboost.estimators.trusted_types import trusted_types
     from hilboost.export import (
         plot_kernels,
         plot_tree,
@@ -81,6 +82,7 @@ _HOMES = {
     "to_treelite": "hilboost.export",
     "to_xgboost_json": "hilboost.export",
     "tree_table": "hilboost.export",
+    "trusted_types": "hilboost.estimators.trusted_types",
 }
 
 __all__ = [
@@ -117,6 +119,7 @@ __all__ = [
     "to_treelite",
     "to_xgboost_json",
     "tree_table",
+    "trusted_types",
 ]
 
 
