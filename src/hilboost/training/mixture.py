@@ -43,7 +43,7 @@ _SHARE_OF_OTHERS = 0.35  # of the time of the first machine, if they share their
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
 _SMALL_STEP = 0.02  # gain of twice as many stages that does not justify them
-_FEW_ROWS = 1000  # of two classes, on which a small gain must exceed two standard errors
+_FEW_ROWS = 1000  # on which a small gain in a loss of two classes must exceed two errors
 
 
 def with_kernel_part(
@@ -310,7 +310,8 @@ class Attempt:
             target, outputs = self._held[0][1], trees[0]
             found, kernel = self._first(outputs)
             is_judged = len(trees) == 1
-            if self._is_promising and found.is_promising and not is_judged:
+            few = self._recipe.data.target.n_rows < _FEW_ROWS  # of which a fold tells too little
+            if self._is_promising and (few or found.is_promising) and not is_judged:
                 target, outputs = self._whole, np.concatenate(trees)
                 kernel, is_judged = self._outputs_of_all(), True
                 found = self._judge.weigh(target, outputs, kernel)

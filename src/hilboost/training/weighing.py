@@ -20,6 +20,7 @@ _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
 _FIRST_ERRORS_IF_LARGE = -0.3
+_FEW_ROWS, _PARTS = 5000, 10
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
 Weights = Sequence[float] | Floats
@@ -89,8 +90,9 @@ class Judge:
     def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Weighing:
         """Fit weights, at least zero, to the outputs (n, r) of both parts.
 
-        The gain of each row is that of the weights of the other half of the rows: weights fitted to
-        the row itself look better than they are if there are few rows.
+        The gain of each row is that of weights fitted to other rows: those fitted to the row itself
+        look better than they are if there are few rows.  Each part of the rows is judged by the
+        others, and few rows are divided into more parts, as half of them determine no weights.
         """
         mass, parts = mass_of(target), (trees, kernel)
         total = float(mass.sum())
@@ -99,8 +101,9 @@ class Judge:
         if not 0 < loss < np.inf:
             return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
-        for half in range(2):
-            judged, learned = slice(half, None, 2), slice(1 - half, None, 2)
+        n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
+        for place in range(n_parts):
+            judged, learned = slice(place, None, n_parts), np.arange(len(alone)) % n_parts != place
             rows, these = target.rows(learned), [part[learned] for part in parts]
             others = [part[judged] for part in parts]
             for losses, most_of_kernel in ((of_both, None), (of_trees, 0.0)):
