@@ -7,7 +7,7 @@ depends only on that row, so results do not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
 from threading import Lock
@@ -32,7 +32,7 @@ from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Corners, Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.reductions.sums import is_whole, merged
@@ -223,7 +223,16 @@ def _in_ranges(
         return found, replace(here, negative_gradient=negative, hessian=whole)
 
     results = team.map(fill, ranges)
-    return [found for found, _ in results], results[0][1]
+    parts = [here for _, here in results]
+    return [found for found, _ in results], replace(parts[0], corners=_joined_corners(parts))
+
+
+def _joined_corners(parts: list[Gradients]) -> Corners | None:
+    corners = [part.corners for part in parts if part.corners is not None]
+    if not corners:
+        return None
+    names = [field.name for field in fields(Corners)]
+    return Corners(*(np.concatenate([getattr(one, name) for one in corners]) for name in names))
 
 
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
@@ -232,7 +241,7 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     if result.hessian is None:
         return Gradients(negative, bound=result.bound, residual=result.residual)
     hessian = _checked(loss, "hessian", result.hessian, shape)
-    return Gradients(negative, hessian, result.bound, result.isotropic)
+    return Gradients(negative, hessian, result.bound, result.isotropic, corners=result.corners)
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:

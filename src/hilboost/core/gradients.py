@@ -8,6 +8,22 @@ from hilboost.core.dtypes import Floats
 
 
 @dataclass(frozen=True)
+class Corners:
+    """A loss of the residual ``r = y - F`` that is linear on both sides of a corner at ``r = 0``.
+
+    The loss is ``max(lower r, upper r)``; its subgradients lie between the two slopes.
+
+    Attributes
+    ----------
+    residual, lower, upper : (n, r) float64
+    """
+
+    residual: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True)
 class Gradients:
     """First and second derivatives of the loss with respect to ``raw``, without sample weights.
 
@@ -32,6 +48,8 @@ class Gradients:
     logistic : bool
         Whether the hessian is ``|g| (1 - |g|)`` with the gradient ``g``, and ``hessian`` is not
         stored: the log loss of two classes, for learners that declare ``derives_hessian``.
+    corners : Corners or None
+        The loss itself, if the gradients are those of a smoothed loss with corners.
     """
 
     negative_gradient: Floats
@@ -41,3 +59,4 @@ class Gradients:
     residual: bool = False
     smooth: Gradients | None = None
     logistic: bool = False
+    corners: Corners | None = None

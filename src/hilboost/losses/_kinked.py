@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Corners, Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
@@ -25,6 +25,8 @@ class Majorized(Loss):
         The original loss, which provides values, initial prediction and link.
     width, height : (r,) float64 or float
     tilt : (r,) float64 or float
+    has_corners : bool
+        Whether the original loss has ``h(r) = |r|``.
 
     Notes
     -----
@@ -37,8 +39,10 @@ class Majorized(Loss):
         width: Floats | float,
         height: Floats | float,
         tilt: Floats | float = 0.0,
+        has_corners: bool = True,
     ) -> None:
         self.loss, self.width, self.height, self.tilt = loss, width, height, tilt
+        self.has_corners = has_corners
 
     def initial_raw(self, target: Target) -> Floats:
         """Same as for the original loss."""
@@ -50,9 +54,15 @@ class Majorized(Loss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Gradients of the smoothed loss, with the curvature of the parabolas."""
-        residual = target.y - raw
+        return self._gradients(target.y - raw, self.tilt)
+
+    def _gradients(self, residual: Floats, tilt: Floats | float) -> Gradients:
         hessian = self.height / np.maximum(np.abs(residual), self.width)
-        return Gradients(hessian * residual + self.tilt, hessian)
+        corners = None
+        if self.has_corners:
+            tilts = np.broadcast_to(tilt, residual.shape)
+            corners = Corners(residual, tilts - self.height, tilts + self.height)
+        return Gradients(hessian * residual + tilt, hessian, corners=corners)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Same as for the original loss."""

@@ -140,7 +140,7 @@ class Huber(AdaptiveLoss, LeafLoss):
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
         """Use the curvature of reweighted least squares, which is 1 up to ``delta``."""
         delta = self._at(target, raw)
-        return Majorized(self, delta, delta)
+        return Majorized(self, delta, delta, has_corners=False)
 
     def leaf_values(
         self,

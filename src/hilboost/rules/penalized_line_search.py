@@ -35,7 +35,8 @@ class PenalizedLineSearch:
     Parameters
     ----------
     keeps_whole_steps : bool
-        Whether to keep a length of one whenever it does not increase the penalized loss.
+        Whether to keep a length of one whenever it does not increase the penalized loss.  Steps to
+        a minimum are always kept then.
     """
 
     factor: ClassVar[None] = None
@@ -59,7 +60,7 @@ class PenalizedLineSearch:
         if len(descents) == 1:
             length = self._length(state, state.raw, fitted.outputs, fitted, 0)
             return stage if length == 1 else stage.scaled(length)
-        if self.keeps_whole_steps and self._descends_whole(state, fitted):
+        if self._keeps_whole(fitted) and self._descends_whole(state, fitted):
             return stage
         raw = state.raw.copy()
         lengths = np.zeros(len(descents))
@@ -69,6 +70,9 @@ class PenalizedLineSearch:
             lengths[k] = self._length(state, raw, direction, fitted, k)
             raw[:, k] += lengths[k] * direction[:, k]
         return stage.scaled(lengths)
+
+    def _keeps_whole(self, fitted: Descending) -> bool:
+        return self.keeps_whole_steps or fitted.is_minimizer
 
     def _descends_whole(self, state: State, fitted: Descending) -> bool:
         assert fitted.outputs is not None
@@ -84,7 +88,7 @@ class PenalizedLineSearch:
         if not first < 0:
             return 0.0
         rise = _rises(state, raw, outputs, penalty_slope, penalty_curvature)
-        if self.keeps_whole_steps and rise(1.0) <= 0:
+        if self._keeps_whole(fitted) and rise(1.0) <= 0:
             return 1.0
         weight = sample_weights(state.sample, len(outputs))
         weighted = outputs if weight is None else outputs * weight[:, None]

@@ -11,6 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.learners.kernel_machine.corners import CornerRows
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.merging import DistinctRows
 
@@ -52,6 +53,13 @@ class Conversion:
         if self.distinct is None:
             return gradients, weight
         return self.distinct.merged(gradients, weight)
+
+    def corners(self, gradients: Gradients, sample: RowSample) -> CornerRows | None:
+        """The corners of the loss, for outputs of the distinct rows."""
+        if gradients.corners is None:
+            return None
+        weight = sample_weights(sample, len(gradients.negative_gradient))
+        return CornerRows(gradients.corners, weight, self.distinct)
 
     def means(self, values: Floats) -> Floats:
         """Weighted means (m, r) over equal rows of values (n, r), in the unit."""

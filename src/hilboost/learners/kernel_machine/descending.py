@@ -26,11 +26,14 @@ class Descending(FittedTerm[KernelExpansion]):
         means one length for all outputs, an array a length for each.
     descent : float or (r,) float64
         Negative slope of the penalized loss at the start of the step.
+    is_minimizer : bool
+        Whether the whole step minimizes the penalized loss over the span of its basis.
     """
 
     slope: Floats | float = 0.0
     curvature: Floats | float = 0.0
     descent: Floats | float = 0.0
+    is_minimizer: bool = False
 
     @property
     def penalized(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +38,7 @@ from hilboost.learners.kernel_machine.solvers.linear import (
     LinearState,
     LinearStep,
 )
+from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.solvers.newton import (
     DirectNewton,
     IterativeNewton,
@@ -141,20 +143,37 @@ class FullLearner(KernelLearner):
         so_far = data.component(problem.kernel, problem.n_outputs)
         with array_api.blas_threads(data.workspace.team.n_threads):
             size = mean_diagonal(problem.kernel, data.workspace.X)
-            D, b = newton_system(problem, so_far.alpha, size)
+            D, _ = newton_system(problem, so_far.alpha, size)
             if data.newton is None:
                 if not data.is_restored:
                     factor = data.settle_precision(problem, D.min(axis=1))
                     if factor > 1:
                         problem = replace(problem, regularization=problem.regularization * factor)
-                        D, b = newton_system(problem, so_far.alpha, size)
+                        D, _ = newton_system(problem, so_far.alpha, size)
                 smallest = data.smallest_of_newton(D)
                 data.begin_newton(self._newton_solver(data, problem, smallest), smallest)
-            assert data.newton is not None
-            change, outputs = data.newton.step(D, b, self.iterations)
-        rows = np.arange(problem.n_rows)
-        model = data.workspace.expansion(problem.kernel, rows, change, data.basis)
-        return Descending.along(problem, model, outputs, so_far.function, outputs)
+            rows = np.arange(problem.n_rows)
+            newton = partial(self._newton_change, data, so_far.alpha, size)
+            if problem.corners is None:
+                change = newton(problem, Change.none(problem, len(rows)))
+            else:
+                change = data.at_corners(problem, rows, newton, so_far.function)
+        model = data.workspace.expansion(problem.kernel, rows, change.weights, data.basis)
+        step = Descending.along(problem, model, change.outputs, so_far.function, change.outputs)
+        return step if problem.corners is None else replace(step, is_minimizer=True)
+
+    def _newton_change(
+        self,
+        data: FullState,
+        alpha: Floats,
+        size: float,
+        problem: StageProblem,
+        change: Change,
+    ) -> Change:
+        """Newton's step after a change."""
+        assert data.newton is not None
+        system = newton_system(problem, alpha + change.weights, size)
+        return Change(*data.newton.step(*system, self.iterations))
 
     def _linear_solver(self, data: FullState, problem: StageProblem, D: Floats) -> LinearSolver:
         if self._is_direct(data):

@@ -10,6 +10,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
+from hilboost.learners.kernel_machine.corners import CornerRows
 
 _SMALLEST_CURVATURE = 1e-6
 
@@ -30,12 +31,15 @@ class StageProblem:
         Of the distinct rows.
     weight : (n,) float64 or None
         Sample weights; zero for rows outside the sample.
+    corners : CornerRows or None
+        The loss itself, if the gradients are those of a smoothed loss with corners.
     """
 
     kernel: Kernel
     regularization: float
     gradients: Gradients
     weight: Floats | None
+    corners: CornerRows | None = None
 
     @property
     def n_rows(self) -> int:

@@ -17,6 +17,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.joint_kernels import JointKernels
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import ReweightedStages, origins, require_kept
@@ -56,6 +57,7 @@ class SeveralKernelsState:
         self._conversion: Conversion | None = None
         self._shared: SharedChoice[SeveralChoice] | None = None
         self._is_least_squares = False
+        self._joint: JointKernels | None = None
         self._descent = Descent(1)
         self._best = 0
         self._proposed: Descending | None = None
@@ -91,16 +93,19 @@ class SeveralKernelsState:
         self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)
         self._kernels = found.kernels
         self._descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
-        for state, kernel in zip(self._begun(stage), found.kernels, strict=True):
+        machines = found.kernels
+        if gradients.corners is not None:
+            self._joint, machines = JointKernels(found.kernels), (self.choice.kernel,)
+        for state, kernel in zip(self._begun(stage, len(machines)), machines, strict=True):
             state.choice = Choice(kernel, found.regularization)
 
-    def _begun(self, stage: KernelLearner) -> list[MachineState]:
-        """Begin the machine of each kernel."""
+    def _begun(self, stage: KernelLearner, n_machines: int) -> list[MachineState]:
+        """Begin the machine of each kernel, or that of their sum."""
         memory = self.workspace.memory
         if stage.name == "full":  # all Gram matrices are kept
-            memory /= len(self._kernels)
+            memory /= n_machines
         workspace = replace(self.workspace, memory=memory)
-        self.states += [stage.state(workspace) for _ in self._kernels]
+        self.states += [stage.state(workspace) for _ in range(n_machines)]
         return self.states
 
     def snapshot(self) -> SeveralSnapshot | None:
@@ -115,9 +120,10 @@ class SeveralKernelsState:
             self.choice,
             self._descent,
             np.array(self._made_by, dtype=np.int64),
-            np.reshape(self._norms, (-1, len(known))),
+            np.reshape(self._norms, (-1, len(self._kernels))),
             known,
             None if self._reweighted is None else self._reweighted.snapshot(),
+            None if self._joint is None else self._joint.snapshot(),
         )
 
     def restore(
@@ -130,12 +136,16 @@ class SeveralKernelsState:
         self._kernels = tuple(state.choice.kernel for state in snapshot.states)
         self._made_by, self._norms = snapshot.made_by.tolist(), list(snapshot.norms.copy())
         makers = self._made_by
+        if snapshot.joint is not None:
+            self._joint = JointKernels(snapshot.joint.kernels, snapshot.joint.functions)
+            self._kernels, makers = self._joint.kernels, [0] * len(makers)
         if snapshot.reweighted is not None:
             makers = [makers[origin] for origin in origins(len(makers))]
         if len(makers) != len(terms):
             raise ValueError("the number of stages of several kernels is inconsistent")
         restored = list(terms)
-        for k, (state, own) in enumerate(zip(self._begun(stage), snapshot.states, strict=True)):
+        machines = self._begun(stage, len(snapshot.states))
+        for k, (state, own) in enumerate(zip(machines, snapshot.states, strict=True)):
             places = [place for place, by in enumerate(makers) if by == k]
             found = stage.restore(state, own, [terms[place] for place in places])
             for place, term in zip(places, found, strict=True):
@@ -199,8 +209,12 @@ class SeveralKernelsState:
     def stage_added(self, stage: Stage) -> None:
         """Add the stage to the function of its kernel, with the coefficients of the rules."""
         assert self._proposed is not None
-        norms = self._norms[-1].copy() if self._norms else np.zeros(len(self.states))
-        changed = {self._best}
+        norms = self._norms[-1].copy() if self._norms else np.zeros(len(self._kernels))
+        changed, maker = {self._best}, self._best
+        if self._joint is not None:
+            (state,) = self.states
+            maker = self._joint.add(state.workspace, state.proposed[0], stage)
+            changed = set(range(len(self._kernels)))
         if self._steps:
             changed = set(range(len(self.states)))
             self._add_reweighted(stage)
@@ -214,8 +228,8 @@ class SeveralKernelsState:
                     state.withdraw()
         self._descent = self._descent.after(stage, self._proposed)
         for k in changed:
-            norms[k] = self._squared_norm(self.states[k])
-        self._made_by.append(self._best)
+            norms[k] = self._squared_norm(k)
+        self._made_by.append(maker)
         self._norms.append(norms)
         self._proposed = None
 
@@ -233,10 +247,11 @@ class SeveralKernelsState:
             state.withdraw()
         self._proposed, self._steps = None, ()
 
-    def _squared_norm(self, state: MachineState) -> float:
-        """Weighted sum of the squared values of a function on the training rows."""
+    def _squared_norm(self, k: int) -> float:
+        """Weighted sum of the squared values of the function of a kernel on the training rows."""
         weight = self.workspace.weight
-        squares = _function(state) ** 2
+        joint = self._joint
+        squares = (_function(self.states[k]) if joint is None else joint.functions[k]) ** 2
         return float(squares.sum() if weight is None else (weight[:, None] * squares).sum())
 
     @property

@@ -185,6 +185,23 @@ class SolverSnapshot:
 
 
 @dataclass(frozen=True, eq=False)
+class JointSnapshot:
+    """The kernels of a list whose sum makes all stages, and their functions.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    functions : list of (n, r) float64
+        Values on the distinct training rows.
+    """
+
+    in_files: ClassVar[bool] = True
+
+    kernels: list[Kernel]
+    functions: list[Floats]
+
+
+@dataclass(frozen=True, eq=False)
 class SeveralSnapshot:
     """The machine of each kernel, and which one made which stage.
 
@@ -200,6 +217,8 @@ class SeveralSnapshot:
     states : list of MachineSnapshot
     reweighted : ReweightedSnapshot or None
         For stages whose weights are set anew.
+    joint : JointSnapshot or None
+        If the stages are those of the sum of the kernels.
     """
 
     in_files: ClassVar[bool] = True
@@ -212,3 +231,4 @@ class SeveralSnapshot:
     norms: Floats
     states: list[MachineSnapshot]
     reweighted: ReweightedSnapshot | None = None
+    joint: JointSnapshot | None = None

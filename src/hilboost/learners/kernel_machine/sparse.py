@@ -125,7 +125,12 @@ class SparseLearner(KernelLearner):
             if self.solver == "conjugate_gradient":
                 start = fitted_on_subset(data.workspace, problem, rows, subset)
             system, a = self.stage_solver.solved(data, problem, rows, start, kept)
-            outputs = system.outputs(a)
+            is_minimizer = data.meets_corners(problem, rows)
+            if is_minimizer:
+                change = self.stage_solver.at_corners(data, problem, rows, kept)
+                a, outputs = change.weights, change.outputs
+            else:
+                outputs = system.outputs(a)
         model = data.workspace.expansion(problem.kernel, rows, a)
         if self.reweight:
             return data.propose(*data.reweighted(model, outputs, problem))
@@ -136,6 +141,7 @@ class SparseLearner(KernelLearner):
         if self.penalty == "stage":
             function = np.zeros_like(function)
         step = Descending.along(problem, model, outputs, function, outputs[rows])
+        step = replace(step, is_minimizer=is_minimizer)
         return data.propose(unspoilt(step, problem))
 
     def _joint_refit(self, data: SparseState, problem: StageProblem) -> Descending | None:

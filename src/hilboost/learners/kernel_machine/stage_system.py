@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -155,6 +156,27 @@ class StageSolver:
             system = self.system(state, problem, rows, reserved=reserved)
             a = self._weights(system, start)
         return system, a
+
+    def at_corners(
+        self,
+        state: MachineState,
+        problem: StageProblem,
+        rows: NDArray[np.int64],
+        reserved: float = 0.0,
+    ) -> Change:
+        """The weights that minimize a loss with corners."""
+
+        def newton(now: StageProblem, change: Change) -> Change:
+            system = self.system(state, now, rows, reserved=reserved)
+            moved = problem.regularization * change.outputs[rows]
+            g = system.g - array_api.like(moved, system.g)
+            a = replace(system, g=g).solve()
+            return Change(a, system.outputs(a))
+
+        function = state.component(problem.kernel, problem.n_outputs).function[rows]
+        if not self.penalizes_ensemble:
+            function = np.zeros_like(function)
+        return state.at_corners(problem, rows, newton, function)
 
     def _weights(self, system: StageSystem, start: Floats | None) -> Floats:
         return system.solve() if start is None else system.improve(start, self.iterations)

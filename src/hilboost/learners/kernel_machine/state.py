@@ -21,6 +21,7 @@ from hilboost.kernels.equality import are_equal
 from hilboost.learners.kernel_machine.components import Component
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.corners import CornerRows
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
@@ -30,6 +31,12 @@ from hilboost.learners.kernel_machine.snapshots import (
     ComponentSnapshot,
     MachineSnapshot,
     SolverSnapshot,
+)
+from hilboost.learners.kernel_machine.solvers.multipliers import (
+    Change,
+    Newton,
+    Penalty,
+    minimizer,
 )
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
@@ -67,6 +74,7 @@ class MachineState(ABC):
         self._shared: SharedChoice[Choice] | None = None
         self._first: tuple[Gradients, Floats | None] | None = None
         self._proposed: tuple[Descending, ...] = ()
+        self._corners: CornerRows | None = None
 
     @property
     @abstractmethod
@@ -102,6 +110,7 @@ class MachineState(ABC):
             self._conversion = Conversion.of(self.workspace.distinct, gradients)
             if self._shared is not None:
                 self._first = self._conversion.seen(gradients, self.workspace.all_rows)
+        self._corners = self._conversion.corners(gradients, sample)
         return self._conversion.seen(gradients, sample)
 
     def problem(
@@ -129,7 +138,7 @@ class MachineState(ABC):
         if self.choice is None:
             self.choice = self._chosen(config, gradients, weight, n_effective, iterates)
         self.workspace, regularization = self.choice.settled(self.workspace, weight)
-        return StageProblem(self.choice.kernel, regularization, gradients, weight)
+        return StageProblem(self.choice.kernel, regularization, gradients, weight, self._corners)
 
     def _chosen(
         self,
@@ -323,6 +332,29 @@ class MachineState(ABC):
             component.add(model.rows, model.weights, step.outputs, term.coefficient)
         self.n_stages += 1
         self._proposed = ()
+
+    def meets_corners(self, problem: StageProblem, basis: NDArray[np.int64]) -> bool:
+        """Whether a stage minimizes a loss with corners over the span of its basis.
+
+        The first stage does, and so does each one whose span is that of all rows.  In between, one
+        step of Newton's method suffices: the bases limit the decrease.
+        """
+        is_whole = len(basis) == problem.n_rows
+        return problem.corners is not None and (self.n_stages == 0 or is_whole)
+
+    def at_corners(
+        self, problem: StageProblem, basis: NDArray[np.int64], newton: Newton, function: Floats
+    ) -> Change:
+        """The step to the minimum over the span of a basis, where ``function`` (D, r) is penalized.
+
+        ``newton`` takes Newton's steps of problems with smooth corners.
+        """
+        rows, lam = problem.corners, problem.regularization
+        assert rows is not None
+        so_far = self.component(problem.kernel, problem.n_outputs)
+        norm = 0.5 * lam * (so_far.alpha * so_far.function).sum(axis=0)
+        penalty = Penalty(lam, basis, function, norm)
+        return minimizer(problem, rows, penalty, newton, rows.multipliers(so_far.alpha, lam))
 
     @property
     def trial(self) -> tuple[NDArray[np.int64], Floats] | None:
