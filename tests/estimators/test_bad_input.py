@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor
 from hilboost.core.errors import (
     DataWarning,
     IncompatibleParts,
@@ -94,6 +94,11 @@ def test_the_index_of_x_in_another_order():
         regressor().fit(table, y, shuffled**2)
     with pytest.warns(DataWarning, match=r"pass y_val.loc\[X_val.index\]"):
         regressor().fit(table, y, X_val=table, y_val=shuffled)
+    with pytest.warns(DataWarning, match=r"pass offset.loc\[X.index\]"):
+        regressor().fit(table, y, offset=shuffled)
+    groups = pd.Series(np.arange(len(Y)) // 4)
+    with pytest.warns(DataWarning, match=r"pass groups.loc\[X.index\]"):
+        BoostingRanker(n_estimators=2).fit(table, groups % 2, groups=groups[::-1])
 
 
 def test_continuous_target_for_a_classifier():

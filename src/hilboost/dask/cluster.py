@@ -17,6 +17,7 @@ from distributed import Client, Future, wait
 
 from hilboost.core.errors import FitError, InvalidData, shown
 from hilboost.dask.listener import Listener
+from hilboost.dask.partitions import other_orders, warn_of_orders
 from hilboost.dask.session import Outcome, abandon, be_ready, listen, run_session
 from hilboost.workers.fit import WorkerTask
 
@@ -37,6 +38,7 @@ class ClusterFit:
     held_out: list[Future]
     timeout: float
     _ready: dict[str, Future] = field(default_factory=dict, init=False)
+    _is_checked: bool = field(default=False, init=False)
 
     def release(self) -> None:
         """Let the cluster forget the partitions; an exception may keep this object alive."""
@@ -81,6 +83,7 @@ class ClusterFit:
         """Train on the workers that there are now; return how the sessions ended."""
         token = secrets.token_bytes(16)
         owners = self._owners()
+        self._check_order()
         workers = list(dict.fromkeys(owners.values()))
         found = asked(self.client, listen, token, workers, min(_ANSWER, self.timeout))
         if any(isinstance(one, Exception) for one in found.values()):
@@ -115,6 +118,18 @@ class ClusterFit:
                 self._abandon(token, workers)
                 for session in sessions.values():
                     session.release()  # an exception may keep this frame alive
+
+    def _check_order(self) -> None:
+        """Warn once of rows whose targets or weights have the index of ``X`` in another order."""
+        if self._is_checked:
+            return
+        self._is_checked = True
+        for futures, suffix in ((self.partitions, ""), (self.held_out, "_val")):
+            found = self.client.map(other_orders, futures, pure=False)
+            with suppress(TimeoutError, CancelledError):
+                wait(found, timeout=self.timeout)
+                if all(one.status == "finished" for one in found):
+                    warn_of_orders(self.client.gather(found), suffix)
 
     def _owners(self) -> dict[str, str]:
         """Worker of each partition, by key, once all partitions are computed."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dask
 import numpy as np
 
-from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
+from hilboost.tables import is_pandas
 from hilboost.workers.partitions import Partition
 
 _ARGUMENTS = {"weight": "sample_weight"}
+_FIELDS = ("y", "weight", "offset")
 
 
 def partitions_of(suffix: str, **given: Any) -> list[Any]:
@@ -82,3 +85,43 @@ def _delayed(collection: Any, name: str) -> list[Any]:
         f"{name} must be a Dask DataFrame, a Dask Array or a list of delayed partitions, not "
         f"{type(collection).__name__}; for data in memory, use the method fit of the estimator."
     )
+
+
+def other_orders(partition: Partition) -> dict[str, tuple[int, int]]:
+    """Return the arguments whose index is not that of ``X``, with sums of hashes of both."""
+    if not is_pandas(partition.X):
+        return {}
+    beside = {field: getattr(partition, field) for field in _FIELDS}
+    return {
+        field: (_sum_of_hashes(partition.X.index), _sum_of_hashes(values.index))
+        for field, values in beside.items()
+        if is_pandas(values) and not partition.X.index.equals(values.index)
+    }
+
+
+def _sum_of_hashes(index: Any) -> int:
+    from pandas.util import hash_pandas_object
+
+    return int(hash_pandas_object(index).to_numpy().sum(dtype=np.uint64))
+
+
+def warn_of_orders(found: Sequence[dict[str, tuple[int, int]]], suffix: str) -> None:
+    """Warn if all partitions together have the index of ``X`` in another order.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        From :func:`other_orders`, of each partition.
+    suffix : str
+        What follows the names of the arguments in messages.
+    """
+    for field in _FIELDS:
+        pairs = [one[field] for one in found if field in one]
+        ours, theirs = (sum(pair[k] for pair in pairs) % 2**64 for k in (0, 1))
+        if pairs and ours == theirs:
+            warn_caller(
+                f"{_ARGUMENTS.get(field, field)}{suffix} has the index of X{suffix} in a different "
+                "order, but rows are matched by position; join both to one table by their index, "
+                "or pass arrays if this is intended.",
+                DataWarning,
+            )

@@ -36,6 +36,14 @@ _ARGUMENTS = {
 }
 
 
+def beside(rows: Rows) -> dict[str, Any]:
+    """Return what belongs to the rows of ``X``, by the names of the arguments of ``fit``."""
+    return {
+        argument.removesuffix("_val"): getattr(rows, field)
+        for field, argument in _ARGUMENTS.items()
+    }
+
+
 def validation_sets(given: Rows) -> dict[str, Rows]:
     """Return the validation sets by name, in the user's order; the name of a single one is empty.
 

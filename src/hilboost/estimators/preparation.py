@@ -8,7 +8,7 @@ from typing import Any
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.errors import InvalidData, errors_of
 from hilboost.core.target import Target
-from hilboost.estimators.held_out import Rows, validation_sets
+from hilboost.estimators.held_out import Rows, beside, validation_sets
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.fitted import FittedModel
 from hilboost.tables import of_used_levels
@@ -43,7 +43,7 @@ def training_data(
         The rows are invalid.
     """
     X, y, weight = rows.X, rows.y, rows.weight
-    check_order(X, y=y, sample_weight=weight)
+    check_order(X, **beside(rows))
     sets = validation_sets(held_out)
     schema = None if before is None else before.schema
     in_blocks = estimator._reads_blocks()
@@ -100,7 +100,7 @@ def training_data(
 def _validation_set(estimator: Any, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
     """Validate the rows of one of the user's validation sets."""
     where = f"[{name!r}]" if name else ""
-    check_order(rows.X, f"_val{where}", y=rows.y, sample_weight=rows.weight)
+    check_order(rows.X, f"_val{where}", **beside(rows))
     with errors_of(f"X_val{where}"):
         X, _ = check_inputs(estimator, rows.X, estimator._expected(data.schema))
     with errors_of(f"y_val{where}"):
