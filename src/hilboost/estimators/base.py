@@ -94,6 +94,7 @@ class BoostingEstimator(
 
     _kind: ClassVar[str]
     _merges_equal_rows: ClassVar[bool] = False
+    _is_machine: ClassVar[bool] = False
     _resumes: ClassVar[bool] = False
     """Whether a fit can be saved to a checkpoint while it runs."""
 

@@ -183,6 +183,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
         model.feature_names_in_ = names
     stored = from_file(additive, header, arrays, reader, model._categories())
     require(stored.codec.kind == model._kind, "the kind of targets")
+    require((stored.kernel_machine is not None) == model._is_machine, "machine")
     # Without an encoding, trees can refer only to columns of the table.
     require(stored.encoding is None or stored.kernel_machine is None, "encoding")
     loss, learner = model._parts(stored.codec, len(additive.initial_raw), stored)

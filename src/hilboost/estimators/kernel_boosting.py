@@ -54,6 +54,7 @@ class KernelMachineEstimator(BoostingEstimator):
 
     classifier = "SparseKernelClassifier"
     _merges_equal_rows = True
+    _is_machine = True
 
     @abstractmethod
     def _make_loss(self, codec: TargetCodec) -> Loss:

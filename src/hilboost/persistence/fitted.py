@@ -52,7 +52,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
     if fitted.encoding is not None:
         header["encoding"], arrays = categories.to_file(fitted.encoding)
     if fitted.resolved is not None:
-        header["chosen"] = _resolved_to_file(fitted.resolved)
+        header["chosen"] = resolved_to_file(fitted.resolved)
     if fitted.parts is not None:
         header["parts"] = _parts_to_file(fitted.parts)
     if fitted.beside_offsets:
@@ -96,7 +96,10 @@ def from_file(
             header["machine"], arrays, additive, schema.n_columns, reader
         )
     require(type(header.get("offset", False)) is bool, "offset")
-    resolved = _resolved_from_file(header["chosen"]) if "chosen" in header else None
+    history = read_history(header) if "train" in header else None
+    require(history is None or len(history.train) > len(additive.stages), "train")
+    require(type(header["seed"]) is int and header["seed"] >= 0, "seed")
+    resolved = resolved_from_file(header["chosen"]) if "chosen" in header else None
     curves = None
     if isinstance(codec, SurvivalCodec):
         curves = survival.curves_from_file(header, arrays, codec)
@@ -104,8 +107,8 @@ def from_file(
         model=additive,
         schema=schema,
         codec=codec,
-        seed=int(header["seed"]),
-        history=_read_history(header) if "train" in header else None,
+        seed=header["seed"],
+        history=history,
         encoding=encoding,
         resolved=resolved,
         kernel_machine=summary,
@@ -205,29 +208,32 @@ def _read_schema(header: Header, choice: Any) -> Schema:
     return schema
 
 
-def _read_history(header: Header) -> History:
-    validation = header["validation"]
-    return History(
-        _numbers(header["train"], "train"),
-        None if validation is None else _numbers(validation, "validation"),
-        metrics=_read_metrics(header),
-    )
+def read_history(header: Header) -> History:
+    """Read the losses and metrics after each stage.
 
-
-def _read_metrics(header: Header) -> dict[str, Any]:
-    """Read the metrics after each stage; files of models without ``eval_metric`` have none."""
-    entry = header.get("metrics", {})
+    Raises
+    ------
+    KeyError, ValueError
+        They are no lists of numbers of one length.  Metrics may be NaN.
+    """
+    train = _numbers(header["train"], "train")
+    n_losses, validation = len(train), header["validation"]
+    require(bool(np.isfinite(train).all()), "train")
+    if validation is not None:
+        validation = _numbers(validation, "validation", n_losses)
+        require(bool(np.isfinite(validation).all()), "validation")
+    entry = header.get("metrics", {})  # files of models without eval_metric have none
     require(isinstance(entry, dict), "metrics")
-    found = {str(name): _numbers(values, "metrics") for name, values in entry.items()}
-    require(all(len(v) == len(header["train"]) for v in found.values()), "metrics")
-    return found
+    metrics = {name: _numbers(values, "metrics", n_losses) for name, values in entry.items()}
+    return History(train, validation, metrics=metrics)
 
 
-def _numbers(values: Any, name: str) -> Any:
-    require(isinstance(values, list), name)
-    numbers = np.array(values, dtype=np.float64)
-    require(numbers.ndim == 1, name)
-    return numbers
+def _numbers(values: Any, name: str, length: int | None = None) -> Any:
+    """Read a list of numbers of this length, or of any length but zero."""
+    require(isinstance(values, list) and bool(values), name)
+    require(all(type(value) in (int, float) for value in values), name)
+    require(length in (None, len(values)), name)
+    return np.array(values, dtype=np.float64)
 
 
 def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
@@ -250,7 +256,7 @@ def _parts_from_file(entry: Any) -> dict[str, ModelPart]:
     return {name: ModelPart(**part) for name, part in entry.items()}
 
 
-def _resolved_to_file(resolved: ResolvedParameters) -> Header:
+def resolved_to_file(resolved: ResolvedParameters) -> Header:
     """Convert resolved parameters to plain values by name."""
     kinds = get_type_hints(ResolvedParameters)
     optional = _optional_values()
@@ -266,17 +272,27 @@ def _optional_values() -> dict[str, Any]:
     return {f.name: f.default for f in fields(ResolvedParameters) if f.default is not MISSING}
 
 
-def _resolved_from_file(entry: Any) -> ResolvedParameters:
-    """Read resolved parameters: known names, types, and values that a fit can choose."""
+_LEAST: dict[str, int] = dict.fromkeys(("n_estimators", "cv_folds", "n_iter_no_change"), 1)
+_LEAST |= {"n_shards": 1, "max_leaf_nodes": 2}
+_POSITIVE = ("learning_rate", "max_features", "subsample")
+_SHARES = ("max_features", "subsample")
+
+
+def resolved_from_file(entry: Any) -> ResolvedParameters:
+    """Read resolved parameters: known names, types, and values that a fit can choose.
+
+    Raises
+    ------
+    ValueError
+    """
     kinds = get_type_hints(ResolvedParameters)
-    if not isinstance(entry, dict):
-        raise ValueError("chosen is inconsistent")
+    require(isinstance(entry, dict), "chosen")
     entry = _optional_values() | entry
-    if set(entry) != set(kinds):
-        raise ValueError("chosen is inconsistent")
+    require(set(entry) == set(kinds), "chosen")
     for name, kind in kinds.items():
         value = entry[name]
         known = type(value) is kind or (kind is float and type(value) is int)
-        if not known or not 0 <= value < np.inf:
-            raise ValueError(f"{name} of chosen is inconsistent")
+        require(known and _LEAST.get(name, 0) <= value < np.inf, f"{name} of chosen")
+        require(value > 0 or name not in _POSITIVE, f"{name} of chosen")
+        require(value <= 1 or name not in _SHARES, f"{name} of chosen")
     return ResolvedParameters(**entry)

@@ -75,6 +75,7 @@ def from_file(
     if "kernels" in fields:
         listed = _listed(fields["kernels"], arrays, len(model.stages), n_features, reader)
         kernel = listed.total
+    require(kernel is not None or not model.stages, "kernel")
     summary = KernelMachineSummary(
         kernel=kernel,
         regularization=regularization,

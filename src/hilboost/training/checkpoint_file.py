@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,12 +23,12 @@ from hilboost.core.callback import Event
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.model import AdditiveModel
-from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import container as files
+from hilboost.persistence.require import require
 from hilboost.persistence.values import ValueReader, ValueWriter
-from hilboost.training.fingerprints import FitFingerprint, plain_value
+from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.snapshots import read, written
+from hilboost.training.snapshots import digest_of, read, written
 
 _KIND = "checkpoint"
 
@@ -86,36 +86,39 @@ class StoredFit:
             return self._continuation()
         except (InvalidData, InvalidParameter, InvalidModelFile):
             raise
-        except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        except files.DAMAGE as error:
             raise InvalidModelFile(f"{self.path} is damaged: {error}") from error
 
     def _continuation(self) -> Continuation:
-        header = self.header
-        train, validation = ([float(x) for x in header[name]] for name in ("train", "validation"))
-        members = _apart(self.model, int(header["n_members"]))
-        n_stages = len(members[0].stages)
-        if len(train) != n_stages + 1 or len(validation) not in (0, len(train)):
-            raise ValueError("the number of losses is inconsistent")
-        snapshots = read(header["snapshots"], ValueReader(self.arrays), members)
-        metrics = {name: [float(x) for x in v] for name, v in header.get("metrics", {}).items()}
-        if any(len(values) != len(train) for values in metrics.values()):
-            raise ValueError("the number of metrics is inconsistent")
-        state = TrainingState(
-            members, train=train, validation=validation, metrics=metrics, snapshots=snapshots
-        )
-        from hilboost.persistence.fitted import stages_from_file  # imports all output spaces
+        from hilboost.persistence import fitted  # imports all output spaces
 
-        chosen, stages = header["chosen"], stages_from_file(header)
-        resolved = None if chosen is None else ResolvedParameters(**chosen)
-        return Continuation(state, int(header["seed"]), resolved, in_units=True, stages=stages)
+        header = self.header
+        require(type(header["seed"]) is int and header["seed"] >= 0, "seed")
+        members = _apart(self.model, header["n_members"])
+        n_stages = len(members[0].stages)
+        history = fitted.read_history(header | {"validation": header["validation"] or None})
+        require(len(history.train) == n_stages + 1, "train")
+        require(header["digest"] == digest_of(header["snapshots"], self.arrays), "the state")
+        validation = history.validation
+        state = TrainingState(
+            members,
+            train=history.train.tolist(),
+            validation=[] if validation is None else validation.tolist(),
+            metrics={name: values.tolist() for name, values in history.metrics.items()},
+            snapshots=read(header["snapshots"], ValueReader(self.arrays), members),
+        )
+        chosen, stages = header["chosen"], fitted.stages_from_file(header)
+        resolved = None if chosen is None else fitted.resolved_from_file(chosen)
+        return Continuation(state, header["seed"], resolved, in_units=True, stages=stages)
 
 
 def header_of(
     fingerprint: FitFingerprint, recipe: Recipe, n_members: int, n_features: int
 ) -> dict[str, Any]:
     """Return what the header of a checkpoint contains from the first stage to the last."""
-    from hilboost.persistence.fitted import stages_to_file  # imports all output spaces
+    from hilboost.persistence import fitted  # imports all output spaces
 
+    resolved = recipe.resolved
     return {
         "kind": _KIND,
         "version": __version__,
@@ -123,8 +126,8 @@ def header_of(
         "parameters": fingerprint.parameters,
         "data": fingerprint.data,
         "seed": recipe.seed,
-        "chosen": _chosen(recipe.resolved),
-        **stages_to_file(recipe.learner),
+        "chosen": None if resolved is None else fitted.resolved_to_file(resolved),
+        **fitted.stages_to_file(recipe.learner),
         "n_members": n_members,
         "n_features_in": n_features,
     }
@@ -175,11 +178,13 @@ class Writer(AbstractContextManager["Writer"]):
         if state.shard_counts:
             self._header["chosen"]["n_shards"] = state.shard_counts[self._tried]
         writer = ValueWriter()
+        snapshots = written(state.snapshots, writer)
         header = self._header | {
             "train": state.train,
             "validation": state.validation,
             "metrics": state.metrics,
-            "snapshots": written(state.snapshots, writer),
+            "snapshots": snapshots,
+            "digest": digest_of(snapshots, writer.arrays),
         }
         try:
             files.write(self._checkpoint.file, _in_one(state.members), header, writer=writer)
@@ -212,12 +217,6 @@ def _remove_leftovers(path: Path) -> None:
             other.unlink(missing_ok=True)
 
 
-def _chosen(resolved: ResolvedParameters | None) -> dict[str, Any] | None:
-    if resolved is None:
-        return None
-    return {name: plain_value(name, value) for name, value in asdict(resolved).items()}
-
-
 def _in_one(members: Sequence[EnsembleMember]) -> AdditiveModel:
     """Put the stages of all members into one model, one member after the other."""
     stages = tuple(stage for member in members for stage in member.stages)
@@ -226,9 +225,9 @@ def _in_one(members: Sequence[EnsembleMember]) -> AdditiveModel:
 
 def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
     """Split the model into members: the inverse of :func:`_in_one`."""
+    require(type(n_members) is int and n_members >= 1, "n_members")
     n_stages, rest = divmod(len(model.stages), n_members)
-    if rest:
-        raise ValueError("the number of stages is inconsistent")
+    require(rest == 0, "n_members")
     return [
         EnsembleMember(
             model.initial_raw, stages=list(model.stages[k * n_stages : (k + 1) * n_stages])

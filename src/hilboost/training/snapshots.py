@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,12 +14,11 @@ from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.model.snapshot import FitSnapshot, KeptState, MemberSnapshot
+from hilboost.persistence.container import DAMAGE
 from hilboost.persistence.require import require
 from hilboost.persistence.values import ValueReader, ValueWriter
-from hilboost.training.fingerprints import fingerprint, plain_value
+from hilboost.training.fingerprints import digest, fingerprint, plain_value
 from hilboost.training.recipe import Continuation, Recipe
-
-_DAMAGE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def written(snapshots: Sequence[FitSnapshot], writer: ValueWriter) -> list[Any]:
@@ -28,6 +29,13 @@ def written(snapshots: Sequence[FitSnapshot], writer: ValueWriter) -> list[Any]:
         )
         for one in snapshots
     ]
+
+
+def digest_of(described: Any, arrays: Mapping[str, np.ndarray]) -> str:
+    """Hash what :func:`written` returned, and its arrays: only a learner knows their meaning."""
+    text = json.dumps(described)
+    names = re.findall(r'"(value\.\d+)"', text)
+    return digest([text.encode(), *(fingerprint(arrays[name]).encode() for name in names)])
 
 
 def read(
@@ -48,6 +56,7 @@ def read(
         for raw, _ in found:
             require(isinstance(raw, np.ndarray) and raw.dtype == np.float64, "snapshots")
             require(raw.ndim == 2 and raw.shape[1] == r, "snapshots")
+            require(bool(np.isfinite(raw).all()), "snapshots")
         snapshots.append(
             FitSnapshot(n_stages, tuple(MemberSnapshot(raw, own) for raw, own in found))
         )
@@ -145,7 +154,7 @@ def restore(learner: Learner, state: TrainingState, snapshot: FitSnapshot) -> No
             member.stages[:] = [
                 Stage(tuple(next(restored) for _ in stage.terms)) for stage in member.stages
             ]
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise InvalidModelFile(
                 f"the state of the fit is damaged ({error}); start a new fit."
             ) from error
