@@ -25,7 +25,14 @@ PAGES = {
     path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted(DOCS.rglob("*.md"))
 }
-GOES_ON = ("index.md", "howto/", "ranking.md", "survival.md")
+GOES_ON = (
+    "index.md",
+    "howto/",
+    "ranking.md",
+    "survival.md",
+    "recipes/imbalanced.md",
+    "recipes/time_series.md",
+)
 """Pages to be read from the top: their code goes on from block to block."""
 
 
@@ -42,7 +49,7 @@ def code_of_the_pages():
 @pytest.mark.parametrize(("name", "blocks"), list(code_of_the_pages()))
 def test_code_of_the_pages(name, blocks, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for package in ("xgboost", "shap", "mapie"):  # of no extra that tests have
+    for package in ("xgboost", "shap", "mapie", "skops", "optuna"):  # of no extra that tests have
         if any(re.search(rf"^(import|from) {package}\b", code, re.MULTILINE) for code, _ in blocks):
             pytest.importorskip(package)
     scope = {}
