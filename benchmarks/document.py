@@ -42,8 +42,8 @@ over the day.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.
-* The scaling and the profile of a stage, the memory of trees and the cold start were measured with
-  the present state on the Intel Xeon.
+* The scaling of a stage, the memory of trees and the cold start were measured with the present
+  state on the Intel Xeon.
 * The kernel tables cover some of the settings of the script, with one run per setting.
 * If a target contains a pure product of centered columns, R² differs more between two seeds of
   one library than between libraries, because no split on a single such column gains anything. On
@@ -57,6 +57,8 @@ over the day.
   leaves, less accurate than one tree per class, as the results on Letter show. The default is
   therefore `"separate"`.
 """
+LEFT_OUT = r"^### (?:All settings|Loss at equal time)$.*?(?=^### )"
+"""Sections of results that are too long for the page."""
 PARTS = (
     *(
         "trees",
@@ -84,7 +86,6 @@ PARTS = (
         "dask_failures",
         "dask_simulation",
         "dask_kernels",
-        "engine_profile",
         "scaling",
         "shapley",
     ),
@@ -99,6 +100,7 @@ def main() -> None:
         path = RESULTS / f"{name}.md"
         if path.is_file():
             text = re.sub(r"^#", "##", path.read_text(), flags=re.MULTILINE)
+            text = re.sub(LEFT_OUT, "", text, flags=re.MULTILINE | re.DOTALL)
             texts.append(re.sub(r"\]\((\w+\.png)\)", r"](../benchmarks/results/\1)", text))
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(texts))
 
