@@ -22,6 +22,8 @@ from hilboost.validation.offsets import check_offset
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
+_LARGEST = 1e150  # the sum of squares of such numbers is finite
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -76,7 +78,7 @@ class Rows:
         check_length(codes, len(raw))
         weights = check_weights(asides.sample_weight, raw)
         if model.fitted_.codec.kind == "numbers":
-            _check_known(codes if weights is None else codes[weights > 0])
+            _check_numbers(model.loss_, codes if weights is None else codes[weights > 0])
         if weights is None:
             columns, raw, target = asides.arranged(
                 model, columns, raw, Target(codes, offset=offset)
@@ -88,12 +90,20 @@ class Rows:
         return cls(model, columns, take_labels(y, kept), raw[kept], target)
 
 
-def _check_known(codes: Floats) -> None:
+def _check_numbers(loss: Loss, codes: Floats) -> None:
+    """Check that targets (n, c) are known, within the support of the loss, and have squares."""
     nowhere = np.isnan(codes).all(axis=0)
     if nowhere.any():
         raise InvalidData(
             f"target {int(nowhere.argmax())} of y is missing in every row; pass rows in which it "
             "is known."
+        )
+    loss.check_rows(codes)
+    largest = float(np.nanmax(np.abs(codes)))
+    if largest > _LARGEST:
+        raise InvalidData(
+            f"y contains {largest:g}, whose square exceeds the range of float64; divide y by a "
+            "unit, or remove such rows."
         )
 
 

@@ -96,7 +96,7 @@ def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
             f"got {shown(class_weight)}."
         )
     for one, weight in class_weight.items():
-        if not isinstance(weight, Real) or not 0 <= weight < np.inf:
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
             raise InvalidParameter(
                 f"class_weight={{{one!r}: {shown(weight)}}} is not a weight; set it to a finite "
                 "number that is not negative, and to 0 to exclude the class."
