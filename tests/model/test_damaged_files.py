@@ -1,8 +1,10 @@
 """Whatever is in a file: a model that predicts, or one kind of error, and little memory."""
 
+import contextlib
 import json
 import tracemalloc
 import warnings
+from operator import attrgetter, methodcaller
 from pathlib import Path
 
 import numpy as np
@@ -94,8 +96,32 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("damaged") / "model"
 
 
+WITH_ROWS = (
+    *("predict", "predict_raw", "predict_proba", "predict_interval", "predict_set", "apply"),
+    *("predict_weights", "decision_function", "shap_values", "get_feature_names_out"),
+)
+PROPERTIES = (
+    *("kernel_", "regularization_", "amplitude_", "history_", "loss_", "n_estimators_"),
+    *("feature_importances_", "kernel_weights_", "classes_", "output_", "parts_"),
+)
+
+
+def try_all_methods(model):
+    """Each public method and property has a result, or an error of ours."""
+    known = dir(type(model))
+    uses = [
+        repr,
+        lambda model: list(model.staged_predict(X[:4])) if "staged_predict" in known else 0,
+    ]
+    uses += [methodcaller(name, X[:4]) for name in WITH_ROWS if name in known]
+    uses += [attrgetter(name) for name in PROPERTIES if name in known]
+    for use in uses:
+        with contextlib.suppress(HilboostError, AttributeError):
+            use(model)
+
+
 def is_safe(path):
-    """Read the file and predict."""
+    """Read the file, predict, and call every public method."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tracemalloc.start()
@@ -107,11 +133,11 @@ def is_safe(path):
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert peak < MOST_BYTES
-        try:
-            if model.n_features_in_ == X.shape[1]:
-                assert len(model.predict(X)) == len(X)
-        except HilboostError:
-            pass
+        if model.n_features_in_ != X.shape[1]:
+            return
+        with contextlib.suppress(HilboostError):
+            assert len(model.predict(X)) == len(X)
+        try_all_methods(model)
 
 
 @settings(max_examples=200)
