@@ -1,5 +1,6 @@
 """``learner="auto"``: trees, and a kernel machine where held-out rows show a gain."""
 
+import re
 from copy import copy
 from dataclasses import replace
 
@@ -7,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -317,10 +320,40 @@ def test_the_kernel_machine_is_the_last_stage(both):
     np.testing.assert_array_equal(both.apply(X), trees.apply(X))
 
 
+def test_a_model_says_in_one_line_what_it_is(smooth, both):
+    trees = BoostingRegressor(n_estimators=60, cv_folds=3, random_state=0).fit(X, NOISE)
+    stages = f"{trees.n_estimators_} stages" if trees.n_estimators_ > 1 else "1 stage"
+    assert str(trees).splitlines()[-1] == (
+        f"trees × 3 folds, {stages} of 60 (stopped early); a kernel machine was tried, without gain"
+    )
+    weight = smooth.parts_["kernel"].weight
+    assert str(smooth) == (
+        f"{smooth!r}\nan additive kernel machine with weight {weight:.2f}, without trees, 4 folds"
+    )
+    tree, kernel = (f"{both.parts_[name].weight:.2f}" for name in ("tree", "kernel"))
+    text = f"trees with weight {tree} and .*kernel machine with weight {kernel}, 4 folds, [0-9]+ st"
+    assert re.search(text, str(both))
+    alone = BoostingRegressor(n_estimators=5, early_stopping=False, learner="tree")
+    assert str(alone) == repr(alone)
+    assert str(alone.fit(X, SMOOTH)).splitlines()[-1] == "trees, 5 stages"
+    assert "\n" not in repr(alone)
+
+
+@pytest.mark.parametrize("seed", range(3, 8))
+def test_the_choice_on_few_rows_is_not_that_of_one_fold(seed):
+    """A fold of 83 rows often shows no gain, although all rows together show one."""
+    table, target = load_diabetes(return_X_y=True)
+    learned = train_test_split(table, target, random_state=0)[::2]
+    model = BoostingRegressor(random_state=seed).fit(*learned)
+    assert model.parts_["kernel"].weight > 0.5
+
+
 def test_trees_without_gain_are_left_out(smooth):
     assert smooth.parts_["tree"].weight == 0
     assert smooth.n_estimators_ == 1
-    assert smooth.apply(X).shape == (N, 0)
+    for use in (smooth.apply, lambda _: hilboost.to_xgboost_json(smooth)):
+        with pytest.raises(ValueError, match="automatic learner of this model chose an add"):
+            use(X)
     assert len(smooth.history_.train) == 2
     raw = sum(smooth.learner_part(name).predict_raw(X) for name in ("tree", "kernel"))
     np.testing.assert_allclose(raw, smooth.predict_raw(X), atol=1e-10)

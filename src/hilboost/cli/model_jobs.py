@@ -292,7 +292,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if facts["classes"] is not None:
         lines.append(f"classes: {_listed(facts['classes'])}")
     if facts["history"] is not None:
-        lines.append(facts["history"]["remark"])
+        lines += [facts["history"]["summary"], facts["history"]["remark"]]
     kernel = facts["kernel"]
     if kernel is not None:
         noise = kernel["regularization"]

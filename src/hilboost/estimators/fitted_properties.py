@@ -9,6 +9,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
+from hilboost.model.summary import summary
 
 
 @public_methods
@@ -16,6 +17,13 @@ class FittedProperties:
     """Mixin for the parts of the fitted model."""
 
     fitted_: FittedModel
+
+    def __str__(self) -> str:
+        """Return the parameters and, after a fit by boosting, one line about the model."""
+        fitted = self.__dict__.get("fitted_")
+        if fitted is None or fitted.history is None:
+            return repr(self)
+        return f"{self!r}\n{summary(fitted)}"
 
     @property
     def model_(self) -> Any:
@@ -40,6 +48,9 @@ class FittedProperties:
     @property
     def history_(self) -> History:
         """Mean loss on the training and validation rows after each stage.
+
+        With several numeric targets, trees measure each in its own unit: squared error, for
+        example, is divided by the variance of the target.
 
         Raises
         ------

@@ -21,6 +21,7 @@ from hilboost.model.importances import column_gains, squared_scales
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
+from hilboost.model.summary import not_of_trees
 from hilboost.training.data import TrainingData
 from hilboost.training.refit import refit_leaves
 
@@ -50,9 +51,15 @@ class FittedTrees:
         Raises
         ------
         InvalidData
-            The base learner is not a tree.
+            The model has no trees: its learner is another one, or ``learner="auto"`` chose a kernel
+            machine alone.
         """
         X = self._checked(X)  # says so if the model is not fitted
+        if self._is_mixture() and not self.fitted_.part("tree").n_stages:
+            raise InvalidData(
+                f"apply requires a model of trees, but {not_of_trees(self.fitted_)}; use "
+                "learner='tree'."
+            )
         X = self.fitted_.encode_inputs(X)
         sums = self._trees().model.summations()
         if not sums:
@@ -142,8 +149,8 @@ class FittedTrees:
         fitted = self.fitted_.part("tree") if self._is_mixture() else self.fitted_
         if not fitted.learner.resumable:
             raise InvalidData(
-                "apply and feature_importances_ require a model of trees, but its learner is "
-                f"{type(fitted.learner).__name__}; use learner='tree'."
+                f"apply and feature_importances_ require a model of trees, but "
+                f"{not_of_trees(fitted)}; use learner='tree'."
             )
         return fitted
 

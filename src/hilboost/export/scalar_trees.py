@@ -13,6 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.export.estimators import fitted_record
 from hilboost.learners.tree import Tree
+from hilboost.model.summary import not_of_trees
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
         for number, term in enumerate(stage.terms):
             if term.model.family != "trees":
                 raise IncompatibleParts(
-                    f"{purpose} requires a model of trees, but the learner of this model is "
-                    f"{type(model.learner_).__name__}; fit with learner='tree'."
+                    f"{purpose} requires a model of trees, but {not_of_trees(model.fitted_)}; fit "
+                    "with learner='tree'."
                 )
             trees += scalar_trees(i, number, term)
     return trees

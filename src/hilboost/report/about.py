@@ -19,6 +19,7 @@ from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 from hilboost.model.resolved import is_auto
+from hilboost.model.summary import summary
 from hilboost.report.table import number_text, shortened
 from hilboost.training.recipes.output_kernels import pace
 
@@ -171,6 +172,7 @@ def history_facts(model: Any) -> dict[str, Any] | None:
         "validation": None if validation is None else validation[shown].tolist(),
         "kept": int(model.n_estimators_),
         "fitted": n - 1,
+        "summary": summary(model.fitted_),
         "remark": _remark(model, history),
         **_times(history.seconds),
     }
@@ -188,9 +190,8 @@ def _times(seconds: Floats | None) -> dict[str, Any]:
 
 
 def _remark(model: Any, history: Any) -> str:
-    mixture = described(model.fitted_.parts)
-    if mixture is not None:
-        return f"The model consists of {mixture}, as held-out rows decided."
+    if described(model.fitted_.parts) is not None:
+        return "Held-out rows decided about the weights."
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
     stages = "1 stage" if kept == 1 else f"{kept} stages"
     whole = model.fitted_.cut_from

@@ -20,6 +20,7 @@ from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 from hilboost.model.additive import members_of
 from hilboost.model.fitted import FittedModel
+from hilboost.model.summary import not_of_trees
 from hilboost.training.begin import start_in_units
 from hilboost.training.data import TrainingData
 
@@ -90,8 +91,8 @@ def _check(fitted: FittedModel, keep: float) -> None:
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     if fitted.resolved is None or any(term.model.family != "trees" for term in terms):
         raise IncompatibleParts(
-            "refit_leaves requires a model of trees, but the learner of this model is "
-            f"{type(fitted.learner).__name__}; use learner='tree', or learner_part('tree')."
+            f"refit_leaves requires a model of trees, but {not_of_trees(fitted)}; use "
+            "learner='tree', or learner_part('tree')."
         )
     trees = fitted.learner.splitting()
     if trees is not None and any(trees.monotonic):

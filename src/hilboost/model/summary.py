@@ -1,0 +1,55 @@
+"""One line that says what a fitted model consists of."""
+
+from __future__ import annotations
+
+from hilboost.model.fitted import FittedModel
+from hilboost.model.parts import described
+
+
+def summary(fitted: FittedModel) -> str:
+    """Describe a model in one line.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+        With a history.
+
+    Returns
+    -------
+    str
+        Such as "trees × 4 folds, 266 stages of 1,500 (stopped early); a kernel machine was tried,
+        without gain".
+    """
+    mixture = described(fitted.parts)
+    learner, n_stages = fitted.learner, fitted.n_stages
+    if mixture is None:
+        text = "trees" if learner.name == "tree" else ", ".join(learner.names)
+        text = text or type(learner).__name__
+    else:
+        text, n_stages = mixture, n_stages - 1  # the last one is the kernel machine
+    n_folds = 1 if fitted.members is None else len(fitted.members)
+    if n_folds > 1:
+        text += f"{', ' if mixture else ' × '}{n_folds} folds"
+    if n_stages or mixture is None:
+        text += f", {n_stages:,} stage" + "s" * (n_stages != 1) + _of(fitted, n_stages)
+    tried = fitted.parts is not None and mixture is None
+    return text + "; a kernel machine was tried, without gain" * tried
+
+
+def _of(fitted: FittedModel, n_stages: int) -> str:
+    """Say how many stages there might have been."""
+    resolved, history = fitted.resolved, fitted.history
+    if fitted.cut_from is not None:
+        return f" of {fitted.cut_from:,}"
+    if resolved is None or n_stages >= resolved.n_estimators:
+        return ""
+    stopped = history is not None and history.validation is not None
+    return f" of {resolved.n_estimators:,}" + " (stopped early)" * stopped
+
+
+def not_of_trees(fitted: FittedModel) -> str:
+    """Say, for messages, which learner made a model that does not consist of trees alone."""
+    mixture = described(fitted.parts)
+    if mixture is None:
+        return f"the learner of this model is {type(fitted.learner).__name__}"
+    return f"the automatic learner of this model chose {mixture}"
