@@ -1,5 +1,7 @@
 """Dense linear algebra, in both precisions and, where it is installed, for Torch."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -204,17 +206,32 @@ def test_elementwise_functions():
     np.testing.assert_array_equal(array_api.floor_at(np.array([-1.0, 2.0]), 0.5), [0.5, 2])
 
 
-def test_the_number_of_blas_threads_is_restored_whoever_leaves_last():
+def test_the_number_of_blas_threads_is_one_while_several_threads_want_some():
     from threadpoolctl import threadpool_info
 
     def numbers():
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
     before = numbers()
-    one, other = array_api.blas_threads(1), array_api.blas_threads(1)
-    one.__enter__()
-    other.__enter__()
-    assert set(numbers()) == {1}
-    one.__exit__(None, None, None)
-    other.__exit__(None, None, None)
+    with array_api.blas_threads(2):
+        assert set(numbers()) == {2}
+        with array_api.blas_threads(1):
+            assert set(numbers()) == {1}
+        assert set(numbers()) == {2}
+        entered, leaves = threading.Event(), threading.Event()
+
+        def other():
+            with array_api.blas_threads(2):
+                entered.set()
+                leaves.wait()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        entered.wait()
+        assert set(numbers()) == {1}  # both threads would use all cores
+        with array_api.blas_threads(2):
+            assert set(numbers()) == {1}
+    assert set(numbers()) == {2}
+    leaves.set()
+    thread.join()
     assert numbers() == before

@@ -272,40 +272,62 @@ def inverse_of_cholesky(factor: Floats) -> Floats:
 
 
 @cache
-def _controller() -> Any:
+def _blas() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
+    """Functions that get and set the number of threads of each BLAS library of the process.
+
+    threadpoolctl ignores all threads but the first one that sets the number for OpenBLAS.
+    """
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [
+        (
+            library.get_num_threads,
+            getattr(library, "_real_set_num_threads", library.set_num_threads),
+        )
+        for library in ThreadpoolController().lib_controllers
+        if library.user_api == "blas"
+    ]
 
 
 class _BlasLimit:
-    """How many threads BLAS uses is one number of the process: entries are counted."""
+    """How many threads BLAS uses is one number of the process, and threads want different ones."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._depth = 0
-        self._original: Any = None
+        self._wanted: dict[int, list[int]] = {}  # of every thread inside, the innermost last
+        self._original: list[int] = []
         self._now = 0
 
-    def enter(self, n_threads: int) -> int:
-        """Set the number, and tell the last one."""
+    def enter(self, n_threads: int) -> None:
+        """Begin a block of the calling thread."""
         with self._lock:
-            limit = _controller().limit(limits=n_threads, user_api="blas")
-            if self._depth == 0:
-                self._original = limit
-            self._depth += 1
-            before, self._now = self._now, n_threads
-            return before
+            self._wanted.setdefault(threading.get_ident(), []).append(n_threads)
+            self._settle()
 
-    def leave(self, before: int) -> None:
-        """Go back; the last one to leave restores what was there at first."""
+    def leave(self) -> None:
+        """End the last block of the calling thread."""
         with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._original.restore_original_limits()
-            elif before:
-                _controller().limit(limits=before, user_api="blas")
-            self._now = before if self._depth else 0
+            own = threading.get_ident()
+            self._wanted[own].pop()
+            if not self._wanted[own]:
+                del self._wanted[own]
+            self._settle()
+
+    def _settle(self) -> None:
+        """Set the number of the only thread inside, one for several, and the first for none."""
+        if not self._wanted:
+            for (_, set_number), number in zip(_blas(), self._original, strict=True):
+                set_number(number)
+            self._now = 0
+            return
+        if not self._now:
+            self._original = [get_number() for get_number, _ in _blas()]
+        first, *others = self._wanted.values()
+        n_threads = 1 if others else first[-1]
+        if n_threads != self._now:
+            for _, set_number in _blas():
+                set_number(n_threads)
+            self._now = n_threads
 
 
 _LIMIT = _BlasLimit()
@@ -315,10 +337,10 @@ _LIMIT = _BlasLimit()
 def blas_threads(n_threads: int) -> Iterator[None]:
     """Within the block, matrix products and factorizations use this many threads.
 
-    The number is the process's: of two Python threads that fit at once, the last one decides.
+    The number is the process's: while several Python threads are inside, it is one.
     """
-    before = _LIMIT.enter(n_threads)
+    _LIMIT.enter(n_threads)
     try:
         yield
     finally:
-        _LIMIT.leave(before)
+        _LIMIT.leave()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import (
     HOPELESS_GROWTH,
@@ -130,6 +131,7 @@ def train(
     with (
         ThreadTeam(n_threads) as team,
         ThreadTeam(n_kernel_threads or n_threads) as kernels,
+        array_api.blas_threads(1),  # unless a part wants more, and no other fit is under way
         initial.phases.entered(),
     ):
         with initial.phases("preparing"):
