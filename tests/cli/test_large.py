@@ -40,6 +40,20 @@ def test_stream(table):
     assert fitted(table, *options, "--stream") == fitted(table, *options)
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_dates_are_ignored(table, as_text):
+    rows, days = pd.read_parquet(table), pd.Series(pd.date_range("2024-01-01", periods=400))
+    expected = fitted(table, "--stream")
+    days = days.dt.strftime("%Y-%m-%d") if as_text else days
+    rows.assign(day=days).to_parquet(table)
+    assert fitted(table, "--stream") == expected == fitted(table)
+    rows[["y"]].assign(day=days).to_parquet(table)
+    given = ["--target", "y", "--out", str(table.parent / "one.model"), "--stream"]
+    done = RUN.invoke(app, ["fit", str(table), *given])
+    assert done.exit_code == 1
+    assert "No columns are left, because 'day' contains dates" in done.output
+
+
 @pytest.mark.filterwarnings("default")
 def test_dask(table):
     distributed = pytest.importorskip("distributed")

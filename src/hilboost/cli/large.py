@@ -1,9 +1,11 @@
 """Implementation of ``hilboost fit --stream`` and ``hilboost fit --dask``."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.dates import without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.jobs import FitJob, completed, new_model, told
@@ -40,6 +42,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
     column = _target(dataset, target)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
+    job = _without_dates(job, dataset)
     model = new_model(job, task.name)
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
@@ -85,6 +88,19 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
         row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
     return column
+
+
+def _without_dates(job: FitJob, dataset: Any) -> FitJob:
+    """Ignore columns of dates, as the first rows show them, with a note."""
+    from hilboost.stream.source import reader_of
+
+    used = {job.target, job.weights, job.offset, *job.ignore}
+    names = [name for name in dataset.schema.names if name not in used]
+    first = next(reader_of(dataset)(names)).slice(0, 1000).to_pandas() if names else None
+    if first is None or first.shape[1] == 0:
+        return job
+    dates = first.columns.difference(without_dates(first).columns)
+    return replace(job, ignore=(*job.ignore, *dates))
 
 
 def _fit_from_disk(job: FitJob, model: Any, dataset: Any, target: str, callback: Any) -> None:

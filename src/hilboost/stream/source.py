@@ -140,7 +140,8 @@ def _detail(error: Exception) -> str:
 
 def _spooled(batches: Iterator[Any], path: Path) -> Any:
     """Write batches to a file, and return its dataset."""
-    first, writer = next(batches, None), None
+    first: Any = next(batches, None)
+    writer: Any = None
     with pa.OSFile(str(path), "wb") as file:
         for number, batch in enumerate(chain([first], batches)):
             if not isinstance(batch, pa.RecordBatch):
