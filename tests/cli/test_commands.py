@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import io
+import re
 import sys
 import warnings
 
@@ -19,11 +20,9 @@ from hilboost.core.errors import CacheWarning
 from hilboost.losses import _centers
 
 PICTURES = {
-    "digits_learning_curve.png",
-    "digits_probabilities.png",
     "images_completed.png",
+    "intervals.png",
     "outliers.png",
-    "regression_learning_curves.png",
 }
 
 
@@ -114,8 +113,17 @@ def test_demo_writes_its_pictures(tmp_path):
     assert {path.name for path in folder.iterdir()} == PICTURES
     for path in folder.iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
-    for words in ("accuracy", "Diabetes", "Friedman 1", "scikit-learn", "covers"):
+    for words in ("digits", "smooth function", "diabetes", "scikit-learn", "Images as targets"):
         assert words in result.stdout
+    scores = re.findall(r"(log-loss|R²) +│ +([\d.]+)", result.stdout)
+    assert [name for name, _ in scores] == ["log-loss", "log-loss", "R²", "R²"]
+    losses, shares = ([float(v) for n, v in scores if n == name] for name in ("log-loss", "R²"))
+    assert losses[0] < losses[1]
+    assert shares[0] > shares[1]
+    inside = [float(share) for share in re.findall(r"([\d.]+) % │", result.stdout)]
+    distances = [abs(share - 90) for share in inside]
+    assert len(distances) == 4
+    assert all(ours < theirs for ours, theirs in zip(distances[::2], distances[1::2], strict=True))
     # No terminal, no bar.
     assert result.stderr == ""
 

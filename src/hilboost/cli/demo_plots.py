@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from hilboost.cli.demo_digits import DigitsRun
-    from hilboost.cli.demo_regression import CurveRun, RegressionRun
+    from hilboost.cli.demo_curve import CurveRun
     from hilboost.cli.demo_spaces import SpacesRun
+    from hilboost.cli.demo_tables import Intervals
 
 __all__ = ["draw_all"]
 
@@ -50,38 +49,13 @@ LOSS_TITLES = {
 
 
 def draw_all(
-    folder: Path,
-    digits: "DigitsRun",
-    tables: Sequence["RegressionRun"],
-    curve: "CurveRun",
-    spaces: "SpacesRun",
+    folder: Path, intervals: Sequence["Intervals"], curve: "CurveRun", spaces: "SpacesRun"
 ) -> list[Path]:
-    """Draw all plots of the demo.
-
-    Parameters
-    ----------
-    folder : Path
-        Output folder.
-    digits : DigitsRun
-        The fit of the handwritten digits.
-    tables : sequence of RegressionRun
-        The fits of the regression data sets.
-    curve : CurveRun
-        The fits of the noisy sine.
-    spaces : SpacesRun
-        The completed images.
-
-    Returns
-    -------
-    list of Path
-        Paths of the plots.
-    """
+    """Draw all plots of the demo into a folder, and return their paths."""
     pictures: dict[str, Callable[[], Figure]] = {
-        "digits_learning_curve.png": lambda: _digits_curve(digits),
-        "digits_probabilities.png": lambda: _probabilities(digits),
-        "regression_learning_curves.png": lambda: _regression_curves(tables),
-        "outliers.png": lambda: _outliers(curve),
         "images_completed.png": lambda: _completed(spaces),
+        "intervals.png": lambda: _intervals(intervals),
+        "outliers.png": lambda: _outliers(curve),
     }
     paths = []
     with rc_context(STYLE):
@@ -113,101 +87,23 @@ def _completed(run: "SpacesRun") -> Figure:
     return figure
 
 
-def _digits_curve(run: "DigitsRun") -> Figure:
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot()
-    _two_curves(axes, run.train_loss, run.held_out_loss)
-    axes.set_yscale("log")
-    axes.set_title("Handwritten digits: log-loss after each boosting round")
-    axes.set_xlabel("boosting round")
-    axes.set_ylabel("log-loss [nats per digit], log scale")
-    axes.legend()
+def _intervals(runs: Sequence["Intervals"]) -> Figure:
+    figure = Figure(figsize=(11, 3.8 * len(runs) / 2 + 0.6), layout="constrained")
+    for axes, run in zip(figure.subplots(len(runs) // 2, 2).ravel(), runs, strict=True):
+        order = np.argsort(run.ends.mean(axis=1))
+        low, high = run.ends[order].T
+        true, rows = run.true[order], np.arange(len(order))
+        inside = (low <= true) & (true <= high)
+        axes.fill_between(rows, low, high, color=BLUE, alpha=0.25, linewidth=0, step="mid")
+        axes.scatter(rows[inside], true[inside], s=8, color=GRAY)
+        axes.scatter(
+            rows[~inside], true[~inside], s=22, marker="x", linewidth=1.2, color=VERMILLION
+        )
+        axes.set_title(f"{run.table}, {run.library}: {100 * run.coverage:.0f} % inside")
+        axes.set_ylabel("target")
+        axes.set_xlabel("test rows, in the order of the predictions")
+    figure.suptitle("Intervals of 90 %")
     return figure
-
-
-def _two_curves(axes: Any, train: Any, held_out: Any) -> None:
-    # Entry 0 of a history is the loss of the initial constant.
-    rounds = np.arange(len(train))
-    # Dashes as well as color, for grayscale prints.
-    axes.plot(rounds, train, color=BLUE, label="training rows")
-    axes.plot(rounds, held_out, color=VERMILLION, linestyle=(0, (5, 1.5)), label="held-out rows")
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-
-
-def _probabilities(run: "DigitsRun") -> Figure:
-    n_tiles = len(run.rounds) + 1
-    columns = min(5, n_tiles)
-    n_rows = -(-n_tiles // columns)
-    figure = Figure(figsize=(2.5 * columns, 2.7 * n_rows + 0.5), layout="constrained")
-    tiles = figure.subplots(n_rows, columns, squeeze=False).ravel()
-    for number, proba in enumerate(run.probabilities):
-        axes = tiles[number]
-        _bars(axes, proba, run.true_class)
-        stage = run.rounds[number]
-        name = "round 0 (class frequencies)" if stage == 0 else f"round {stage}"
-        axes.set_title(f"{name}\np({run.true_class}) = {100 * proba[run.true_class]:.0f} %")
-        if number % columns == 0:
-            axes.set_ylabel("predicted probability")
-        else:
-            axes.tick_params(labelleft=False)
-        if number + columns >= n_tiles - 1:
-            axes.set_xlabel("class (digit)")
-    _digit_tile(tiles[n_tiles - 1], run)
-    for axes in tiles[n_tiles:]:
-        axes.set_visible(False)
-    figure.suptitle(
-        "A test digit that is difficult at first: class probabilities by boosting round"
-    )
-    return figure
-
-
-def _bars(axes: Any, proba: Any, true_class: int) -> None:
-    colors = [VERMILLION if label == true_class else BLUE for label in range(len(proba))]
-    axes.bar(range(len(proba)), proba, color=colors, width=0.8)
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    axes.set_xticks(range(len(proba)))
-    axes.grid(visible=False, axis="x")
-    # Do not rely on color alone: the label of the true class is also bold.
-    true_label = axes.get_xticklabels()[true_class]
-    true_label.set(color=VERMILLION, fontweight="bold")
-
-
-def _digit_tile(axes: Any, run: "DigitsRun") -> None:
-    axes.imshow(run.image, cmap="gray_r", interpolation="nearest")
-    axes.set_title(f"the digit\ntrue class {run.true_class}", color=VERMILLION)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    for spine in axes.spines.values():
-        spine.set_visible(True)
-
-
-def _regression_curves(tables: Sequence["RegressionRun"]) -> Figure:
-    n_losses = len(tables[0].losses)
-    figure = Figure(figsize=(3.3 * n_losses, 3.2 * len(tables) + 0.9), layout="constrained")
-    grid = figure.subplots(len(tables), n_losses, squeeze=False)
-    for row, run in zip(grid, tables, strict=True):
-        for axes, fit in zip(row, run.losses, strict=True):
-            _two_curves(axes, fit.train_loss, fit.held_out_loss)
-            axes.set_ylim(bottom=0)
-            axes.set_title(f"{run.data.name}\n{LOSS_TITLES[fit.loss]}")
-            axes.set_ylabel(_loss_label(run.data.name, fit.loss))
-    for axes in grid[-1]:
-        axes.set_xlabel("boosting round")
-    figure.suptitle("Loss after each round (5 % outliers in training rows, none in held-out rows)")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    return figure
-
-
-def _loss_label(table: str, loss: str) -> str:
-    if table != "Diabetes":
-        return "mean loss"
-    # The target of the diabetes data is a disease progression score.
-    return "mean loss [score²]" if loss in ("squared_error", "huber") else "mean loss [score]"
 
 
 def _outliers(run: "CurveRun") -> Figure:

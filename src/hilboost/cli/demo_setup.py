@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 __all__ = [
-    "COMMON",
-    "LEARNING_RATE",
     "LOSSES",
-    "OURS",
     "SEED",
     "DemoSize",
     "Floats",
@@ -28,30 +25,14 @@ Fitted = TypeVar("Fitted")
 SEED = 0
 LOSSES = ("squared_error", "absolute_error", "huber", "quantile")
 
-# Both libraries use the same settings, for a fair comparison.
-LEARNING_RATE = 0.1
-COMMON: dict[str, Any] = {
-    "learning_rate": LEARNING_RATE,
-    "early_stopping": False,
-    "random_state": SEED,
-}
-# scikit-learn's defaults, instead of hilboost's automatic choices.
-OURS: dict[str, Any] = {
-    "l2_regularization": 0.0,
-    "max_features": 1.0,
-    "subsample": 1.0,
-    "n_jobs": 1,
-}
-
 
 @dataclass(frozen=True)
 class DemoSize:
     """Size of the demo."""
 
-    digits_rounds: int = 100
-    regression_rounds: int = 100
+    digits_rows: int = 1797
     curve_rounds: int = 100
-    friedman_rows: int = 1000
+    friedman_rows: int = 1200
     image_rounds: int = 60
     image_rows: int = 800
     smooth_rows: int = 400
@@ -60,10 +41,9 @@ class DemoSize:
     def quick(cls) -> "DemoSize":
         """Return a small size for a first look and for tests."""
         return cls(
-            digits_rounds=10,
-            regression_rounds=20,
+            digits_rows=300,
             curve_rounds=30,
-            friedman_rows=300,
+            friedman_rows=350,
             image_rounds=5,
             image_rows=200,
             smooth_rows=200,
@@ -71,9 +51,8 @@ class DemoSize:
 
     @property
     def total_rounds(self) -> int:
-        """Total number of rounds of both libraries, for the progress bar."""
-        tables = 2 * len(LOSSES) * self.regression_rounds
-        return 2 * (self.digits_rounds + tables) + len(LOSSES) * self.curve_rounds
+        """Number of rounds that the progress bar shows."""
+        return len(LOSSES) * self.curve_rounds
 
 
 def one_thread() -> AbstractContextManager[Any]:

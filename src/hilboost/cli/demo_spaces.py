@@ -1,11 +1,11 @@
-"""Fits of the demo beside trees: completed images, and a kernel machine on a smooth function."""
+"""Images as targets: lower halves of digits, completed by ``hilboost demo``."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.datasets import load_digits, make_friedman1
+from sklearn.datasets import load_digits
 
-from hilboost import BoostingRegressor, KernelBoostingRegressor, OutputKernelBoostingRegressor
+from hilboost import OutputKernelBoostingRegressor
 from hilboost.cli.demo_setup import SEED, DemoSize, Floats, timed
 
 __all__ = ["SpacesRun", "run_spaces"]
@@ -24,9 +24,6 @@ class SpacesRun:
     error, baseline : float
         Mean squared error of the completed pixels, and of the mean image of the training rows.
     image_seconds : float
-    smooth_rows : int
-    kernel, trees : (float, float)
-        R² on test rows of a smooth function, and seconds of the fit.
     """
 
     upper: Floats
@@ -35,13 +32,10 @@ class SpacesRun:
     error: float
     baseline: float
     image_seconds: float
-    smooth_rows: int
-    kernel: tuple[float, float]
-    trees: tuple[float, float]
 
 
 def run_spaces(size: DemoSize) -> SpacesRun:
-    """Complete lower halves of digits, and compare a kernel machine with trees.
+    """Complete lower halves of digits.
 
     Parameters
     ----------
@@ -70,17 +64,4 @@ def run_spaces(size: DemoSize) -> SpacesRun:
         float(np.mean((completed - lower[test]) ** 2)),
         float(np.mean((mean - lower[test]) ** 2)),
         seconds,
-        size.smooth_rows,
-        _smooth(KernelBoostingRegressor(random_state=SEED, n_jobs=1), size),
-        _smooth(BoostingRegressor(learner="tree", random_state=SEED, n_jobs=1), size),
     )
-
-
-def _smooth(
-    model: KernelBoostingRegressor | BoostingRegressor, size: DemoSize
-) -> tuple[float, float]:
-    """R² on test rows of Friedman's first function, and seconds of the fit."""
-    n = size.smooth_rows
-    X, y = make_friedman1(2 * n, noise=0.5, random_state=SEED)
-    fitted, seconds = timed(lambda: model.fit(X[:n], y[:n]))
-    return float(fitted.score(X[n:], y[n:])), seconds
