@@ -59,13 +59,13 @@ def run_defaults(size: DemoSize, progress: StageProgress) -> list[Score]:
     found = []
     for table, measure, (X, y), models in (
         (
-            "digits (images of 8 x 8 pixels)",
+            "digits, 8 x 8 pixels",
             "log-loss",
             (pixels[:n], digits[:n]),
             (BoostingClassifier(**ours), HistGradientBoostingClassifier(**theirs)),
         ),
         (
-            "a smooth function of 10 columns",
+            "smooth function",
             "R²",
             smooth,
             (BoostingRegressor(**ours), HistGradientBoostingRegressor(**theirs)),
