@@ -75,7 +75,13 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.show_phase("")
 
     def show_phase(self, text: str) -> None:
-        """Name what the fit does between its stages."""
+        """Name what the fit does between its stages.
+
+        Parameters
+        ----------
+        text : str
+            Empty when stages go on.
+        """
         description = f"{self._description}: {text}" if text else self._description
         self._update(description=description, loss="" if text else self._losses)
 
