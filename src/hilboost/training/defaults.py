@@ -20,6 +20,7 @@ _SMALLEST_SCALED = 40
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
 _ROWS_PER_LEAF_ROW = 25  # without early stopping: one row of a leaf for so many rows of a table
+_ROWS_PER_STATISTIC = 10  # for each row of a leaf whose value is a median or another quantile
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
 _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
 
@@ -100,13 +101,15 @@ def resolve(
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
     n_estimators = _or(parameters["n_estimators"], automatic)
     too_few = is_auto(parameters["early_stopping"])
+    of_statistics = float(np.clip(n // _ROWS_PER_STATISTIC, 5, 20))
     of_fixed = float(np.clip(n // _ROWS_PER_LEAF_ROW, 5, 7 if too_few else 20))
+    smallest = 1 if careful else of_fixed
     best_first = 63 if large and early else 15 if careful and two_classes else 31
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": symmetric_leaves or best_first,
-        "min_samples_leaf": 20 if leaf_loss or coupled or large else 1 if careful else of_fixed,
+        "min_samples_leaf": 20 if coupled or large else of_statistics if leaf_loss else smallest,
         "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,

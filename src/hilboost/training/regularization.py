@@ -7,6 +7,7 @@ have lower or higher curvature than squared error.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.learners.kernel_machine import FullLearner, Workspace
 from hilboost.learners.kernel_machine.full import FullState
-from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.rules import PenalizedLineSearch
@@ -54,14 +55,15 @@ def held_out_regularization(
     previous one, until the held-out loss has increased twice.
     """
     rng = np.random.default_rng((data.seed, 3))
-    rows = rng.permutation(len(target.y))[:_ROWS]
-    thirds = np.array_split(rows, _FOLDS)
+    rows, target = _observations(np.arange(len(target.y)), target, data, rng)
+    rows = rows[:_ROWS]
+    thirds = parts = np.array_split(rows, _FOLDS)
     if len(rows) > _ROWS_WORTH_ONE_SPLIT:
         thirds = thirds[:1]
     trials = []
     for held in thirds:
-        learn = np.setdiff1d(rows, held)
-        basis = rng.permutation(learn)[: min(n_basis, _BASIS)]
+        learn = np.sort(np.concatenate([part for part in parts if part is not held]))
+        basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
         if len(held) and len(learn):
             trials.append(_Trial(loss, target, start, data, kernel, learn, held, basis))
     size = mean_diagonal(kernel, _inputs(data, rows))
@@ -166,8 +168,10 @@ def held_out_penalty(
     inside = np.arange(len(target.y))
     if target.weight is not None:
         inside = np.flatnonzero(target.weight > 0)
-    rows, fold_of, kernels = _folds(rng.permutation(inside), data, kernel, folds)
     scored = loss.adapted(target, target.starting_raw(start))
+    inside, target = _observations(inside, target, data, rng)
+    given = folds if data.repetitions is None else None
+    rows, fold_of, kernels = _folds(inside, data, kernel, given)
     trials = []
     for k, own in enumerate(kernels):
         learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
@@ -183,6 +187,16 @@ def held_out_penalty(
         if len(errors) - 1 - int(np.argmin(errors)) == _PATIENCE:
             break
     return float(size * _lowest(_FACTORS, np.array(errors)))
+
+
+def _observations(
+    rows: NDArray[np.int64], target: Target, data: Workspace, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Target]:
+    """Return rows in random order, or those of single observations if there are many of each."""
+    counts = data.repetitions
+    if counts is None:
+        return rng.permutation(rows), target
+    return draw_observations(counts, _ROWS, rng), replace(target, weight=None)
 
 
 def _folds(

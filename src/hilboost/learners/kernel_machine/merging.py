@@ -14,9 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import is_whole
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
+
+_OFTEN, _FEW_DISTINCT = 10, 200
 
 
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
@@ -103,6 +106,33 @@ def first_rows(group: NDArray[np.int64], m: int) -> NDArray[np.int64]:
     first = np.empty(m, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     return first
+
+
+def repetitions(
+    weight: Floats | None, n_rows: int, distinct: DistinctRows | None
+) -> NDArray[np.int64] | None:
+    """How often each row was observed, (n_rows,), if distinct rows do not tell the noise.
+
+    ``None`` unless inputs were observed ten times on average, and with different targets if there
+    are many inputs: then their smoothness tells the noise.
+    """
+    n_distinct = n_rows if distinct is None else len(distinct.first)
+    if distinct is None and n_distinct > _FEW_DISTINCT:
+        return None
+    if weight is not None and not is_whole(weight):
+        return None
+    counts = np.ones(n_rows, np.int64) if weight is None else weight.astype(np.int64)
+    return counts if counts.sum() >= _OFTEN * n_distinct else None
+
+
+def draw_observations(
+    counts: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw rows in random order, without replacement from rows that were observed so often."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    drawn = rng.choice(total, min(size, total), replace=False)
+    return np.searchsorted(ends, drawn, side="right")
 
 
 def count_distinct(X: Floats) -> int:

@@ -88,6 +88,8 @@ class SeveralKernelsState:
     ) -> None:
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
         self._conversion = Conversion.of(self.workspace.distinct, gradients)
+        observed = gradients.negative_gradient / self._conversion.unit
+        self.workspace = self.workspace.observing(observed)
         self._is_least_squares = gradients.hessian is None
         found = self._chosen(stage, kernels, gradients, sample)
         self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)

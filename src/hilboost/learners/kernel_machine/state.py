@@ -108,6 +108,8 @@ class MachineState(ABC):
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
         if self._conversion is None:
             self._conversion = Conversion.of(self.workspace.distinct, gradients)
+            observed = gradients.negative_gradient / self._conversion.unit
+            self.workspace = self.workspace.observing(observed)
             if self._shared is not None:
                 self._first = self._conversion.seen(gradients, self.workspace.all_rows)
         self._corners = self._conversion.corners(gradients, sample)

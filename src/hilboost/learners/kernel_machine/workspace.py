@@ -17,7 +17,9 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
-from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations, repetitions
+
+_FEWEST_OBSERVATIONS, _MOST_OBSERVATIONS = 500, 8000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class Workspace:
         Unscaled rows, if the precision may become float64.
     exchange : Exchange or None
         Other workers with the same rows: kernel values of all rows are divided among them.
+    observed : (rows (k,), gradients (k, r)) or None
+        Observations from which kernel and λ are chosen, if inputs were observed many times.
     """
 
     inputs: Inputs
@@ -56,6 +60,7 @@ class Workspace:
     distinct: DistinctRows | None = None
     source: Floats | None = None
     exchange: Exchange | None = None
+    observed: tuple[NDArray[np.intp], Floats] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -72,6 +77,21 @@ class Workspace:
         """The sample of all rows of the table."""
         weight = self.weight if self.distinct is None else self.distinct.weight
         return RowSample(None, weight)
+
+    @property
+    def repetitions(self) -> NDArray[np.int64] | None:
+        """How often each row of the table was observed, if distinct rows do not tell the noise."""
+        n = self.n_rows if self.distinct is None else len(self.distinct.group)
+        return repetitions(self.all_rows.weight, n, self.distinct)
+
+    def observing(self, negative_gradient: Floats) -> Workspace:
+        """Draw observations from the first gradients (n, r) of all rows of the table."""
+        counts = self.repetitions
+        if counts is None:
+            return self
+        size = max(_FEWEST_OBSERVATIONS, min(self.n_rows, _MOST_OBSERVATIONS))
+        rows = draw_observations(counts, size, np.random.default_rng((self.seed, 6)))
+        return replace(self, observed=(self.rows_of(rows), negative_gradient[rows]))
 
     def in_float64(self) -> Workspace:
         """The workspace with kernel values in double precision, if the user left the choice."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
@@ -56,7 +57,7 @@ class KernelFinish:
             regularization=None if choice is None else choice.regularization,
             amplitude=1.0 if self.given else machine.amplitude(residual),
             noise=machine.noise,
-            row_weight=outcome.data.row_weight if self.relative else 1.0,
+            row_weight=self._row_weight(machine, outcome.data.target),
             stage_kernels=self._stage_kernels(machine, len(member.stages)),
         )
         loss, trial = outcome.loss, machine.trial
@@ -64,6 +65,12 @@ class KernelFinish:
             rows, outputs = trial
             loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
         return replace(outcome, loss=loss, kernel_machine=summary)
+
+    def _row_weight(self, machine: MachineState | SeveralKernelsState, target: Target) -> float:
+        """The weight whose noise has the variance λ: one, or the mean if λ suits the rows."""
+        if target.weight is None or not self.relative or machine.workspace.repetitions is not None:
+            return 1.0
+        return float(target.weight.mean())
 
     def _stage_kernels(
         self, machine: MachineState | SeveralKernelsState, n_stages: int

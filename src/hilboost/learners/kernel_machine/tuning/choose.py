@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,10 +141,7 @@ def choose(
         regularization = best.regularization * sample.mass
         if choose_penalty is not None and config.tuning == "auto":
             regularization = choose_penalty(workspace, best.kernel, n_effective, best.folds)
-    if best.predicted is None:
-        return Choice(best.kernel, regularization)
-    predicted = sample.in_units_of_gradients(best.predicted)
-    return Choice(best.kernel, regularization, best.rows, predicted)
+    return Choice(best.kernel, regularization, *sample.held_out(best))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +174,12 @@ class StandardizedSample:
         inside = np.arange(workspace.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
         affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
         n_drawn = max(_FEWEST_ROWS, min(2 * ROWS_OF_HOLD_OUT, affordable))
-        rows = rng.permutation(inside)[:n_drawn]
-        Y = gradients.negative_gradient[rows]
+        if workspace.observed is not None:
+            rows, Y = (part[:n_drawn] for part in workspace.observed)
+            weight = None
+        else:
+            rows = rng.permutation(inside)[:n_drawn]
+            Y = gradients.negative_gradient[rows]
         middle = Y.mean(axis=0)
         Y = Y - middle
         spread = _spread(Y)
@@ -187,9 +188,15 @@ class StandardizedSample:
         sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y / spread, w, rows)
         return cls(sampled, middle, spread, len(inside), mass)
 
-    def in_units_of_gradients(self, predicted: Floats) -> Floats:
-        """Predictions (m, r) of the standardized targets as predictions of the gradients."""
-        return self.middle + self.spread * predicted
+    def held_out(self, best: Candidate[Any]) -> tuple[NDArray[np.int64] | None, Floats | None]:
+        """The distinct rows (m,) that a candidate held out, and predictions of their gradients."""
+        if best.predicted is None or best.rows is None:
+            return None, None
+        predicted = self.middle + self.spread * best.predicted
+        rows, first = np.unique(best.rows, return_index=True)
+        if len(rows) == len(best.rows):
+            return best.rows, predicted
+        return rows, predicted[first]
 
 
 def _spread(Y: Floats) -> Floats:

@@ -118,10 +118,7 @@ def choose_several(
     regularization = best.regularization * sample.mass
     if choose_penalty is not None and config.tuning == "auto":
         regularization = choose_penalty(workspace, best.kernel, np.inf, None)
-    if best.predicted is None:
-        return SeveralChoice(chosen, regularization)
-    predicted = sample.in_units_of_gradients(best.predicted)
-    return SeveralChoice(chosen, regularization, best.rows, predicted)
+    return SeveralChoice(chosen, regularization, *sample.held_out(best))
 
 
 def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
