@@ -175,8 +175,8 @@ class StandardizedSample:
         affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
         n_drawn = max(_FEWEST_ROWS, min(2 * ROWS_OF_HOLD_OUT, affordable))
         if workspace.observed is not None:
-            rows, Y = (part[:n_drawn] for part in workspace.observed)
-            weight = None
+            rows, Y = workspace.observed
+            rows, Y, weight = rows[:n_drawn], Y[:n_drawn], None
         else:
             rows = rng.permutation(inside)[:n_drawn]
             Y = gradients.negative_gradient[rows]
