@@ -9,7 +9,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.reductions.sums import masses_of_groups
 
 _HIGHEST = np.finfo(np.float64).max
-_ROUNDING = 2.0**-48  # difference of two results for the same number, relative to its size
+_ROUNDING = 2.0**-46  # difference of two results for the same number, relative to its size
 _MOST_ROUNDING = 2.0**-44  # range of many results for it
 _ONE_SCALE = 2.0**-24  # least size in a column of one scale, relative to the typical size
 _BEYOND_INTEGERS = 2.0**64
@@ -93,10 +93,10 @@ def _ends_of_equals(distinct: Floats, mass: Floats | None) -> NDArray[np.int64]:
 
 
 def _size_of_one_scale(size: Floats, mass: Floats | None) -> float:
-    """Typical size of the values, next to which tiny ones are zeros; 0 if sizes differ widely."""
+    """Size that a quarter of the nonzero values reach; 0 if sizes between it and zero occur."""
     order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
     masses = np.cumsum(np.ones(len(order)) if mass is None else mass[order])
-    typical = size[order][np.searchsorted(masses, 0.5 * masses[-1])]
+    typical = size[order][np.searchsorted(masses, 0.25 * masses[-1])]
     smallest = size[size > _ROUNDING * typical].min()
     return float(typical) if smallest >= _ONE_SCALE * typical else 0.0
 
