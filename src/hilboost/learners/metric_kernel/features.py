@@ -93,7 +93,7 @@ class Features:
             columns.append(column)
             rows.append(found)
         low, high, center, scale = np.array(rows).reshape(-1, 4).T.copy()
-        missing = _often_missing(X, [c for c in columns if c not in tables])
+        missing = _with_missing(X, columns, list(tables))
         share = np.isnan(X[:, missing]).mean(axis=0)
         spread = np.sqrt(share * (1 - share))
         return cls(
@@ -321,7 +321,10 @@ def _scaling(values: Floats, weight: Floats | None) -> tuple[float, float, float
     return low, high, center * size, 1 / (spread * size)
 
 
-def _often_missing(X: Floats, columns: Sequence[int]) -> NDArray[np.int64]:
+def _with_missing(X: Floats, columns: list[int], coded: list[int]) -> NDArray[np.int64]:
+    """Find columns whose missing cells are features: in category columns, they are a level."""
     share = np.isnan(X).mean(axis=0)
-    found = [k for k in columns if _FEWEST_MISSING < share[k] < 1 - _FEWEST_MISSING]
-    return np.array(found, dtype=np.int64)
+    found = np.zeros(X.shape[1], dtype=bool)
+    found[columns] = (share[columns] > _FEWEST_MISSING) & (share[columns] < 1 - _FEWEST_MISSING)
+    found[coded] = (share[coded] > 0) & (share[coded] < 1)
+    return np.flatnonzero(found)

@@ -1,0 +1,53 @@
+"""Levels that did not occur in fit are not missing values, in no part of a model."""
+
+import numpy as np
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hilboost import BoostingClassifier, BoostingRegressor
+
+
+def towns(names):
+    return np.array(names, dtype=object)
+
+
+def drawn(seed, n_towns, share, n=240):
+    """A table with a missing town now and then, whose rows have the largest target."""
+    rng = np.random.default_rng(seed)
+    code = np.where(rng.random(n) < share, -1, rng.integers(n_towns, size=n))
+    code[:3] = -1
+    names = towns([f"town {k}" for k in range(n_towns)] + [None])
+    number = rng.uniform(-2, 2, size=n)
+    effects = np.append(rng.normal(size=n_towns) / 2, 6.0)
+    y = effects[code] + np.sin(2 * number) + 0.1 * rng.normal(size=n)
+    return pd.DataFrame({"town": names[code], "number": number}), y
+
+
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([2, 5, 40]),
+    st.sampled_from([0.15, 0.3]),
+    st.sampled_from(["auto", "tree"]),
+)
+def test_unknown_levels_are_not_missing_values(seed, n_towns, share, learner):
+    X, y = drawn(seed, n_towns, share)
+    model = BoostingRegressor(learner=learner, random_state=seed, n_jobs=1).fit(X, y)
+    number = np.linspace(-1, 1, 9)
+    missing, unknown = (
+        model.predict(pd.DataFrame({"town": towns([name] * 9), "number": number}))
+        for name in (None, "elsewhere")
+    )
+    is_known = X["town"].notna()
+    assert (unknown < missing - 1).all()
+    assert np.abs(unknown).mean() < np.abs(y[is_known]).max() + 1
+
+
+def test_classes():
+    seed = 1
+    X, y = drawn(seed, 4, 0.2)
+    model = BoostingClassifier(random_state=seed).fit(X, y > 3)
+    new = pd.DataFrame({"town": towns([None, "elsewhere"]), "number": [0.0, 0.0]})
+    missing, unknown = model.predict_proba(new)[:, 1]
+    assert missing > 0.9
+    assert unknown < 0.5
