@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData
+from hilboost.tables.columns import are_rounded
 
 
 def is_pandas(table: Any) -> bool:
@@ -35,8 +36,8 @@ def n_rows(table: Any) -> int | None:
 def without_mask(values: Any) -> Any:
     """Convert masked arrays, and lists of them, to plain arrays; return other values unchanged.
 
-    Masked numbers become NaN, which converts integers to floats; other masked values become
-    ``None``.
+    Masked numbers become NaN, which converts integers to floats; other masked values, and those of
+    arrays with integers beyond 2**53, become ``None``.
     """
     if isinstance(values, (list, tuple)) and any(isinstance(v, np.ma.MaskedArray) for v in values):
         rows = [np.ma.asarray(row) for row in values]
@@ -50,7 +51,8 @@ def without_mask(values: Any) -> Any:
     if data.dtype.kind in "fc":
         data = data.copy()
     else:
-        data = data.astype(np.float64 if data.dtype.kind in "biu" else object)
+        is_exact = data.dtype.kind in "biu" and not are_rounded(data)
+        data = data.astype(np.float64 if is_exact else object)
     data[mask] = None if data.dtype.kind == "O" else np.nan
     return data
 

@@ -30,12 +30,15 @@ class Numbers:
     values : (n,) float32 or float64, NaN for missing; or integers or booleans, none missing
     kind : {"f", "i", "b"}
         Original type: float, integer, or boolean.
+    exact : (n,) integers, or None
+        The same, where floats would round them; any number for missing.
     """
 
     is_category: ClassVar[bool] = False
 
     values: NDArray[Any]
     kind: Literal["f", "i", "b"] = "f"
+    exact: NDArray[Any] | None = None
 
     def as_numbers(self) -> Numbers:
         """Return the column itself."""
@@ -43,17 +46,17 @@ class Numbers:
 
     def as_labels(self) -> Labels:
         """Return the column with its distinct values as categories."""
-        values = self.values.astype(np.float64)
-        present = ~np.isnan(values)
+        values = self.values if self.exact is None else self.exact
+        present = ~np.isnan(self.values)
         distinct, inverse = np.unique(values[present], return_inverse=True)
         codes = np.full(len(values), -1, dtype=np.int64)
         codes[present] = inverse
-        finite = bool(np.isfinite(distinct).all())
+        finite = self.exact is not None or bool(np.isfinite(distinct).all())
         return Labels(codes, self.levels(distinct) if finite else distinct.tolist())
 
-    def levels(self, values: Floats) -> list[Level]:
+    def levels(self, values: NDArray[Any]) -> list[Level]:
         """Convert values to Python objects of the original type."""
-        make: Any = {"f": float, "i": int, "b": bool}[self.kind]
+        make: Any = int if self.exact is not None else {"f": float, "i": int, "b": bool}[self.kind]
         return [make(value) for value in values.tolist()]
 
 
@@ -93,6 +96,14 @@ class Labels:
 
 
 ReadColumn = Numbers | Labels
+
+
+def are_rounded(values: NDArray[Any]) -> bool:
+    """Return whether numbers of any shape are so large that float64 rounds integers."""
+    if not values.size:
+        return False
+    low, high = (float(end.reduce(values, axis=None)) for end in (np.fmin, np.fmax))
+    return max(-low, high) >= 2.0**53
 
 
 def read_objects(
@@ -157,10 +168,20 @@ def _numbers(values: Sequence[Any], kinds: dict[type, str]) -> Numbers:
     present = [kind for kind, what in kinds.items() if what == "number"]
     missing = {kind for kind, what in kinds.items() if what == "missing"}
     array = np.array([np.nan if type(v) in missing else _number(v) for v in values], np.float64)
+    exact = _exact(values, array) if are_rounded(array) else None
     if present and all(issubclass(kind, (bool, np.bool_)) for kind in present):
         return Numbers(array, "b")
     whole = bool(present) and all(issubclass(kind, (Integral, np.bool_)) for kind in present)
-    return Numbers(array, "i" if whole else "f")
+    return Numbers(array, "i" if whole else "f", exact)
+
+
+def _exact(values: Sequence[Any], numbers: Floats) -> NDArray[Any] | None:
+    """Return the values as integers, 0 for missing; ``None`` if floats hold them all."""
+    if np.isinf(numbers).any() or (np.mod(numbers, 1) > 0).any():
+        return None
+    known = ~np.isnan(numbers)
+    exact = np.array([int(v) if here else 0 for v, here in zip(values, known, strict=True)], object)
+    return exact if (exact[known] != numbers[known]).any() else None
 
 
 def _number(value: Any) -> float:

@@ -20,6 +20,7 @@ from hilboost.tables.columns import (
     Labels,
     Numbers,
     ReadColumn,
+    are_rounded,
     coded,
     read_objects,
     refuse_dates,
@@ -77,8 +78,7 @@ def read_table(X: Any) -> Table | None:
     refuse_dates_and_complex(X, "X")
     frame = None if isinstance(X, np.ndarray) else _frame(X)
     if frame is None:
-        array = np.asarray(X) if hasattr(X, "__array__") else np.empty(0)
-        return _of_objects(array) if array.ndim == 2 and array.dtype.kind in "OU" else None
+        return _of_array(np.asarray(X) if hasattr(X, "__array__") else np.empty(0))
     names = list(frame.columns)
     columns = [
         _read(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)
@@ -125,6 +125,15 @@ def text_names(names: list[Any]) -> list[str] | None:
     return [str(name) for name in names]
 
 
+def _of_array(X: np.ndarray) -> Table | None:
+    """Read text, objects, and integers that float64 rounds."""
+    if X.ndim == 2 and X.dtype.kind in "OU":
+        return _of_objects(X)
+    if X.ndim == 2 and X.dtype.kind in "iu" and X.dtype.itemsize == 8 and are_rounded(X):
+        return Table(None, [Numbers(column, "i") for column in X.T], len(X))
+    return None
+
+
 def _of_objects(X: np.ndarray) -> Table:
     columns = [read_objects(X[:, k].tolist(), k) for k in range(X.shape[1])]
     return Table(None, columns, len(X))
@@ -136,7 +145,9 @@ def _of_list(X: Any) -> Table | None:
     except (ValueError, TypeError):  # rows of different lengths
         return None
     refuse_dates_and_complex(array, "X")
-    if array.ndim != 2 or array.dtype.kind not in "OU":
+    if array.ndim != 2 or array.dtype.kind not in "OUf":
+        return _of_array(array)
+    if array.dtype.kind == "f" and not are_rounded(array):
         return None
     return _of_objects(np.array(X, dtype=object))
 
@@ -242,7 +253,10 @@ def _read_by_dtype(series: Any, name: object) -> ReadColumn:
         if dtype in (nw.Int128, nw.UInt128):
             return read_objects(series.to_list(), name)
         values = series.to_numpy()
-        return Numbers(values if values.dtype.kind in "iu" else _floats(values), "i")
+        if values.dtype.kind in "iu":
+            return Numbers(values, "i")
+        values = _floats(values)
+        return Numbers(values, "i", series.fill_null(0).to_numpy() if are_rounded(values) else None)
     if dtype == nw.Boolean:
         values = (
             series.to_numpy() if series.null_count() == 0 else series.cast(nw.Float64).to_numpy()
