@@ -23,6 +23,9 @@ _ROWS_PER_LEAF_ROW = 25  # without early stopping: one row of a leaf for so many
 _ROWS_PER_STATISTIC = 10  # for each row of a leaf whose value is a median or another quantile
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
 _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
+_MOST_CELLS_OF_MEMBERS = 2_000_000
+_WIDE = 10  # columns for each row
+_LEAVES_OF_WIDE, _SHARE_OF_WIDE = 8, 0.5
 
 
 def resolve(
@@ -87,6 +90,7 @@ def resolve(
     fitted without early stopping.  Up to 50,000 rows, an accurate model takes only seconds: a low
     learning rate, strong L2 regularization, random row sampling, and a cross-validated ensemble.
     Beyond that, a single model with one held-out part is fitted with a higher learning rate.
+    Wide tables have small trees, which trial runs would choose most often, at many times the cost.
     """
     rows = min(n, n_here)
     learner = parameters["learner"]
@@ -117,6 +121,8 @@ def resolve(
         "n_iter_no_change": 100 if careful and noisy else 30 if careful else 20,
         "n_shards": 1,
     }
+    if careful and not (coupled or scaled or ranks) and is_wide(n, d):
+        chosen["max_leaf_nodes"], chosen["max_features"] = _LEAVES_OF_WIDE, _SHARE_OF_WIDE
     if ranks and not early:
         chosen["l2_regularization"] = 30.0
     if ranks and careful and trees and not small_hessians:
@@ -128,6 +134,11 @@ def resolve(
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
     symmetric = symmetric_leaves is not None
     return ResolvedParameters(**chosen, early_stopping=early, symmetric=symmetric)
+
+
+def is_wide(n: float, d: int) -> bool:
+    """Return whether trees of n rows and d columns take too long for trial runs."""
+    return d >= _WIDE * n and n * d > _MOST_CELLS_OF_MEMBERS
 
 
 def in_rows(parameters: dict[str, Any], scale: WeightScale) -> dict[str, Any]:
@@ -177,7 +188,7 @@ def _or(value: Any, automatic: Any) -> Any:
 
 def _n_folds(n_cells: float, n_trees: int, time_budget: float | None) -> int:
     """Number of members of the ensemble; powers of two keep their mean exact."""
-    found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= 2_000_000 else 1
+    found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= _MOST_CELLS_OF_MEMBERS else 1
     if time_budget is not None:
         stage = seconds_of_stage(n_cells, n_trees)
         if found * stage * _STAGES_OF_MEMBERS > time_budget:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.training.defaults import is_wide
 from hilboost.training.recipe import Candidate, Recipe
 from hilboost.training.recipes.mixed import names, with_named
 
@@ -25,6 +26,8 @@ def candidates(
     if recipe.stopping is None or not names(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
+        return ()
+    if _has_few_rows(recipe) and _is_wide(recipe):
         return ()
     own = resolved.l2_regularization
     grid = [
@@ -79,6 +82,13 @@ def _has_few_rows(recipe: Recipe) -> bool:
     """Whether there are few rows of numbers or classes; for others, nothing is known."""
     known = not recipe.loss.couples_rows and recipe.data.codec.kind != "survival"
     return known and recipe.data.target.n_rows < _FEW_ROWS
+
+
+def _is_wide(recipe: Recipe) -> bool:
+    """Whether the table was wide before rows were held out: then trees have settings for it."""
+    data = recipe.data
+    n_held = 0 if data.held_out is None or not data.is_split else data.held_out[1].n_rows
+    return is_wide(data.target.n_rows + n_held, data.X.shape[1])
 
 
 def _has_two_classes(recipe: Recipe) -> bool:
