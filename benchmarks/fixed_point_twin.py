@@ -61,8 +61,8 @@ def growing(kind: str, n: int) -> Iterator[None]:
         growers.one_thread_each = lambda *_: False
     elif kind in AS_ROWS:
         m = AS_ROWS[kind]
-        packing._fields = lambda curved, whole, of_count, sum_w, _: fields(
-            curved, whole, of_count, sum_w * m / n, m
+        packing._fields = lambda curved, coarse, whole, of_count, sum_w, _: fields(
+            curved, coarse, whole, of_count, sum_w * m / n, m
         )
         packing._factor = lambda bits, total, rounding: factor(bits, total * m / n, rounding)
     try:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hilboost.backends.fixed_point import WeightedGradients
 from hilboost.backends.sync import SYNC_SIZE, Threads
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.trees.grow import awaited, decide, divide, grow, sum_histograms
@@ -70,7 +71,8 @@ def draw(learner, seed):
     weight = rng.uniform(0.1, 3, size=N) if seed % 3 == 0 else np.empty(0)
     space = buffers_for(learner, table, N)
     negative, salt = rng.normal(size=(N, r)), np.uint64(1)
-    packed = pack(space, negative, hessian, weight, False, salt, ThreadTeam())
+    learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
+    packed = pack(space, learned, False, salt, ThreadTeam())
     return table, space, packed
 
 

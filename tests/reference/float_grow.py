@@ -133,11 +133,11 @@ class Float64Growth:
         self._pack = pack
         self._gradients = None
 
-    def pack(self, space, negative, hessian, *rest):
+    def pack(self, space, learned, *rest):
         """Keep the exact gradients."""
-        gradient = negative[:, 0]
+        gradient, hessian = learned.gradients[:, 0], learned.hessians
         self._gradients = gradient, hessian[:, 0] if hessian.size else np.ones(len(gradient))
-        return self._pack(space, negative, hessian, *rest)
+        return self._pack(space, learned, *rest)
 
     def grow_together(self, growth, space, team):
         """Grow the tree from them."""

@@ -72,7 +72,7 @@ class Rounding(NamedTuple):
         Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
         counts as the row twice, exactly.  Otherwise the product is rounded.
     salt : uint64
-        Not 0: round at random (steps are coarse), with this number as the key.
+        Not 0: round at random (steps are coarse), see :func:`row_bits`.
     first_row : int
         Number in the whole table of the first row that is here.
     """
@@ -145,8 +145,15 @@ def _add_magnitudes(values, k, logistic, weight, whole, rows, begin, end, scratc
 
 @tiny
 def row_bits(number, rounding):
-    """Random bits of a row, or of an output of it; those of a number are the same everywhere."""
-    return bits_of(rounding.salt, number) if rounding.salt != uint64(0) else uint64(0)
+    """Random bits of a row, or of an output of it; those of a number are the same everywhere.
+
+    The last 16 bits of the salt are an offset, which is added to the random numbers of all rows.
+    """
+    salt = rounding.salt
+    if salt == uint64(0):
+        return uint64(0)
+    offset = salt & uint64(0xFFFF)
+    return bits_of(salt | uint64(0xFFFF), number) + (offset << uint64(8)) + (offset << uint64(40))
 
 
 @tiny

@@ -241,7 +241,14 @@ def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     if result.hessian is None:
         return Gradients(negative, bound=result.bound, residual=result.residual)
     hessian = _checked(loss, "hessian", result.hessian, shape)
-    return Gradients(negative, hessian, result.bound, result.isotropic, corners=result.corners)
+    return Gradients(
+        negative,
+        hessian,
+        result.bound,
+        result.isotropic,
+        of_probabilities=result.of_probabilities,
+        corners=result.corners,
+    )
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:

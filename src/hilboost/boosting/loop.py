@@ -241,8 +241,8 @@ def advance(
     target = member.visible(target, config.loss)
     loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
-    if member.rows is not None:
-        sample = RowSample(sample.rows, sample.weight, member.outside)
+    apart = None if member.rows is None else member.outside
+    sample = RowSample(sample.rows, sample.weight, apart, turn.stage)
     rng: Any = turn.generator() if config.learner.draws(data, sample) else None
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
     stage = Stage(tuple(f.term for f in fitted))

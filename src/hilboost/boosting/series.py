@@ -183,6 +183,7 @@ class SeriesOfMembers:
             keys=keys,
             generators=[turn.generator for turn in turns],
             rate=self.rate,
+            number=number,
         )
 
     def _losses(self, taken: int) -> KnownLosses:

@@ -45,6 +45,10 @@ class Gradients:
     smooth : Gradients or None
         Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
         learners are fitted to them; otherwise ``None``.
+    of_probabilities : bool
+        Whether they are those of a log loss: a gradient is the difference of a probability and 0
+        or 1, and the hessian is about the variance of the gradient, so that both are at most one
+        and small errors do not matter in rows whose gradients are small.
     logistic : bool
         Whether the hessian is ``|g| (1 - |g|)`` with the gradient ``g``, and ``hessian`` is not
         stored: the log loss of two classes, for learners that declare ``derives_hessian``.
@@ -58,5 +62,6 @@ class Gradients:
     isotropic: bool = False
     residual: bool = False
     smooth: Gradients | None = None
+    of_probabilities: bool = False
     logistic: bool = False
     corners: Corners | None = None

@@ -24,8 +24,11 @@ class RowSample:
     apart : (a,) uint32 or None
         Rows that no stage of the model is fitted to, by which proposals may be compared; ``None``
         if there are none.
+    stage : int
+        Number of the stage.
     """
 
     rows: NDArray[np.uint32] | None
     weight: Floats | None
     apart: NDArray[np.uint32] | None = None
+    stage: int = 0

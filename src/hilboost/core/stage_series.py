@@ -36,6 +36,8 @@ class StageSeries:
         For each stage, returns the random numbers of the learner.
     rate : float
         Factor of all outputs.
+    number : int
+        Of the first stage.
     """
 
     loss: str
@@ -47,6 +49,7 @@ class StageSeries:
     keys: NDArray[np.uint64]
     generators: Sequence[Callable[[], np.random.Generator]]
     rate: float
+    number: int = 0
 
     def first(self, n_stages: int) -> StageSeries:
         """Return only the first stages.

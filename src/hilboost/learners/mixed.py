@@ -282,9 +282,8 @@ class MixedLearner(Learner):
             is_held = data.part_of_row[inside] == data.schedule.stage % _PARTS
             if is_held.any() and not is_held.all():
                 learned = inside[~is_held].astype(dtypes.ROW)
-                return Comparison(
-                    RowSample(learned, sample.weight), inside[is_held], sample.weight, True
-                )
+                drawn = RowSample(learned, sample.weight, stage=sample.stage)
+                return Comparison(drawn, inside[is_held], sample.weight, True)
         rows = slice(None) if sample.rows is None else sample.rows
         return Comparison(sample, rows, sample.weight, False)
 

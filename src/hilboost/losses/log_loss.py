@@ -57,10 +57,10 @@ class BinomialLogLoss(Loss):
         if memory is not None and memory.logistic:
             negative = array_for(raw, memory)
             logistic(y, scores, value, negative[:, 0], None)
-            return value, Gradients(negative, bound=0.25, logistic=True)
+            return value, Gradients(negative, bound=0.25, of_probabilities=True, logistic=True)
         negative, hessian = arrays_for(raw, memory)
         logistic(y, scores, value, negative[:, 0], hessian[:, 0])
-        return value, Gradients(negative, hessian, bound=0.25)
+        return value, Gradients(negative, hessian, bound=0.25, of_probabilities=True)
 
     @property
     def link(self) -> LogitLink:
@@ -130,7 +130,7 @@ class MultinomialLogLoss(Loss):
         curved = flat_columns(hessian)[0]
         softmax(self.n_classes, *scores, codes, value, totals, written, curved, apart)
         # Böhning's bound, (I - 11'/C) / 2.
-        return value, Gradients(negative, hessian, bound=0.5)
+        return value, Gradients(negative, hessian, bound=0.5, of_probabilities=True)
 
     @property
     def link(self) -> SoftmaxLink:

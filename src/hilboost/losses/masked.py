@@ -88,7 +88,8 @@ class MaskedLoss(Loss):
         known = (~np.isnan(target.y)).astype(np.float64)
         found = self.loss.gradients(Target(_filled(target.y, 1.0)), raw)
         hessian = known if found.hessian is None else known * found.hessian
-        return Gradients(known * found.negative_gradient, hessian, found.bound)
+        negative = known * found.negative_gradient
+        return Gradients(negative, hessian, found.bound, of_probabilities=found.of_probabilities)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Inverse link of the loss."""

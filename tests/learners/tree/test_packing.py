@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.backends.fixed_point import WeightedGradients
 from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.tree import fitting, packing
-from hilboost.learners.tree.buffers import TreeBuffers
+from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.packing import pack
 
 N_BINS = 64
+SALT = np.uint64(7)
 
 
 def draw_weights(rng, kind, y):
@@ -36,11 +38,12 @@ def draw(n, kind, seed=0):
     return bins, (y - guess)[:, None], (guess * (1 - guess))[:, None], weight
 
 
-def packed_of(negative, hessian, weight):
+def packed_of(negative, hessian, weight, salt=SALT):
     n = len(negative)
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
     space.rows[:] = np.arange(n)
-    packed = pack(space, negative, hessian, weight, False, np.uint64(7), ThreadTeam())
+    learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
+    packed = pack(space, learned, True, salt, ThreadTeam())
     values = packed.values
     if values is None:
         values = space.ordered(1)[:, None]
@@ -133,7 +136,35 @@ def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
 
 def test_steps_of_whole_weights_are_those_of_repeated_rows():
     mass = 400_000.0
-    few, many = (packing._layout(True, mass, True, m) for m in (200_000, 400_000))
+    few, many = (packing._layout(True, True, mass, True, m) for m in (200_000, 400_000))
     assert few == many
     assert few.at_random
     assert few.gradient_room == 4 * mass
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
+@pytest.mark.parametrize("mass", [140_000, 600_000, 3_000_000])
+def test_only_probabilities_are_rounded_coarsely(weights, mass):
+    m = mass // 2 if weights == "whole" else mass
+    given = float(mass) + 0.5 * (weights == "fractional"), weights != "fractional", m
+    layouts = [
+        packing._layout(True, of_probabilities, *given) for of_probabilities in (False, True)
+    ]
+    coarse = [layout.gradient_room < 256 * mass for layout in layouts]
+    assert coarse == [False, weights != "fractional" and mass < 2**21]
+    assert all(layout.at_random for layout in layouts)
+
+
+def test_rounding_errors_cancel_over_stages():
+    rng, n, n_stages = np.random.default_rng(0), 140_000, 32
+    negative = rng.uniform(-1, 1, size=(n, 1))
+    hessian = np.abs(negative) * (1 - np.abs(negative))
+    data, gradients = TreeData(None, ThreadTeam(), {}, seed=3), []
+    for stage in range(n_stages):
+        packed, values = packed_of(negative, hessian, np.empty(0), data.salt(0, stage))
+        gradients.append(values[:, 0] >> packed.packing.gradient_shift)
+    steps = negative[:, 0] / packed.packing.gradient_step
+    error = np.mean(gradients, axis=0) - steps
+    assert np.abs(error).max() < 1.001 / n_stages
+    changes = np.diff(gradients, axis=0) != 0
+    assert changes.mean() < 2.1 / n_stages

@@ -9,7 +9,7 @@ predictions.  In fixed point, the expected sums follow from those of the leaves:
     sum of the root  =  sum over leaves of (sum of gradients - step * number of rows)
 
 With other losses, gradients are expected to remain as they are: the coarse integers of many rows
-do, since a row is rounded by the same random number in all stages.
+do, since the random number by which a row is rounded differs little from stage to stage.
 """
 
 from typing import NamedTuple

@@ -32,6 +32,7 @@ HISTOGRAM_BUDGET = 2**29
 _BLOCK_ROWS = 2**16
 _NO_CELLS = np.empty(0, dtype=dtypes.PACKED)
 _FEWEST_ROWS_LENT = 2**15
+_STEP = 2**16 // 32
 """New memory for the leaves of fewer rows takes less time than a loan."""
 
 
@@ -247,9 +248,14 @@ class TreeData:
         table = self.table
         return joint_columns(table.words, table.n_values, table.n_bins, self.team)
 
-    def salt(self, output: int) -> np.uint64:
-        """Return the key by which an output's gradients are rounded at random in all stages."""
-        return key_of(self.seed, Purpose.ROUNDING, member=output) | np.uint64(1)
+    def salt(self, output: int, stage: int) -> np.uint64:
+        """Return the key by which an output's gradients are rounded at random in a stage.
+
+        The random number of a row grows from stage to stage by a 32nd, modulo one: few integers
+        change, and their errors cancel over the stages.
+        """
+        key = key_of(self.seed, Purpose.ROUNDING, member=output) | np.uint64(1 << 16)
+        return key & ~np.uint64(0xFFFF) | np.uint64(stage * _STEP & 0xFFFF)
 
     @property
     def n_rows(self) -> int:

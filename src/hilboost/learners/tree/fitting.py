@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.fixed_point import WeightedGradients
 from hilboost.backends.trees.column_splits import Packing
 from hilboost.backends.trees.grow import Growth
 from hilboost.backends.trees.nodes import (
@@ -40,7 +41,7 @@ from hilboost.learners.tree.next_root import (
     steps_of_totals,
     unit_of_outputs,
 )
-from hilboost.learners.tree.packing import Packed, columns_of, pack
+from hilboost.learners.tree.packing import columns_of, pack
 from hilboost.learners.tree.row_order import ranks_of_leaves
 from hilboost.learners.tree.separate import (
     SeparateTask,
@@ -109,7 +110,7 @@ def _fit_separately(
             leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
         else:
             leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
-        draws = draws_for(learner, data, task, lambda: seeds)
+        draws = draws_for(learner, data, task, sample.stage, lambda: seeds)
         given = task, data.table, draws, learner.l2_regularization, growers, data.team, leaves
         grown = grow_separately(*given)
         trees = trees_of(grown, len(seeds), growers[0].growth.rules.is_category)
@@ -165,8 +166,10 @@ def fit_tree(
     space = borrowed(learner, data, team.n_threads, sample)
     next_root = _next_root(learner, data, gradients, sample)
     try:
-        salt = data.salt(columns.start)
-        packed = _pack(learner, space, learned, weight, sample, data, rng, salt, next_root)
+        salt = data.salt(columns.start, sample.stage)
+        weighted = _projected(learner, space, learned, weight, sample, data, rng)
+        places = data.team, data.share, data.order, next_root
+        packed = pack(space, weighted, gradients.of_probabilities, salt, *places)
         growth = growth_of(learner, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
         is_given, n_spare = False, 0
@@ -223,7 +226,7 @@ def _grow(
         grow_among_workers(growth, space, data.team, data.share, weighted)
 
 
-def _pack(
+def _projected(
     learner: TreeLearner,
     space: TreeBuffers,
     learned: tuple[Floats, Floats, bool],
@@ -231,10 +234,8 @@ def _pack(
     sample: RowSample,
     data: TreeData,
     rng: np.random.Generator,
-    salt: np.uint64,
-    next_root: NextRoot | None,
-) -> Packed:
-    """Round the gradients of the training rows, or projections of them.
+) -> WeightedGradients:
+    """Return the gradients of the training rows, or projections of them.
 
     ``learned`` are gradients, hessians, and whether the latter are derived from gradients.
     """
@@ -248,7 +249,6 @@ def _pack(
         space.learn_from_all(data.team)
     else:
         space.rows[:] = sample.rows
-    sampled = sample.rows is not None
     skip_one(rng)
-    places = data.share, data.order, next_root, logistic
-    return pack(space, negative, hessian, weight, sampled, salt, data.team, *places)
+    rows = space.rows[:0] if sample.rows is None else space.rows
+    return WeightedGradients(negative, hessian, weight, rows, logistic)

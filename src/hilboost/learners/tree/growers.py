@@ -82,7 +82,11 @@ def _grower(
 
 
 def draws_for(
-    learner: TreeLearner, data: TreeData, task: SeparateTask, seeds: Callable[[], list[int]]
+    learner: TreeLearner,
+    data: TreeData,
+    task: SeparateTask,
+    first_stage: int,
+    seeds: Callable[[], list[int]],
 ) -> TreeDraws | None:
     """Draw for trees with a seed each, or return ``None`` if they do not depend on any."""
     part, at_random = learner.max_features_per_tree, task.layout.at_random
@@ -90,5 +94,6 @@ def draws_for(
         return None
     found = seeds()
     r = len(task.learned.gradients)
-    salts = [data.salt(k) if at_random else np.uint64(0) for k in range(r)]
-    return TreeDraws.of(found, salts * (len(found) // r), part, len(data.table.n_values))
+    places = [divmod(number, r) for number in range(len(found))]
+    salts = [data.salt(k, first_stage + i) if at_random else np.uint64(0) for i, k in places]
+    return TreeDraws.of(found, salts, part, len(data.table.n_values))

@@ -41,7 +41,7 @@ _FEWEST_ROWS_COMPACT = 2**18
 """With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
 _COMPACT_HESSIAN_BITS = 16
 _STEPS_OF_GRADIENT, _STEPS_OF_HESSIAN = 4, 2
-"""Of the means, if rounded at random, so that few gradients change from stage to stage."""
+"""Of the means, if steps are coarse, so that few gradients change from stage to stage."""
 _FEWEST_STEPS = 256
 """Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
@@ -96,16 +96,13 @@ def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
 
 def pack(
     space: TreeBuffers,
-    negative: Floats,
-    hessian: Floats,
-    weight: Floats,
-    sampled: bool,
+    learned: WeightedGradients,
+    of_probabilities: bool,
     salt: np.uint64,
     team: ThreadTeam,
     share: RowShare | None = None,
     order: RowOrder | None = None,
     next_root: NextRoot | None = None,
-    logistic: bool = False,
 ) -> Packed:
     """Choose a layout for the gradients and round them.
 
@@ -113,13 +110,9 @@ def pack(
     ----------
     space : TreeBuffers
         ``rows`` contains the training rows of the tree; the integers are written to its arrays.
-    negative : (n, r) float64
-    hessian : (n, r) float64
-        (n, 0) if constant.
-    weight : (n,) float64
-        (0,) for ones.
-    sampled : bool
-        Whether the training rows of the tree differ from all rows in their order.
+    learned : WeightedGradients
+    of_probabilities : bool
+        See :class:`~hilboost.core.gradients.Gradients`.
     salt : uint64
         Key of random rounding, where gradients are rounded at random; not 0.
     team : ThreadTeam
@@ -129,19 +122,18 @@ def pack(
         Order of the rows of a sorted table, in which the integers are written.
     next_root : NextRoot or None
         Compares integers of 32 bits with those that it expects.
-    logistic : bool
-        Whether the hessians are derived from ``hessian``, which are gradients.
     """
-    rows = space.rows if sampled else space.rows[:0]
-    learned = WeightedGradients(negative, hessian, weight, rows, logistic)
-    m, r = len(space.rows), negative.shape[1]
+    weight, rows = learned.weights, learned.rows
+    m, r = len(space.rows), learned.gradients.shape[1]
     size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
     blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
     found = _totals(learned, blocks, team, share)
-    packing, rounding = _choose(learned, found, count(m, share), salt)
+    curved = learned.hessians.shape[1] > 0
+    layout = _layout(curved, of_probabilities, found.weight, found.whole, count(m, share))
+    packing, rounding = _choose(layout, found, salt)
     n_channels = r + (packing.count_mask == 0)
     width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
-    straight = n_channels == 1 and not sampled and not len(weight)
+    straight = n_channels == 1 and not len(rows) and not len(weight)
     if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
         compact = _pack_in_32_bits(
             space, learned, packing, rounding, blocks, team, order, next_root
@@ -272,10 +264,10 @@ class _Layout(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
+def _layout(curved: bool, of_probabilities: bool, weight: float, whole: bool, m: int) -> _Layout:
     """Choose fields for ``m`` rows of this total weight."""
     of_count, whole = _count_factor(m, weight, whole)
-    fields = _fields(curved, whole, of_count, weight, m)
+    fields = _fields(curved, of_probabilities, whole, of_count, weight, m)
     packing = Packing(
         hessian_shift=fields.count_bits,
         hessian_mask=(1 << fields.hessian_bits) - 1,
@@ -288,25 +280,22 @@ def _layout(curved: bool, weight: float, whole: bool, m: int) -> _Layout:
     )
     bits = fields.gradient_bits, fields.hessian_bits
     rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
-    if fields.at_random and weight >= _FEWEST_ROWS_COMPACT:
+    if fields.at_random and fields.count_bits and weight >= _FEWEST_ROWS_COMPACT:
         most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
         rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
     return _Layout(packing, of_count, whole, fields.at_random, *rooms)
 
 
-def _choose(
-    learned: WeightedGradients, totals: _Totals, m: int, salt: np.uint64
-) -> tuple[Packing, Rounding]:
-    """Choose fields that can represent the sums over all ``m`` rows, and factors by these sums."""
-    curved = learned.hessians.shape[1] > 0
-    found = _layout(curved, totals.weight, totals.whole, m)
-    of_gradient = factor_of(totals.gradient, found.gradient_room)
-    of_hessian = factor_of(totals.hessian, found.hessian_room) if curved else 1.0
-    packing = found.packing._replace(
+def _choose(layout: _Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:
+    """Choose factors by the sums over all rows."""
+    curved = layout.packing.hessian_step > 0
+    of_gradient = factor_of(totals.gradient, layout.gradient_room)
+    of_hessian = factor_of(totals.hessian, layout.hessian_room) if curved else 1.0
+    packing = layout.packing._replace(
         gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
     )
-    salt = salt if found.at_random else np.uint64(0)
-    return packing, Rounding(of_gradient, of_hessian, found.of_count, found.whole, salt, 0)
+    salt = salt if layout.at_random else np.uint64(0)
+    return packing, Rounding(of_gradient, of_hessian, layout.of_count, layout.whole, salt, 0)
 
 
 class TreeLayout(NamedTuple):
@@ -337,13 +326,18 @@ class TreeLayout(NamedTuple):
 
 @lru_cache(maxsize=64)
 def layout_of_trees(
-    curved: bool, weighted: bool, weight: float, whole: bool, n_learned: int
+    curved: bool,
+    of_probabilities: bool,
+    weighted: bool,
+    weight: float,
+    whole: bool,
+    n_learned: int,
 ) -> TreeLayout:
     """Choose the layout of separate trees, which depends on the rows and their weights alone.
 
     ``weight`` is the total of the ``n_learned`` rows, ``whole`` says whether weights are whole.
     """
-    found = _layout(curved, weight, whole, n_learned)
+    found = _layout(curved, of_probabilities, weight, whole, n_learned)
     n_channels = 1 + (found.packing.count_mask == 0)
     return TreeLayout(
         found.packing,
@@ -364,14 +358,19 @@ def _width(n_channels: int, packing: Packing, of_count: float, weighted: bool) -
     return n_channels - (packing.count_mask == 0 and of_count == 1.0 and not weighted)
 
 
-def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) -> _Fields:
+def _fields(
+    curved: bool, of_probabilities: bool, whole: bool, of_count: float, sum_w: float, m: int
+) -> _Fields:
     """Divide an int64 into fields so that the sum over all rows does not overflow any of them.
 
     If hessians are constant, a gradient and a count share an int64.  Otherwise a gradient, a
-    hessian and a count share it: up to about 20,000 rows with fine steps, and from 131,072 to two
-    million rows with coarse steps and random rounding, which keeps sums unbiased.  For other
-    numbers of rows, the count has its own channel.  It also has its own channel, in place of random
-    rounding, if weights are fractional: their sums would leave too few bits.
+    hessian and a count share it up to about 20,000 rows, with fine steps.  For more rows, the count
+    has its own channel, and from 131,072 rows on the others are rounded at random, since they may
+    be much smaller than the mean: sums remain unbiased.
+
+    Probabilities are an exception, from 131,072 to two million rows, unless weights are fractional:
+    three fields with coarse steps.  Their gradients are at most one and vary by the root of the
+    hessian, so that coarse steps add little to the noise of any node.
     """
     # Integer weights: the layout must not depend on how rows are repeated.
     mass = sum_w if whole else m
@@ -379,11 +378,11 @@ def _fields(curved: bool, whole: bool, of_count: float, sum_w: float, m: int) ->
     spare = 63 - count_bits
     if not curved:
         return _Fields(spare, 0, count_bits, 0.5 * mass, False)
-    if _MOST_ROWS_EXACT < mass <= _MOST_ROWS_ROUNDED:
-        if not whole:
-            return _Fields(32, 31, 0, 0.5 * mass, False)
+    if mass > _MOST_ROWS_EXACT:
+        coarse = of_probabilities and whole and mass <= _MOST_ROWS_ROUNDED
         half = spare // 2
-        return _Fields(spare - half, half, count_bits, 8 * mass**0.5, True)
+        bits = (spare - half, half, count_bits) if coarse else (32, 31, 0)
+        return _Fields(*bits, 8 * mass**0.5, True)
     hessian_bits = spare // 2 - 1
     if 2.0**hessian_bits < _FEWEST_STEPS * mass:
         return _Fields(31, 31, 0, 0.5 * mass, False)

@@ -61,7 +61,7 @@ class SeparateTask:
     def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
         """Arrange the gradients by output, and choose the layout."""
         n, r = gradients.negative_gradient.shape
-        logistic = gradients.logistic
+        logistic, of_probabilities = gradients.logistic, gradients.of_probabilities
         negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
         hessian = negative if logistic else np.empty((r, n, 0))
         if gradients.hessian is not None:
@@ -72,12 +72,12 @@ class SeparateTask:
             m = len(rows)
         curved, weight = hessian.shape[2] > 0, sample.weight
         if weight is None:
-            layout = layout_of_trees(curved, False, float(m), True, m)
+            layout = layout_of_trees(curved, of_probabilities, False, float(m), True, m)
             learned = TreeGradients(negative, hessian, True, logistic)
             return cls(learned, np.empty(0), rows, layout, 1.0)
         whole = is_whole(weight)
         total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
-        layout = layout_of_trees(curved, True, total, whole, m)
+        layout = layout_of_trees(curved, of_probabilities, True, total, whole, m)
         learned = TreeGradients(negative, hessian, whole, logistic)
         return cls(learned, weight, rows, layout, float(weight.max()))
 

@@ -47,12 +47,13 @@ def fit_series(learner: TreeLearner, data: TreeData, series: StageSeries) -> Fit
     # In Fortran order, so that the columns of the task are views.
     negative = np.empty((r, n))
     hessian = None if series.loss == _SQUARED_ERROR else np.empty((r, n))
-    sample = RowSample(_rows_of_stages(series), series.weight)
-    gradients = Gradients(negative.T, None if hessian is None else hessian.T)
+    sample = RowSample(_rows_of_stages(series), series.weight, stage=series.number)
+    curved = None if hessian is None else hessian.T
+    gradients = Gradients(negative.T, curved, of_probabilities=curved is not None)
     task = SeparateTask.of(gradients, sample)
     compiled = _compiled(series, task, data.team.n_threads)
     with borrowed_growers(learner, data, sample, task) as (growers, _):
-        draws = draws_for(learner, data, task, lambda: _seeds(series))
+        draws = draws_for(learner, data, task, sample.stage, lambda: _seeds(series))
         leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
         given = task, data.table, draws, learner.l2_regularization, growers, data.team, leaf_of_row
         grown = grow_separately(*given, compiled)
