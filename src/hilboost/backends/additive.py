@@ -9,13 +9,9 @@ from hilboost.backends.compiled import compiled
 def additive_block(A, B, main, pairs, sums, squares, out):
     """Sums over columns ``k_l`` and pairs of columns ``k_l k_m`` of ``k_l = (1 + (a - b)²)⁻⁴``.
 
-    Parameters
-    ----------
-    A : (d, a) float64, scaled columns
-    B : (d, b) float64, scaled columns
-    main, pairs : float, factors of both sums
-    sums, squares : (b,) float64, working memory
-    out : (a, b) float32 or float64, written
+    ``A``: (d, a) float64, scaled columns. ``B``: (d, b) float64, scaled columns. ``sums``: (b,)
+    float64, working memory. ``squares``: (b,) float64, working memory. ``out``: (a, b) float32 or
+    float64, written.
 
     Notes
     -----
@@ -47,16 +43,11 @@ def additive_block(A, B, main, pairs, sums, squares, out):
 def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
     """Weighted sums of the derivatives of the values along scales, and of both sums.
 
-    Parameters
-    ----------
-    A : (d, a) float64, scaled columns
-    W : (a, a) float64, symmetric weights of pairs of rows
-    main, pairs : float, factors of the sums over columns and over pairs of columns
-    inverses : (d, a) float64, working memory
-    sums, squares : (a,) float64, working memory
-    out : (d + 2, a) float64, written; its sums over rows are the result
-        ``Σ_i W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with ``u_l = (1 + (a_i - a_j)²)⁻¹`` for each column l,
-        and the weighted sums of the two sums, without their factors.
+    ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, symmetric weights of pairs of
+    rows. ``inverses``: (d, a) float64, working memory. ``sums``: (a,) float64, working memory.
+    ``squares``: (a,) float64, working memory. ``out``: (d + 2, a) float64, written; its sums over
+    rows are the result: ``Σ_i W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with ``u_l = (1 + (a_i - a_j)²)⁻¹``
+    for each column l, and the weighted sums of the two sums, without their factors.
     """
     d, n = A.shape
     for column in range(d + 2):

@@ -1,6 +1,6 @@
 """Dense linear algebra, written once for NumPy, Torch and CuPy arrays.
 
-NumPy arrays take in-place routines of LAPACK; other arrays those of their own library, found
+NumPy arrays take in-place routines of LAPACK; other arrays routines of their own library, found
 through the array API.
 """
 

@@ -89,7 +89,7 @@ def neighbor_gradients(
 ):
     """Logistic loss of the neighbors in random orders, weighted by the change if exchanged.
 
-    The orders are those of the scores plus logistic noise.  A pair at the positions p and p + 1 has
+    Each order sorts the scores plus logistic noise.  A pair at the positions p and p + 1 has
     the weight ``|gain - gain| discounts[p]`` over the largest DCG.  Sums over the pairs are divided
     by the number of orders, and multiplied by the square root of the number of rows.
 

@@ -14,7 +14,7 @@ NaN.
 References
 ----------
 Demmel & Nguyen, *Parallel reproducible summation*, IEEE Transactions on Computers 64, 2015: bins at
-fixed exponents, of which those below the largest addend are kept.  Here, bins hold integers.
+fixed exponents; exponents below the largest addend are kept.  Here, bins hold integers.
 """
 
 import math
@@ -55,7 +55,7 @@ _FACTORS = np.ldexp(1.0, -_LIMB_BITS * np.arange(_LOWEST_TOP, NOT_FINITE + 1))
 
 
 def empty_sums(*shape: int) -> NDArray[np.int64]:
-    """Return so many sums of nothing, (..., 5) int64."""
+    """Return empty sums, (..., 5) int64."""
     sums = np.zeros((*shape, FIELDS), dtype=np.int64)
     sums[..., TOP] = _LOWEST_TOP
     return sums
@@ -92,21 +92,12 @@ def mass_of(weights: NDArray[np.float64] | None, n: int) -> NDArray[np.int64]:
 
 
 def sums_of_groups(
-    groups: NDArray[np.integer],
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    groups: NDArray[np.integer],  # (n,) int: rows with a negative group are left out
+    values: NDArray[np.float64],  # (n,) float64
+    weights: NDArray[np.float64] | None,  # (n,) float64 or None
     n_groups: int,
 ) -> NDArray[np.float64]:
-    """Return the nearest float64 of the sum of values times weights in every group, (n_groups,).
-
-    Parameters
-    ----------
-    groups : (n,) int
-        Rows with a negative group are left out.
-    values : (n,) float64
-    weights : (n,) float64 or None
-    n_groups : int
-    """
+    """Return the nearest float64 of the sum of values times weights in every group, (n_groups,)."""
     sums, none = empty_sums(n_groups), np.empty(0)
     weights = none if weights is None else np.ascontiguousarray(weights)
     groups = np.ascontiguousarray(groups, dtype=np.int64)
@@ -157,7 +148,7 @@ def rounded(sums: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @tiny
 def clear_sum(total):
-    """Make a sum (5,) int64 one of nothing."""
+    """Reset a sum (5,) int64 to zero."""
     for limb in range(_LIMBS):
         total[limb] = 0
     total[TOP] = _LOWEST_TOP
@@ -239,7 +230,7 @@ def round_sums(sums, result):
 
 @inner
 def _largest_bits(values, weights, weighted):
-    """Bits of the largest magnitude; those of NaN are above those of infinity."""
+    """Bits of the largest magnitude; NaN has larger bits than infinity."""
     largest = np.int64(0)
     if weighted:
         for i in range(values.shape[0]):

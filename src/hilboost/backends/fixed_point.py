@@ -19,70 +19,36 @@ _SMALLEST_TOTAL, _SMALLEST_EXPONENT, _LARGEST_EXPONENT = 1e-300, -1074, 500
 
 
 class WeightedGradients(NamedTuple):
-    """Gradients, hessians and weights of the rows to learn from.
+    """Gradients, hessians and weights of the rows to learn from."""
 
-    Attributes
-    ----------
-    gradients : (n, r) float64
-    hessians : (n, r) float64
-        (n, 0) where constant.
-    weights : (n,) float64
-        (0,) for ones.
-    rows : (m,) uint32
-        (0,) for all rows.
-    logistic : bool
-        Whether ``hessians`` are the gradients, see :func:`curvature`.
-    """
-
-    gradients: NDArray[np.float64]
-    hessians: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    rows: NDArray[np.uint32]
-    logistic: bool = False
+    gradients: NDArray[np.float64]  # (n, r) float64
+    hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) where constant
+    weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
+    rows: NDArray[np.uint32]  # (m,) uint32: (0,) for all rows
+    logistic: bool = False  # whether ``hessians`` are the gradients, see :func:`curvature`
 
 
 class TreeGradients(NamedTuple):
-    """Gradients of the outputs of separate trees.
+    """Gradients of the outputs of separate trees."""
 
-    Attributes
-    ----------
-    gradients : (n_trees, n, 1) float64
-    hessians : (n_trees, n, 1) float64
-        (n_trees, n, 0) where constant.
-    whole : bool
-        Whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`.
-    logistic : bool
-        Whether ``hessians`` are the gradients, see :func:`curvature`.
-    """
-
-    gradients: NDArray[np.float64]
-    hessians: NDArray[np.float64]
+    gradients: NDArray[np.float64]  # (n_trees, n, 1) float64
+    hessians: NDArray[np.float64]  # (n_trees, n, 1) float64: (n_trees, n, 0) where constant
+    # whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`
     whole: bool
-    logistic: bool = False
+    logistic: bool = False  # whether ``hessians`` are the gradients, see :func:`curvature`
 
 
 class Rounding(NamedTuple):
-    """How numbers become integers.
+    """How numbers become integers."""
 
-    Attributes
-    ----------
-    of_gradient, of_hessian, of_count : float
-        Factors; powers of two.
-    whole : bool
-        Weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
-        counts as the row twice, exactly.  Otherwise the product is rounded.
-    salt : uint64
-        Not 0: round at random (steps are coarse), see :func:`row_bits`.
-    first_row : int
-        Number in the whole table of the first row that is here.
-    """
-
-    of_gradient: float
-    of_hessian: float
-    of_count: float
+    of_gradient: float  # factors; powers of two
+    of_hessian: float  # factors; powers of two
+    of_count: float  # factors; powers of two
+    # weights are whole numbers: they multiply the rounded gradient, so that a row of weight 2
+    # counts as the row twice, exactly.  Otherwise the product is rounded.
     whole: bool
-    salt: np.uint64
-    first_row: int
+    salt: np.uint64  # not 0: round at random (steps are coarse), see :func:`row_bits`
+    first_row: int  # number in the whole table of the first row that is here
 
 
 @tiny
@@ -160,7 +126,7 @@ def row_bits(number, rounding):
 def round_step(value, bits, rounding):
     """The nearest integer, or with a salt one of the two neighbors at random, right on average.
 
-    bits : uint64, of which the last 24 are used
+    bits : uint64; the last 24 are used
     """
     if rounding.salt == uint64(0):
         return np.int64(np.rint(value))
@@ -198,16 +164,9 @@ def _times_weight(value, weight, bits, rounding):
 def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     """Round and pack gradient, hessian and weight of ``rows[begin:end]``.
 
-    Parameters
-    ----------
-    learned : WeightedGradients
-    packing : Packing
-    rounding : Rounding
-    packed : (n, width) int64 or None
-        Written at the rows where there are several channels; one more than outputs where the count
-        has a channel of its own, and is not one for each row.
-    ordered : (m,) int64
-        Written at the positions where there is one channel, and no ``packed``.
+    ``packed``: (n, width) int64 or None: written at the rows where there are several channels; one
+    more than outputs where the count has a channel of its own, and is not one for each row.
+    ``ordered``: (m,) int64: written at the positions where there is one channel, and no ``packed``.
     """
     gradients, hessians, weights, rows, logistic = learned
     r = gradients.shape[1]

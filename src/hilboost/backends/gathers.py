@@ -50,9 +50,9 @@ def _gathered(context, builder, array_type, array, indices, kind):
 
 @intrinsic
 def flag_eight(typing_context, words, rows, index, shift, split_bin, missing, other, flags):
-    """Flag those of ``rows[index : index + 8]`` that go left; returns how many, uint64.
+    """Flag the rows among ``rows[index : index + 8]`` that go left; returns how many, uint64.
 
-    Row ``i`` has the bin ``words[i] >> shift``, of which the lowest eight bits count.  It goes left
+    Row ``i`` has the bin ``words[i] >> shift``; its lowest eight bits count.  It goes left
     if the bin is at most ``split_bin``, or is ``missing`` and ``other`` is not 0.
 
     words : (n,) uint64, at most MOST_ROWS; rows : (m,) uint32; index, shift : uint64

@@ -155,7 +155,7 @@ def count_ones(typing_context, bits):
 
 @intrinsic
 def compress_eight(typing_context, source, index, bits, target, place):
-    """Write those of ``source[index : index + 8]`` whose bits are set to ``target[place:]``.
+    """Write the entries of ``source[index : index + 8]`` with set bits to ``target[place:]``.
 
     bits : uint8; the arrays have elements of 32 or 64 bits.  Returns how many there are, uint64.
     """

@@ -45,13 +45,10 @@ def nearest_in_order(children, leaf_number, directions, weights, values):
                       /    \
                   leaf 1  leaf 2
 
-    Parameters
-    ----------
-    children : (n_nodes,) int32, the left child, behind its parent; a leaf is its own
-    leaf_number : (n_nodes,) int32
-    directions : (n_nodes,) int64, 1 where the left side is the lower one, -1 where the right one is
-    weights : (n_leaves,) float64, positive
-    values : (n_leaves,) float64, changed
+    ``children``: (n_nodes,) int32, the left child, behind its parent; a leaf is its own.
+    ``leaf_number``: (n_nodes,) int32. ``directions``: (n_nodes,) int64, 1 where the left side is
+    the lower one, -1 where the right one is. ``weights``: (n_leaves,) float64, positive.
+    ``values``: (n_leaves,) float64, changed.
 
     Notes
     -----

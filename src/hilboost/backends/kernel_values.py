@@ -14,9 +14,7 @@ _LOWEST = -708.0  # the exponential of less is not a normal number, and becomes 
 def exponentials(x):
     """Replace numbers up to 0 by their exponentials.
 
-    Parameters
-    ----------
-    x : (n,) float64, overwritten
+    ``x``: (n,) float64, overwritten.
     """
     for i in range(x.shape[0]):
         k = uint64(i)
@@ -28,11 +26,8 @@ def exponentials(x):
 def matern52(squares, is_slope):
     """Replace ``s²`` by ``(1 + t + t²/3) exp(-t)`` with ``t = sqrt(5) s``, or by its derivative.
 
-    Parameters
-    ----------
-    squares : (n,) float64, overwritten
-    is_slope : bool
-        Whether to compute the derivative with respect to ``s²``, ``-5/6 (1 + t) exp(-t)``.
+    ``squares``: (n,) float64, overwritten. ``is_slope``: whether to compute the derivative with
+    respect to ``s²``, ``-5/6 (1 + t) exp(-t)``.
     """
     factor, linear, quadratic = (-5.0 / 6.0, 1.0, 0.0) if is_slope else (1.0, 1.0, 1.0 / 3.0)
     for i in range(squares.shape[0]):

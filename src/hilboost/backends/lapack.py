@@ -1,6 +1,6 @@
 """Matrix routines that overwrite arrays, and release the global interpreter lock.
 
-They are those of BLAS and LAPACK that SciPy is linked to.  SciPy's own functions hold the lock, so
+SciPy is linked to the BLAS and LAPACK that provide them.  SciPy's own functions hold the lock, so
 that of several threads only one would compute at a time.
 """
 
@@ -57,11 +57,8 @@ def _height(matrix: NDArray[Any]) -> int:
 def factor(matrix: NDArray[Any], *, lower: bool) -> bool:
     """Replace a triangle of a symmetric matrix by its Cholesky factor; return whether it has one.
 
-    Parameters
-    ----------
-    matrix : (n, n) float32 or float64, in Fortran order, overwritten
-    lower : bool
-        Which triangle.  The other one is neither read nor written.
+    ``matrix``: (n, n) float32 or float64, in Fortran order, overwritten. ``lower``: which triangle.
+    The other one is neither read nor written.
     """
     side, height = b"L" if lower else b"U", _height(matrix)
     return _call("lapack", "potrf", matrix.dtype, side, len(matrix), matrix, height) == 0
@@ -70,10 +67,7 @@ def factor(matrix: NDArray[Any], *, lower: bool) -> bool:
 def invert(triangle: NDArray[Any], *, lower: bool) -> None:
     """Replace a Cholesky factor by the same triangle of the inverse of the whole matrix.
 
-    Parameters
-    ----------
-    triangle : (n, n) float32 or float64, in Fortran order, overwritten
-    lower : bool
+    ``triangle``: (n, n) float32 or float64, in Fortran order, overwritten.
     """
     side, height = b"L" if lower else b"U", _height(triangle)
     _call("lapack", "potri", triangle.dtype, side, len(triangle), triangle, height)
@@ -82,13 +76,8 @@ def invert(triangle: NDArray[Any], *, lower: bool) -> None:
 def solve(triangle: NDArray[Any], right: NDArray[Any], *, lower: bool, transposed: bool) -> bool:
     """Replace ``B`` by the solution ``X`` of ``T X = B`` or ``Tᵀ X = B``; return whether it exists.
 
-    Parameters
-    ----------
-    triangle : (n, n) float32 or float64, in Fortran order
-    right : (n, k) of the same type, in Fortran order, overwritten
-    lower : bool
-        Which triangle.
-    transposed : bool
+    ``triangle``: (n, n) float32 or float64, in Fortran order. ``right``: (n, k) of the same type,
+    in Fortran order, overwritten. ``lower``: which triangle.
     """
     side, turned = b"L" if lower else b"U", b"T" if transposed else b"N"
     sizes, heights = (len(triangle), right.shape[1]), (_height(triangle), _height(right))
@@ -96,19 +85,11 @@ def solve(triangle: NDArray[Any], right: NDArray[Any], *, lower: bool, transpose
     return _call("lapack", "trtrs", triangle.dtype, *given) == 0
 
 
-def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:
+def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether there is a factor
     """Replace the lower triangle of a symmetric matrix by its Cholesky factor, on several threads.
 
-    Parameters
-    ----------
-    matrix : (n, n) float32 or float64, in C order, overwritten
-        Above the diagonal, only squares of 256 × 256 entries along it are overwritten.
-    team : ThreadTeam
-
-    Returns
-    -------
-    bool
-        Whether there is a factor.
+    ``matrix``: (n, n) float32 or float64, in C order, overwritten: above the diagonal, only squares
+    of 256 × 256 entries along it are overwritten.
 
     Notes
     -----
@@ -154,10 +135,7 @@ def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
 def add_products(factors: NDArray[Any], sums: Floats) -> None:
     """Add ``Kᵀ K`` to the lower triangle of a symmetric matrix.
 
-    Parameters
-    ----------
-    factors : (n, m) float64, in C order
-    sums : (m, m) float64, in C order, overwritten
+    ``factors``: (n, m) float64, in C order. ``sums``: (m, m) float64, in C order, overwritten.
     """
     n, m = factors.shape
     # BLAS sees the transposes of matrices in C order, and their upper triangles.
@@ -168,12 +146,7 @@ def add_products(factors: NDArray[Any], sums: Floats) -> None:
 def symmetric_product(matrix: Floats, right: Floats, *, lower: bool) -> Floats:
     """Compute ``S B`` for a symmetric matrix by one of its triangles, (m, k).
 
-    Parameters
-    ----------
-    matrix : (m, m) float64
-    right : (m, k) float64
-    lower : bool
-        Which triangle.
+    ``matrix``: (m, m) float64. ``right``: (m, k) float64. ``lower``: which triangle.
     """
     (m, k), side = right.shape, b"L" if lower else b"U"
     matrix, right = np.asfortranarray(matrix), np.asfortranarray(right)

@@ -11,13 +11,9 @@ from hilboost.backends.fixed_point import curvature
 def logistic(y, raw, value, negative, hessian):
     """``log(1 + exp(raw)) - y raw``, its negative gradient ``y - p`` and hessian ``p (1 - p)``.
 
-    Parameters
-    ----------
-    y : (n,) float64, 0 or 1
-    raw : (n,) float64
-    value, negative : (n,) float64, written
-    hessian : (n,) float64 or None
-        Written from the gradients, as :func:`~hilboost.backends.fixed_point.curvature` does.
+    ``y``: (n,) float64, 0 or 1. ``raw``: (n,) float64. ``value``: (n,) float64, written.
+    ``negative``: (n,) float64, written. ``hessian``: (n,) float64 or None: written from the
+    gradients, as :func:`~hilboost.backends.fixed_point.curvature` does.
     """
     for i in range(raw.shape[0]):
         j = uint64(i)

@@ -4,7 +4,7 @@ The median ``v`` of points ``p`` with weights ``w`` minimizes ``Σ w d`` of the 
 ``d² = |p - v|² + outside``: a point may have a part at a right angle to the space of the median.
 Weiszfeld's step goes to the mean with weights ``w / d``.  It never ascends.  At one of the points
 it is not defined, and the step of Vardi and Zhang (2000) takes its place.  Squared extrapolation
-(Varadhan and Roland 2008) saves steps; it is kept where the sum of distances is no larger.
+(Varadhan and Roland 2008) saves steps; it is kept where the sum of distances does not grow.
 """
 
 import numpy as np

@@ -48,7 +48,7 @@ def hash_numbers(key, first, hashes):
 
 
 class Purpose(IntEnum):
-    """What random numbers are for; different purposes have independent numbers."""
+    """Purposes of random numbers; different purposes have independent numbers."""
 
     ROWS_OF_STAGE = 1
     FOLDS = 2
@@ -74,7 +74,7 @@ def key_of(seed: int, purpose: Purpose, stage: int = 0, member: int = 0) -> np.u
 
 @lru_cache(maxsize=64)
 def _key_of_purpose(seed: int, purpose: Purpose) -> int:
-    """What the keys of all stages have in common."""
+    """The part that the keys of all stages share."""
     return _mixed((_mixed(int(seed) & _WORD) ^ int(purpose)) & _WORD)
 
 

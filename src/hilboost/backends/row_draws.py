@@ -101,22 +101,11 @@ def count_picks(key, size, n, first, counts):
 
 def draw_rows(
     key: np.uint64, pool: NDArray[np.uint32] | int, size: int, team: ThreadTeam
-) -> NDArray[np.uint32]:
+) -> NDArray[np.uint32]:  # (size,) uint32: in the order of the pool
     """Draw rows without replacement: those with the smallest hashes, exactly ``size``.
 
-    Parameters
-    ----------
-    key : uint64
-    pool : (n,) uint32, or int
-        Row numbers, all different; an int is the number of rows of the whole table.
-    size : int
-        1 to n.
-    team : ThreadTeam
-
-    Returns
-    -------
-    (size,) uint32
-        In the order of the pool.
+    ``pool``: (n,) uint32, or int: row numbers, all different; an int is the number of rows of the
+    whole table. ``size``: 1 to n.
 
     Notes
     -----
@@ -161,7 +150,7 @@ def _drawn_at_once(
 def draw_with_replacement(key: np.uint64, n: int, size: int, team: ThreadTeam) -> NDArray[np.int64]:
     """Draw ``size`` times one of ``n`` rows; returns how often each was drawn, (n,) int64.
 
-    Every thread makes all draws and counts those of its range of rows, as a worker would: O(size).
+    Every thread makes all draws and counts the rows in its range, as a worker would: O(size).
     """
     counts = np.zeros(n, dtype=np.int64)
     ends = [n * t // team.n_threads for t in range(team.n_threads + 1)]
@@ -177,13 +166,8 @@ def assign_folds(
 
     A fold contains the hashes between two bounds in each stratum, which are found by counting.
 
-    Parameters
-    ----------
-    key : uint64
-    strata : (m,) numbers
-    n_folds : int
-    rows : (m,) integers or None
-        Row numbers in the whole table; ``None`` for all rows of the table.
+    ``strata``: (m,) numbers. ``rows``: (m,) integers or None: row numbers in the whole table;
+    ``None`` for all rows of the table.
 
     Notes
     -----

@@ -16,7 +16,7 @@ def _mixed(state, word):
 
 @compiled
 def _word(value, word):
-    """The bits of a number; those of zero and of NaN do not depend on their sign."""
+    """The bits of a number; zero and NaN have the same bits for both signs."""
     if value == 0.0:
         return uint64(0)
     if value != value:

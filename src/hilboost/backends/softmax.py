@@ -20,18 +20,11 @@ def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, a
         scores    c = 0: ■■■■····  c = 1: ■■■■····  c = 2: ■■■■
                          `-apart--´
 
-    Parameters
-    ----------
-    n_classes : int, C
-    scores : ((C - 1) apart + n,) float64
-    apart : int
-        Distance between the columns of ``scores``.
-    codes : (n,) unsigned int or int64, classes of the rows
-    value : (n,) float64, losses, written
-    totals : (n,) float64, working memory
-    negative, hessian : ((C - 1) apart_there + n,) float64, written
-    apart_there : int
-        Distance between their columns.
+    ``scores``: ((C - 1) apart + n,) float64. ``apart``: distance between the columns of ``scores``.
+    ``codes``: (n,) unsigned int or int64, classes of the rows. ``value``: (n,) float64, losses,
+    written. ``totals``: (n,) float64, working memory. ``negative``: ((C - 1) apart_there + n,)
+    float64, written. ``hessian``: ((C - 1) apart_there + n,) float64, written. ``apart_there``:
+    distance between their columns.
     """
     n = value.shape[0]
     factor = n_classes / (n_classes - 1)

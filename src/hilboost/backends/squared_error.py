@@ -7,14 +7,10 @@ from hilboost.backends.compiled import compiled
 
 @compiled
 def add_squares(y, raw, is_first, value, negative):
-    """Residuals of one output, and half their squares, which are added to those of the others.
+    """Residuals of one output, and half their squares, which are added to the other outputs' sums.
 
-    Parameters
-    ----------
-    y, raw : (n,) float64
-    is_first : bool
-        Whether the squares take the place of what is in ``value``.
-    value, negative : (n,) float64, written
+    ``y``: (n,) float64. ``raw``: (n,) float64. ``is_first``: whether the squares take the place of
+    what is in ``value``. ``value``: (n,) float64, written. ``negative``: (n,) float64, written.
     """
     for i in range(raw.shape[0]):
         j = uint64(i)

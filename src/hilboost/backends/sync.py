@@ -19,18 +19,11 @@ _SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 2000
 
 
 class Threads(NamedTuple):
-    """One of the threads that run a compiled function together.
+    """One of the threads that run a compiled function together."""
 
-    Attributes
-    ----------
-    number, n_threads : int
-        This one, and how many there are.
-    sync : (SYNC_SIZE,) int64
-        Shared by all, zero at first; a thread that fails sets ``sync[ABORT]``.
-    """
-
-    number: int
-    n_threads: int
+    number: int  # this one, and how many there are
+    n_threads: int  # this one, and how many there are
+    # (SYNC_SIZE,) int64: shared by all, zero at first; a thread that fails sets ``sync[ABORT]``
     sync: NDArray[np.int64]
 
 

@@ -56,11 +56,7 @@ def _container_quota() -> int:
 def threads_for(n_jobs: int | None, n_entries: float) -> int:
     """Number of threads for work on so many array entries.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in scikit-learn: the largest number, ``None`` and -1 for all cores.
-    n_entries : float
+    ``n_jobs``: as in scikit-learn: the largest number, ``None`` and -1 for all cores.
 
     Raises
     ------
@@ -77,12 +73,7 @@ def threads_for(n_jobs: int | None, n_entries: float) -> int:
 
 
 def threads_for_kernels(n_jobs: int | None, n_rows: int) -> int:
-    """Number of threads for work on kernel values between so many rows and thousands of others.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-    n_rows : int
+    """Number of threads for kernel values between ``n`` rows and thousands of others.
 
     Raises
     ------

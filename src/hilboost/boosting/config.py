@@ -44,7 +44,7 @@ class BoostingConfig:
     own_callbacks: Sequence[Callback] = ()
 
     def watched(self, state: TrainingState) -> list[float]:
-        """What early stopping minimizes, after each stage; empty without the rows for it."""
+        """The loss that early stopping minimizes, after each stage; empty without rows for it."""
         if self.stopping is not None and self.stopping.on_training_rows:
             return state.train
         if not self.metrics or not state.validation:

@@ -28,17 +28,10 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class WeightScale:
-    """The divisor of the weights of a fit, and the weight that counts as one row.
-
-    Attributes
-    ----------
-    divisor : float
-    row : float
-        The weight that counts as one row, in divided weights.
-    """
+    """The divisor of the weights of a fit, and the weight that counts as one row."""
 
     divisor: float = 1.0
-    row: float = 1.0
+    row: float = 1.0  # the weight that counts as one row, in divided weights
 
     @property
     def plain_row(self) -> float:

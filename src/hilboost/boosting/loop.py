@@ -45,29 +45,15 @@ HOPELESS_GROWTH = 1000.0
 
 def boost(
     config: BoostingConfig,
-    data: Any,
+    data: Any,  # result of ``config.learner.prepare``, for members without their own data
     target: Target,
-    state: TrainingState,
+    state: TrainingState,  # modified in place
+    # trains several members in parallel; with a single member, threads share its rows
     team: ThreadTeam,
-    validation: Validation | None = None,
-    others: Sequence[Validation] = (),
+    validation: Validation | None = None,  # the held-out rows that decide about early stopping
+    others: Sequence[Validation] = (),  # further validation sets, whose loss and metrics are noted
 ) -> None:
     """Add stages to every member until the stopping criteria of the config are met.
-
-    Parameters
-    ----------
-    config : BoostingConfig
-    data : object
-        Result of ``config.learner.prepare``, for members without their own data.
-    target : Target
-    state : TrainingState
-        Modified in place.
-    team : ThreadTeam
-        Trains several members in parallel; with a single member, threads share its rows.
-    validation : Validation or None
-        The held-out rows that decide about early stopping.
-    others : sequence of Validation
-        Further validation sets, whose loss and metrics are noted.
 
     Notes
     -----

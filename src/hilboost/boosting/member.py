@@ -20,32 +20,19 @@ from hilboost.model import AdditiveModel
 
 @dataclass
 class EnsembleMember:
-    """An additive model during training, and its training rows.
+    """An additive model during training, and its training rows."""
 
-    Attributes
-    ----------
-    initial_raw : (r,) float64
-    rows : (m,) uint32 or None
-        ``None`` means all rows.
-    stages : list of Stage
-    raw : (n, r) float64
-        For all rows of the table, including those held out from the member.  Stored column by
-        column (Fortran order): a stage updates whole columns, and sums over classes vectorize.
-        Empty if the rows are divided into shards, which have their own.
-    data : object or None
-        Result of ``config.learner.prepare``, if each member has its own inputs.
-    memory : GradientMemory
-        Shared by the shards of a member, of which one learns at a time.
-    ahead : Gradients or None
-        Gradients at ``raw``, if they were computed together with the last mean loss.
-    """
-
-    initial_raw: Floats
-    rows: NDArray[np.uint32] | None = None
+    initial_raw: Floats  # (r,) float64
+    rows: NDArray[np.uint32] | None = None  # (m,) uint32 or None: ``None`` means all rows
     stages: list[Stage] = field(default_factory=list)
+    # (n, r) float64: for all rows of the table, including those held out from the member.  Stored
+    # column by column (Fortran order): a stage updates whole columns, and sums over classes
+    # vectorize. Empty if the rows are divided into shards, which have their own.
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    data: Any = None
+    data: Any = None  # result of ``config.learner.prepare``, if each member has its own inputs
+    # shared by the shards of a member; one shard learns at a time
     memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
+    # gradients at ``raw``, if they were computed together with the last mean loss
     ahead: Gradients | None = field(default=None, repr=False)
     _visible: tuple[Target, Target] | None = field(default=None, repr=False)
 

@@ -51,21 +51,14 @@ def _words(*numbers: int) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class RowSampling:
-    """Random sampling of the rows to which each stage is fitted (Friedman 2002).
+    """Random sampling of the rows to which each stage is fitted (Friedman 2002)."""
 
-    Parameters
-    ----------
-    fraction : float in (0, 1]
-        Number of drawn rows divided by the number of rows.
-    bootstrap : bool
-        Whether to draw with replacement; a row drawn twice has twice the weight.
-    """
-
-    fraction: float = 1.0
+    fraction: float = 1.0  # float in (0, 1]: number of drawn rows divided by the number of rows
+    # whether to draw with replacement; a row drawn twice has twice the weight
     bootstrap: bool = False
 
     def n_drawn(self, n_rows: int) -> int:
-        """Return how many of so many rows a stage draws."""
+        """Return how many of ``n`` rows a stage draws."""
         return max(1, round(self.fraction * n_rows))
 
     def draw(

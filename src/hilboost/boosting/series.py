@@ -34,62 +34,32 @@ _FEWEST_STAGES = 2
 
 
 class KnownLosses(NamedTuple):
-    """Mean losses after a stage.
+    """Mean losses after a stage."""
 
-    Attributes
-    ----------
-    train : list of float
-        Of the members.
-    held_out : float
-        Of the rows that are held out from some member; NaN if there are none.
-    """
-
-    train: list[float]
-    held_out: float
+    train: list[float]  # of the members
+    held_out: float  # of the rows that are held out from some member; NaN if there are none
 
 
 @dataclass
 class _Ahead:
-    """The last series of a member.
+    """The last series of a member."""
 
-    Attributes
-    ----------
-    raw : (n, r) float64
-        Predictions before its first stage.
-    series : StageSeries
-    fitted : FittedSeries
-    """
-
-    raw: Floats
+    raw: Floats  # (n, r) float64: predictions before its first stage
     series: StageSeries
     fitted: FittedSeries
 
 
 @dataclass
 class SeriesOfMembers:
-    """Fits stages of all members ahead of the loop.
-
-    Attributes
-    ----------
-    config : BoostingConfig
-    target : Target
-    members : sequence of EnsembleMember
-    team : ThreadTeam
-        Fits several members beside each other.
-    fitting : FitsSeries
-    data : list of object
-        Of each member, for the learner.
-    rate : float
-        Factor of all stages.
-    """
+    """Fits stages of all members ahead of the loop."""
 
     config: BoostingConfig
     target: Target
     members: Sequence[EnsembleMember]
-    team: ThreadTeam
+    team: ThreadTeam  # fits several members beside each other
     fitting: FitsSeries
-    data: list[Any]
-    rate: float
+    data: list[Any]  # of each member, for the learner
+    rate: float  # factor of all stages
     _ahead: list[_Ahead] = field(default_factory=list)
     _masses: list[NDArray[np.int64]] = field(default_factory=list)
     _n_taken: int = 0

@@ -32,26 +32,14 @@ class Shard:
 
     The predictions are only updated when the shard is next used.  One pass then adds all stages
     since its last turn.
-
-    Attributes
-    ----------
-    rows : slice
-        The rows of the table.
-    target : Target
-        Target of these rows.
-    division : RowDivision
-        What evaluates base models for the rows of a shard.
-    members : list of EnsembleMember
-        The members, restricted to these rows: they share the stages of the whole members.
-    n_stages : int
-        Number of stages that ``raw`` of the members contains.
     """
 
-    rows: slice
-    target: Target
-    division: RowDivision
+    rows: slice  # the rows of the table
+    target: Target  # target of these rows
+    division: RowDivision  # what evaluates base models for the rows of a shard
+    # the members, restricted to these rows: they share the stages of the whole members
     members: list[EnsembleMember]
-    n_stages: int
+    n_stages: int  # number of stages that ``raw`` of the members contains
 
     @classmethod
     def of(
@@ -142,25 +130,14 @@ class GainTest:
 
     The gain is the decrease of the mean loss.  On the shard from which the stage learns, it
     contains noise that the stage has fitted; on the next shard it does not.
-
-    Parameters
-    ----------
-    mean_loss : callable
-        Mean loss of the members on a shard.
-    shards : sequence of Shard
-    number : int
-        Number of stages before this one.
-    before : float
-        Mean loss on its shard before it.
-    n_threads : int
     """
 
     def __init__(
         self,
-        mean_loss: Callable[[Shard], float],
+        mean_loss: Callable[[Shard], float],  # mean loss of the members on a shard
         shards: Sequence[Shard],
-        number: int,
-        before: float,
+        number: int,  # number of stages before this one
+        before: float,  # mean loss on its shard before it
         n_threads: int,
     ) -> None:
         self._mean_loss, self._number, self._n_threads = mean_loss, number, n_threads
@@ -187,11 +164,7 @@ def number_after(n_shards: int, gains: Sequence[Floats]) -> int:
     of shards; otherwise, this is the largest number for which most of the gains are expected to be
     shared.
 
-    Parameters
-    ----------
-    n_shards : int
-    gains : sequence of (2,) float64
-        Results of :meth:`GainTest.gains`.
+    ``gains``: sequence of (2,) float64: results of :meth:`GainTest.gains`.
     """
     own, shared = np.sum(gains, axis=0)
     if shared >= SHARED_GAIN * own:
@@ -226,17 +199,12 @@ def deal_rows(n: int, n_shards: int, seed: int) -> NDArray[np.intp]:
     that a sorted table is stratified.  A run has at least 16 rows, a power of two for each shard;
     the order for up to 16 shards is the same as for half as many.
 
-    Parameters
-    ----------
-    n : int
-    n_shards : int
-    seed : int
-        The order within a run is a function of the seed and the row numbers.
+    ``seed``: the order within a run is a function of the seed and the row numbers.
 
     Returns
     -------
     (n,) intp
-        The row numbers of the first shard, then those of the second one, and so on; the ranges are
+        The row numbers of the first shard, then of the second one, and so on; the ranges are
         those of :func:`shard_ranges`.
     """
     length = n_shards

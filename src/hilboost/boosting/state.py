@@ -43,46 +43,32 @@ class Validation:
 
 @dataclass
 class TrainingState:
-    """The state of a fit: everything needed to continue it.
+    """The state of a fit: everything needed to continue it."""
 
-    Attributes
-    ----------
-    members : list of EnsembleMember
-        One member, or one for each fold; the model is their mean.
-    folds : (n,) int64 or None
-        For each row, the member from which it is held out; a trial may omit the last members.
-    shards : list of Shard
-        Parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty
-        if every stage may learn from all rows.
-    shard_counts : list of int
-        Number of shards at the start and after each stage; empty if there are none.
-    gains : list of (2,) float64
-        Gains of stages on their shard and on the next one, since the last decision about shards.
-    train, validation : list of float
-        Mean losses, beginning with that of the initial prediction.
-    metrics : dict of str to list of float
-        Metrics of the held-out rows, likewise, and loss and metrics of further validation sets.
-    seconds : list of float
-        Duration of each stage; NaN for stages of an earlier fit.
-    interrupt : KeyboardInterrupt or None
-        The interrupt that ended the fit early, to be raised once the stages so far are saved.
-    is_stopped : bool
-        Whether a callback ended the fit.
-    snapshots : tuple of FitSnapshot
-        That of the last stage, after that of the best stage if it is another one.
-    """
-
-    members: list[EnsembleMember]
+    members: list[EnsembleMember]  # one member, or one for each fold; the model is their mean
+    # (n,) int64 or None: for each row, the member from which it is held out; a trial may omit the
+    # last members
     folds: NDArray[np.int64] | None = None
+    # parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty if
+    # every stage may learn from all rows.
     shards: list[Shard] = field(default_factory=list)
+    # number of shards at the start and after each stage; empty if there are none
     shard_counts: list[int] = field(default_factory=list)
+    # list of (2,) float64: gains of stages on their shard and on the next one, since the last
+    # decision about shards
     gains: list[Floats] = field(default_factory=list)
+    # mean losses, beginning with that of the initial prediction
     train: list[float] = field(default_factory=list)
+    # mean losses, beginning with that of the initial prediction
     validation: list[float] = field(default_factory=list)
+    # metrics of the held-out rows, likewise, and loss and metrics of further validation sets
     metrics: dict[str, list[float]] = field(default_factory=dict)
+    # duration of each stage; NaN for stages of an earlier fit
     seconds: list[float] = field(default_factory=list)
+    # the interrupt that ended the fit early, to be raised once the stages so far are saved
     interrupt: KeyboardInterrupt | None = None
-    is_stopped: bool = False
+    is_stopped: bool = False  # whether a callback ended the fit
+    # that of the last stage, after that of the best stage if it is another one
     snapshots: tuple[FitSnapshot, ...] = ()
 
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:

@@ -12,20 +12,11 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True)
 class EarlyStopping:
-    """Stop when the loss no longer decreases, and keep the best stage.
+    """Stop when the loss no longer decreases, and keep the best stage."""
 
-    Parameters
-    ----------
-    patience : int
-        Number of stages without an improvement of more than ``tolerance``.
-    tolerance : float
-        Relative to the loss of the initial prediction.
-    on_training_rows : bool
-        Whether the loss is that of the training rows, rather than of held-out rows.
-    """
-
-    patience: int
-    tolerance: float
+    patience: int  # number of stages without an improvement of more than ``tolerance``
+    tolerance: float  # relative to the loss of the initial prediction
+    # whether the loss is that of the training rows, rather than of held-out rows
     on_training_rows: bool = False
 
     def should_stop(self, losses: list[float]) -> bool:

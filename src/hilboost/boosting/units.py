@@ -39,16 +39,9 @@ def continued_in_units(
 ) -> None:
     """Convert the stages so far to units of the fit, in place; equal units leave every bit.
 
-    Parameters
-    ----------
-    units : TargetUnits or None
-    before : TargetUnits or None
-        Units of the members so far.
-    state : TrainingState
-        Its losses are in the original units of the target.
-    start : (r,) float64
-        Best constant of the target in units of the fit.  If a member started from this constant,
-        its initial prediction is restored exactly.
+    ``before``: units of the members so far. ``state``: its losses are in the original units of the
+    target. ``start``: (r,) float64: best constant of the target in units of the fit.  If a member
+    started from this constant, its initial prediction is restored exactly.
     """
     if units is not None:
         for losses in (state.train, state.validation):

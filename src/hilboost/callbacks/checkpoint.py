@@ -108,14 +108,5 @@ class Checkpoint:
 
 
 def checkpoints_among(callbacks: Sequence[Callback]) -> list[Checkpoint]:
-    """Return the checkpoints among the callbacks.
-
-    Parameters
-    ----------
-    callbacks : sequence of Callback
-
-    Returns
-    -------
-    list of Checkpoint
-    """
+    """Return the checkpoints among the callbacks."""
     return [callback for callback in callbacks if isinstance(callback, Checkpoint)]

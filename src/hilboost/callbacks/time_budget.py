@@ -13,7 +13,7 @@ _RECENT = 5
 
 @dataclass
 class Pace:
-    """The duration of the next stage, estimated by those of the last ones.
+    """The duration of the next stage, estimated by the last durations.
 
     It is the second longest of the last five: a stage that took longer than all others may have
     been interrupted by another process.
@@ -25,10 +25,7 @@ class Pace:
     def seconds_after(self, now: float) -> float:
         """Note the end of a stage, and return the estimate; 0 after the first one.
 
-        Parameters
-        ----------
-        now : float
-            ``time.monotonic()``
+        ``now``: ``time.monotonic()``.
         """
         # The first stage also sets up its arrays, so later stages are faster.
         if self._last is not None:
@@ -44,16 +41,9 @@ class Pace:
 
 @dataclass
 class TimeBudget:
-    """Stop a fit if the remaining time does not suffice for another stage.
+    """Stop a fit if the remaining time does not suffice for another stage."""
 
-    Parameters
-    ----------
-    began : float
-        ``time.monotonic()`` at the start of the fit.
-    seconds : float
-    """
-
-    began: float
+    began: float  # ``time.monotonic()`` at the start of the fit
     seconds: float
     _pace: Pace = field(default_factory=Pace)
 

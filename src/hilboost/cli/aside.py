@@ -1,4 +1,4 @@
-"""Columns that are no features: groups of rankings, events, and offsets."""
+"""Columns that are not features: groups of rankings, events, and offsets."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,8 @@ def split_aside(
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
     """Split the column that an option names from the features, if it names one.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-    name : str or None
-    option : str
-        The option, for error messages.
-    used : collection of str
-        Features of a fitted model; a group or an offset among them remains a feature.
+    ``option``: the option, for error messages. ``used``: features of a fitted model; a group or an
+    offset among them remains a feature.
 
     Returns
     -------
@@ -70,11 +64,7 @@ def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
 def check_offset_option(model: Any, name: str | None) -> None:
     """Reject ``--offset`` for models that do not support it.
 
-    Parameters
-    ----------
-    model : estimator
-    name : str or None
-        The column, if the option is given.
+    ``name``: the column, if the option is given.
     """
     if name is not None and not model.takes_offsets:
         raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
@@ -85,15 +75,10 @@ def survival_target(
 ) -> "np.ndarray[Any, Any]":
     """Join times and events.
 
-    Parameters
-    ----------
-    time : numpy.ndarray of shape (n_rows,)
-    event : numpy.ndarray of shape (n_rows,)
-        1 or true where the event has happened at this time, 0 or false where the row is censored.
-    name : str
-        Name of the event column.
-    causes : bool
-        Whether events may also be the numbers of their causes, from 1 on.
+    ``time``: numpy.ndarray of shape (n_rows,). ``event``: numpy.ndarray of shape (n_rows,): 1 or
+    true where the event has happened at this time, 0 or false where the row is censored. ``name``:
+    name of the event column. ``causes``: whether events may also be the numbers of their causes,
+    from 1 on.
 
     Returns
     -------

@@ -21,46 +21,19 @@ FOLDER = "reproductions"
 
 @dataclass(frozen=True)
 class Value:
-    """One published number.
-
-    Attributes
-    ----------
-    name : str
-    published : float
-    deviation : float or None
-        Published standard deviation.
-    tolerance : float
-        Maximum difference of a reproduced value.
-    better : {"lower", "higher", ""}
-        Direction in which a difference is an improvement.
-    missing : str
-        Why the value cannot be measured; empty if it can.
-    """
+    """One published number."""
 
     name: str
     published: float
-    tolerance: float = 0.0
-    deviation: float | None = None
-    better: str = ""
-    missing: str = ""
+    tolerance: float = 0.0  # maximum difference of a reproduced value
+    deviation: float | None = None  # published standard deviation
+    better: str = ""  # direction in which a difference is an improvement
+    missing: str = ""  # why the value cannot be measured; empty if it can
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published result, and how to measure it.
-
-    Attributes
-    ----------
-    key, source, where, title, measure, protocol : str
-    function : str
-        Name of the function in ``measure.py`` next to the claim file.
-    runs : int
-        Published number of runs.
-    minutes : float
-        Duration of all runs on two cores.
-    values : tuple of Value
-    path : Path
-    """
+    """A published result, and how to measure it."""
 
     key: str
     source: str
@@ -68,19 +41,15 @@ class Claim:
     title: str
     measure: str
     protocol: str
-    function: str
-    runs: int
-    minutes: float
+    function: str  # name of the function in ``measure.py`` next to the claim file
+    runs: int  # published number of runs
+    minutes: float  # duration of all runs on two cores
     values: tuple[Value, ...]
     path: Path
 
 
 def find_folder() -> Path:
     """Find the folder of the claims, above the working directory or in the package's clone.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------
@@ -101,14 +70,6 @@ def find_folder() -> Path:
 def read_claims(folder: Path) -> list[Claim]:
     """Read all claims, sorted by source and key.
 
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    list of Claim
-
     Raises
     ------
     CliError
@@ -128,15 +89,6 @@ def read_claims(folder: Path) -> list[Claim]:
 def claim_named(key: str, claims: list[Claim]) -> Claim:
     """Return the claim with this key.
 
-    Parameters
-    ----------
-    key : str
-    claims : list of Claim
-
-    Returns
-    -------
-    Claim
-
     Raises
     ------
     InvalidParameter
@@ -150,16 +102,7 @@ def claim_named(key: str, claims: list[Claim]) -> Claim:
 
 @contextmanager
 def function_of(claim: Claim) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Load the function that measures a claim, with benchmarks and tests importable.
-
-    Parameters
-    ----------
-    claim : Claim
-
-    Yields
-    ------
-    callable
-    """
+    """Load the function that measures a claim, with benchmarks and tests importable."""
     root = claim.path.parents[2]
     spec = importlib.util.spec_from_file_location(
         f"reproduce_{claim.path.parent.name}", claim.path.parent / "measure.py"

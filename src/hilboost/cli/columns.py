@@ -33,14 +33,8 @@ def split_target(
 ) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
     """Split a training table into features and target.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The training table.
-    target : str
-        Name of the target column.
-    drop_missing : bool
-        Drop rows without a target.
+    ``frame``: the training table. ``target``: name of the target column. ``drop_missing``: drop
+    rows without a target.
 
     Returns
     -------
@@ -75,17 +69,7 @@ def split_target(
 
 
 def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.DataFrame":
-    """Drop columns, such as customer numbers.
-
-    Parameters
-    ----------
-    features : pandas.DataFrame
-    names : collection of str
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """Drop columns, such as customer numbers."""
     for name in names:
         if name not in features.columns:
             raise CliError(f"There is no feature '{name}' to ignore; {near_names(name, features)}.")
@@ -100,11 +84,7 @@ def split_weights(
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
     """Split the weight column from the features, if there is one.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-    name : str or None
-        Name of the weight column.
+    ``name``: name of the weight column.
 
     Returns
     -------
@@ -153,12 +133,7 @@ def _listed(names: list[str]) -> str:
 def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
     """Convert the target to an array of numbers or class labels.
 
-    Parameters
-    ----------
-    column : pandas.Series
-        The target, without missing values.
-    task : {"regression", "classification", "ranking", "survival"}
-        The task.
+    ``column``: the target, without missing values. ``task``: the task.
 
     Returns
     -------
@@ -181,10 +156,7 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
 def check_classes(column: "pd.Series[Any]") -> None:
     """Reject numbers with commas as classes, and print a note about very many classes.
 
-    Parameters
-    ----------
-    column : pandas.Series
-        The target, without missing values.
+    ``column``: the target, without missing values.
     """
     from pandas.api import types
 
@@ -205,10 +177,7 @@ def check_classes(column: "pd.Series[Any]") -> None:
 def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Convert feature columns for an estimator, in the same way for fit and predict.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Columns of numbers, booleans, or text.
+    ``frame``: columns of numbers, booleans, or text.
 
     Returns
     -------
@@ -231,12 +200,7 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
 def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
     """Reject text in numeric columns.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-        As returned by :func:`features_for_fit`.
-    names : collection of str
-        The numeric columns.
+    ``features``: as returned by :func:`features_for_fit`. ``names``: the numeric columns.
     """
     for name in names:
         column = features[name]
@@ -261,12 +225,7 @@ def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
 def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:
     """Select the columns of a model, in the order of fit.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        A table with these columns in any order.
-    names : list of str
-        The columns of the model.
+    ``frame``: A table with these columns in any order. ``names``: the columns of the model.
 
     Returns
     -------

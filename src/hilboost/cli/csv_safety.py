@@ -31,19 +31,9 @@ def open_csv(
 ) -> Iterator[IO[bytes] | Path]:
     """Open a CSV file that rejects NUL bytes, at which pandas would truncate a field.
 
-    Parameters
-    ----------
-    path : Path
-    data : bytes or None
-        The content, if it was read from a pipe.
-    packed : bool
-        Whether the file is gzip-compressed, regardless of its name.
-    nul : bool
-        Whether the encoding has NUL bytes, which are then not rejected.
-
-    Yields
-    ------
-    file, or path of an archive that pandas opens itself
+    ``data``: the content, if it was read from a pipe. ``packed``: whether the file is gzip-
+    compressed, regardless of its name. ``nul``: whether the encoding has NUL bytes, which are then
+    not rejected.
     """
     if data is None and path.suffix in _ARCHIVES and not packed:
         yield path
@@ -80,10 +70,6 @@ class _WithoutNul(io.RawIOBase):
 
 def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Prefix text that a spreadsheet would execute with an apostrophe.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
 
     Returns
     -------

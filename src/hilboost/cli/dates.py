@@ -23,16 +23,7 @@ _TIME = r"([T ]\d{1,2}:\d{2}.*)?\s*"
 
 
 def date_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns whose values are dates.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the columns whose values are dates."""
     return [str(name) for name, column in frame.items() if _holds_dates(column)]
 
 
@@ -107,16 +98,7 @@ def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
 
 
 def without_dates(features: pd.DataFrame) -> pd.DataFrame:
-    """Drop columns of dates with a note; they must not be the only ones.
-
-    Parameters
-    ----------
-    features : pandas.DataFrame
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """Drop columns of dates with a note; they must not be the only ones."""
     dates = date_columns(features)
     if not dates:
         return features
@@ -136,13 +118,8 @@ def without_dates(features: pd.DataFrame) -> pd.DataFrame:
 def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
     """Replace columns of dates by calendar numbers, such as ``day: month``.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    names : list of str
-        The columns of dates.
-    order : {"dmy", "mdy"} or None
-        Of dates whose year comes last, where values and separators do not show it.
+    ``names``: the columns of dates. ``order``: of dates whose year comes last, where values and
+    separators do not show it.
 
     Returns
     -------
@@ -180,17 +157,7 @@ def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
 def with_calendar(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
     """Expand the columns of dates whose calendar numbers a model uses.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    names : list of str
-        The columns of the model.
-    order : {"dmy", "mdy"} or None
-        As for ``expanded``.
-
-    Returns
-    -------
-    pandas.DataFrame
+    ``names``: the columns of the model. ``order``: as for ``expanded``.
     """
     wanted = {name.rpartition(": ")[0] for name in names if name.rpartition(": ")[2] in PARTS}
     dates = [name for name in wanted - set(names) if name in frame.columns]

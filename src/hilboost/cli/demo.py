@@ -20,20 +20,11 @@ from hilboost.cli.warmup import FITS_OF_TABLES, warm_up
 __all__ = ["run_demo"]
 
 
-def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:
+def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:  # paths of the plots
     """Run all fits, print the tables, and draw the plots.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder for the plots; created if it does not exist.
-    quick : bool, default=False
-        Use few rounds and few rows.
-
-    Returns
-    -------
-    list of Path
-        Paths of the plots.
+    ``folder``: output folder for the plots; created if it does not exist. ``quick``: use few rounds
+    and few rows.
     """
     if folder.exists() and not folder.is_dir():
         raise CliError(f"'{folder}' is a file; choose a folder for the plots.")

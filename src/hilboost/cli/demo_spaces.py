@@ -15,36 +15,21 @@ _N_TEST, _N_SHOWN = 200, 8
 
 @dataclass(frozen=True)
 class SpacesRun:
-    """Results of the fits.
+    """Results of the fits."""
 
-    Attributes
-    ----------
-    upper, lower, completed : (n_shown, 4, 8) float64
-        Halves of test images, and the predicted lower halves.
-    error, baseline : float
-        Mean squared error of the completed pixels, and of the mean image of the training rows.
-    image_seconds : float
-    """
-
-    upper: Floats
-    lower: Floats
+    upper: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
+    lower: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
+    # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
     completed: Floats
+    # mean squared error of the completed pixels, and of the mean image of the training rows
     error: float
+    # mean squared error of the completed pixels, and of the mean image of the training rows
     baseline: float
     image_seconds: float
 
 
 def run_spaces(size: DemoSize) -> SpacesRun:
-    """Complete lower halves of digits.
-
-    Parameters
-    ----------
-    size : DemoSize
-
-    Returns
-    -------
-    SpacesRun
-    """
+    """Complete lower halves of digits."""
     n = size.image_rows
     images = load_digits().images / 16
     upper, lower = images[:, :4], images[:, 4:]

@@ -22,25 +22,14 @@ _WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a table is written; ``None`` where it is to be detected.
-
-    Attributes
-    ----------
-    separator, decimal, encoding : str or None
-    date_order : {"dmy", "mdy"} or None
-        Of dates whose year comes last.
-    missing : tuple of str
-        Words for missing values.
-    coerce : bool
-        Whether text in columns of numbers is a missing value.
-    """
+    """How a table is written; ``None`` where it is to be detected."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    date_order: str | None = None
-    missing: tuple[str, ...] = ()
-    coerce: bool = False
+    date_order: str | None = None  # of dates whose year comes last
+    missing: tuple[str, ...] = ()  # words for missing values
+    coerce: bool = False  # whether text in columns of numbers is a missing value
 
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""
@@ -61,13 +50,7 @@ class Dialect:
 def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     """Complete a dialect from the beginning of a file, and print a note about what is unusual.
 
-    Parameters
-    ----------
-    path : Path
-    sample : bytes
-        The first bytes, not compressed.
-    given : Dialect
-        What the user specified.
+    ``sample``: the first bytes, not compressed. ``given``: what the user specified.
 
     Returns
     -------

@@ -40,10 +40,7 @@ def note(message: str) -> None:
 def one_line_errors(debug: bool) -> Iterator[None]:
     """Convert exceptions to one line on stderr.
 
-    Parameters
-    ----------
-    debug : bool
-        Re-raise the exception instead, so that its traceback is shown.
+    ``debug``: re-raise the exception instead, so that its traceback is shown.
     """
     try:
         with warnings.catch_warnings():

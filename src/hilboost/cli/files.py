@@ -25,12 +25,7 @@ def check_input(path: Path) -> None:
 def check_output(path: Path, *inputs: Path) -> None:
     """Reject an invalid output path before the work starts.
 
-    Parameters
-    ----------
-    path : Path
-        The file to write.
-    *inputs : Path
-        Input files, which the output must not overwrite.
+    ``path``: the file to write. ``inputs``: input files, which the output must not overwrite.
     """
     if path.is_dir():
         raise CliError(f"Cannot write '{path}': it is a folder; use the path of a file.")
@@ -54,12 +49,8 @@ def check_output(path: Path, *inputs: Path) -> None:
 def load_model(path: Path, table: Path | None = None) -> Any:
     """Load the model of a command.
 
-    Parameters
-    ----------
-    path : Path
-        The model file.
-    table : Path, optional
-        The argument that comes next, which may be the model if the two were exchanged.
+    ``path``: the model file. ``table``: the argument that comes next, which may be the model if the
+    two were exchanged.
     """
     check_input(path)
 

@@ -94,12 +94,7 @@ class _Rows:
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """Fit a model on a table and save it.
 
-    Parameters
-    ----------
-    job : FitJob
-        The options of the fit.
-    as_json : bool
-        Return JSON instead of sentences.
+    ``job``: the options of the fit. ``as_json``: return JSON instead of sentences.
 
     Returns
     -------
@@ -173,16 +168,7 @@ def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, f
 
 
 def completed(job: FitJob) -> tuple[Path, str, Path]:
-    """Validate a job, and return its table, target, and output.
-
-    Parameters
-    ----------
-    job : FitJob
-
-    Returns
-    -------
-    table, target, out : Path, str, Path
-    """
+    """Validate a job, and return its table, target, and output."""
     for name, value in (("a TABLE", job.table), ("--target", job.target), ("--out", job.out)):
         if value is None:
             raise UsageError(
@@ -250,7 +236,7 @@ def _held_out(job: FitJob, valid: Sequence[_Rows]) -> dict[str, Any]:
 
 
 def _names(job: FitJob) -> list[str]:
-    """Names of the tables of validation data: those of the files, or paths if they are alike."""
+    """Names of the tables of validation data: file names, or paths if names are alike."""
     stems = [path.stem for path in job.valid]
     return stems if len(set(stems)) == len(stems) else [str(path) for path in job.valid]
 
@@ -260,22 +246,11 @@ def chosen_scores(
     X: Any,
     y: Any,
     metrics: Sequence[str] = (),
-    groups: Any = None,
-    sample_weight: Any = None,
-    offset: Any = None,
+    groups: Any = None,  # array-like (n,): of a ranking
+    sample_weight: Any = None,  # array-like (n,)
+    offset: Any = None,  # array-like (n,)
 ) -> dict[str, float | None]:
-    """Compute metrics by short name; all metrics if ``metrics`` is empty.
-
-    Parameters
-    ----------
-    model : estimator
-    X, y : table and labels
-    metrics : sequence of str
-    groups : array-like (n,), optional
-        Of a ranking.
-    sample_weight : array-like (n,), optional
-    offset : array-like (n,), optional
-    """
+    """Compute metrics by short name; all metrics if ``metrics`` is empty."""
     from hilboost.core.errors import unknown_name
     from hilboost.metrics.registry import same_metric
     from hilboost.report import scores
@@ -293,25 +268,10 @@ def told(
     model: Any,
     shape: tuple[int, int],
     seconds: float,
-    scores: Sequence[dict[str, float | None]],
+    scores: Sequence[dict[str, float | None]],  # of each table of validation data
     as_json: bool,
 ) -> str:
-    """Summarize a fit to a table of this shape.
-
-    Parameters
-    ----------
-    job : FitJob
-    model : estimator
-    shape : (int, int)
-    seconds : float
-    scores : sequence of dict
-        Of each table of validation data.
-    as_json : bool
-
-    Returns
-    -------
-    str
-    """
+    """Summarize a fit to a table of this shape."""
     stages, loss = model.n_estimators_, float(model.history_.train[model.n_estimators_])
     if as_json:
         return json.dumps(
@@ -349,17 +309,7 @@ def _scores_by_name(job: FitJob, scores: Sequence[dict[str, float | None]]) -> A
 
 
 def new_model(job: FitJob, task: TaskName) -> Any:
-    """Create the estimator of a job.
-
-    Parameters
-    ----------
-    job : FitJob
-    task : {"regression", "classification"}
-
-    Returns
-    -------
-    estimator
-    """
+    """Create the estimator of a job."""
     import hilboost
 
     names = {

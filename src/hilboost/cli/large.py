@@ -17,20 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["run_large_fit"]
 
 
-def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:
+def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of the fit
     """Fit a model on a Parquet table that stays on disk, or on a Dask cluster, and save it.
 
-    Parameters
-    ----------
-    job : FitJob
-        With ``stream`` or ``dask``.
-    as_json : bool
-        Return JSON instead of sentences.
-
-    Returns
-    -------
-    str
-        Summary of the fit.
+    ``job``: with ``stream`` or ``dask``. ``as_json``: return JSON instead of sentences.
     """
     path, target, out = completed(job)
     _refuse(job, path)

@@ -37,11 +37,7 @@ PART_OF_NUMBERS = 0.5
 def refuse_other_formats(path: Path, head: bytes) -> None:
     """Reject files that start like another format than CSV.
 
-    Parameters
-    ----------
-    path : Path
-    head : bytes
-        The first :data:`HEAD` bytes.
+    ``head``: the first :data:`HEAD` bytes.
     """
     if path.suffix == ".zip":  # contains one CSV file
         return
@@ -55,12 +51,8 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
 def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[str]:
     """Yield notes about text columns that contain mostly numbers; reject nearly numeric ones.
 
-    Parameters
-    ----------
-    features : pandas.DataFrame
-        Input of an estimator: all columns that are not floats are text.
-    chosen : bool
-        Whether the user has chosen the category columns, so that none is rejected.
+    ``features``: input of an estimator: all columns that are not floats are text. ``chosen``:
+    whether the user has chosen the category columns, so that none is rejected.
     """
     import pandas as pd
 
@@ -89,13 +81,8 @@ def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[
 def refuse_words(column: "pd.Series[Any]", what: str, otherwise: str) -> None:
     """Reject a column of text that is numeric but for a few words.
 
-    Parameters
-    ----------
-    column : pandas.Series
-    what : str
-        What the column is, such as ``"Column"``.
-    otherwise : str
-        Another remedy than to read the words as missing.
+    ``what``: what the column is, such as ``"Column"``. ``otherwise``: another remedy than to read
+    the words as missing.
     """
     from pandas.api import types
 

@@ -68,12 +68,7 @@ Target = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands to the application.
-
-    Parameters
-    ----------
-    app : typer.Typer
-    """
+    """Add the commands to the application."""
     app.command(cls=Command, epilog=EVALUATE_EXAMPLES)(evaluate)
     app.command(cls=Command, epilog=REPORT_EXAMPLES)(report)
     app.command(cls=Command, epilog=INSPECT_EXAMPLES)(inspect)

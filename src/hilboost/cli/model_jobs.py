@@ -28,7 +28,7 @@ _LEVELS_SHOWN = 6
 
 @dataclass(frozen=True)
 class LabeledTable:
-    """A table with the true values: its path, and the columns that are no features.
+    """A table with the true values: its path, and the columns that are not features.
 
     ``target`` is the column of the true values; ``None`` selects the only one that the model does
     not use.  ``group`` and ``event`` are those of rankings and survival models, ``offset`` that of
@@ -152,21 +152,10 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
 
 def run_evaluate(
     model_path: Path, table: LabeledTable, metrics: Sequence[str], as_json: bool
-) -> str:
+) -> str:  # one line per metric, or one JSON object
     """Evaluate a model on a table.
 
-    Parameters
-    ----------
-    model_path : Path
-    table : LabeledTable
-    metrics : sequence of str
-        Metrics to report; all if empty.
-    as_json : bool
-
-    Returns
-    -------
-    str
-        One line per metric, or one JSON object.
+    ``metrics``: metrics to report; all if empty.
     """
     model = load_model(model_path, table.path)
     X, y, more = _rows(model, table)
@@ -183,30 +172,14 @@ def run_evaluate(
 def run_report(
     model_path: Path,
     table: LabeledTable,
-    out: Path,
+    out: Path,  # the HTML file
     title: str | None,
+    # table of the training rows, with which those of ``table`` are compared
     train: Path | None = None,
+    # other models, with which the model is compared instead of a report
     versus: Sequence[Path] = (),
-) -> str:
-    """Write an HTML report.
-
-    Parameters
-    ----------
-    model_path : Path
-    table : LabeledTable
-    out : Path
-        The HTML file.
-    title : str or None
-    train : Path or None
-        Table of the training rows, with which those of ``table`` are compared.
-    versus : sequence of Path
-        Other models, with which the model is compared instead of a report.
-
-    Returns
-    -------
-    str
-        Message with the path of the report.
-    """
+) -> str:  # message with the path of the report
+    """Write an HTML report."""
     read = [model_path, table.path, *versus] + ([] if train is None else [train])
     check_output(out, *read)
     model = load_model(model_path, table.path)
@@ -230,19 +203,8 @@ def run_report(
     return f"Saved the comparison to '{out}'."
 
 
-def run_inspect(model_path: Path, as_json: bool) -> str:
-    """Describe a model.
-
-    Parameters
-    ----------
-    model_path : Path
-    as_json : bool
-
-    Returns
-    -------
-    str
-        Readable lines, or one JSON object.
-    """
+def run_inspect(model_path: Path, as_json: bool) -> str:  # readable lines, or one JSON object
+    """Describe a model."""
     from hilboost.report.about import model_facts
 
     model = load_model(model_path)
@@ -327,12 +289,7 @@ def _listed(levels: list[str]) -> str:
 def run_export(model_path: Path, form: str, out: Path) -> str:
     """Export a model to another format.
 
-    Parameters
-    ----------
-    model_path : Path
-    form : str
-        One of :func:`~hilboost.export.registry.export_formats`.
-    out : Path
+    ``form``: one of :func:`~hilboost.export.registry.export_formats`.
 
     Returns
     -------

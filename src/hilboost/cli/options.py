@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and those of ``hilboost fit``."""
+"""Arguments and options that several commands share, and options of ``hilboost fit``."""
 
 from pathlib import Path
 from typing import Annotated, Literal

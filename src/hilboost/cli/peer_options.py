@@ -1,4 +1,4 @@
-"""Commands and options of other libraries, and those of the same purpose here."""
+"""Commands and options of other libraries, and their counterparts here."""
 
 from collections.abc import Collection
 from functools import cache
@@ -97,22 +97,14 @@ _USES = {
 """Options that may be meant by an argument too many, and what they are for."""
 
 _WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
-# What a name means to a command that has no such argument or option.
+# The meaning of a name for a command without this argument or option.
 
 
 def option_for(name: str, known: Collection[str]) -> str | None:
     """Return the option or argument of a command that has the purpose of another one's.
 
-    Parameters
-    ----------
-    name : str
-        An option here or elsewhere, such as ``label``, with underscores.
-    known : collection of str
-        The options of the command, with underscores, and its arguments, in capitals.
-
-    Returns
-    -------
-    str or None
+    ``name``: an option here or elsewhere, such as ``label``, with underscores. ``known``: the
+    options of the command, with underscores, and its arguments, in capitals.
     """
     for one in (name, *_parameters(name)):
         same = OPTIONS.get(one, one)
@@ -125,14 +117,7 @@ def option_for(name: str, known: Collection[str]) -> str | None:
 def parameter_for(name: str) -> str | None:
     """Return the parameter of the estimators that has this name or purpose.
 
-    Parameters
-    ----------
-    name : str
-        An option or parameter elsewhere, such as ``num_leaves``.
-
-    Returns
-    -------
-    str or None
+    ``name``: an option or parameter elsewhere, such as ``num_leaves``.
     """
     return next((one for one in _parameters(name) if one in _parameters_of_estimators()), None)
 
@@ -162,17 +147,7 @@ class Commands(TyperGroup):
     """The commands; an unknown one that other libraries have is answered by the one here."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the arguments name.
-
-        Parameters
-        ----------
-        ctx : click.Context
-        args : list of str
-
-        Returns
-        -------
-        name, command, arguments : str, command, list of str
-        """
+        """Return the command that the arguments name."""
         same = COMMANDS.get(args[0])
         if same is not None:
             ctx.fail(f"There is no command '{args[0]}'; use 'hilboost {same}'.")
@@ -183,17 +158,7 @@ class Command(TyperCommand):
     """A command whose messages about unknown options and further arguments say what to write."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options and arguments.
-
-        Parameters
-        ----------
-        ctx : click.Context
-        args : list of str
-
-        Returns
-        -------
-        list of str
-        """
+        """Read the options and arguments."""
         allowed, ctx.allow_extra_args = ctx.allow_extra_args, True  # they are refused below
         try:
             rest = super().parse_args(ctx, args)

@@ -38,10 +38,7 @@ class PredictJob:
 def run_predict(job: PredictJob) -> None:
     """Predict the rows of a table with a saved model.
 
-    Parameters
-    ----------
-    job : PredictJob
-        The options of the prediction.
+    ``job``: the options of the prediction.
     """
     if job.coverage is not None and not 0 < job.coverage < 1:
         raise UsageError(
@@ -111,27 +108,12 @@ def text_columns(model: Any) -> list[str]:
 
 
 def model_columns(
-    model: Any,
+    model: Any,  # fitted
     frame: "pd.DataFrame",
-    aside: Sequence[str] = (),
-    date_order: str | None = None,
+    aside: Sequence[str] = (),  # columns to drop without a note, such as the target
+    date_order: str | None = None,  # of dates whose year comes last
 ) -> Any:
-    """Select and convert the feature columns of a model.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    frame : pandas.DataFrame
-    aside : sequence of str
-        Columns to drop without a note, such as the target.
-    date_order : {"dmy", "mdy"} or None
-        Of dates whose year comes last.
-
-    Returns
-    -------
-    pandas.DataFrame, or an array for a model without column names
-    """
+    """Select and convert the feature columns of a model."""
     names = model.fitted_.schema.names
     frame = frame.drop(columns=list(aside))
     if names is None:

@@ -25,32 +25,16 @@ _PACKAGES = ("hilboost", "numpy", "scipy", "scikit-learn", "sklearn", "numba")
 
 @dataclass(frozen=True)
 class ReproduceJob:
-    """The options of ``hilboost reproduce``.
-
-    Attributes
-    ----------
-    key : str
-    runs : int or None
-        Number of runs; ``None`` uses the published number.
-    recorded : Path or None
-        Folder of benchmark results to use instead of new runs.
-    out : Path or None
-        Folder of the page; by default ``results`` next to the claim.
-    """
+    """The options of ``hilboost reproduce``."""
 
     key: str
-    runs: int | None = None
-    recorded: Path | None = None
-    out: Path | None = None
+    runs: int | None = None  # number of runs; ``None`` uses the published number
+    recorded: Path | None = None  # folder of benchmark results to use instead of new runs
+    out: Path | None = None  # folder of the page; by default ``results`` next to the claim
 
 
 def list_claims() -> str:
-    """List the claims, one per line: key, minutes, source, and title.
-
-    Returns
-    -------
-    str
-    """
+    """List the claims, one per line: key, minutes, source, and title."""
     claims = read_claims(find_folder())
     width = max(len(claim.key) for claim in claims)
     return "\n".join(
@@ -61,14 +45,6 @@ def list_claims() -> str:
 
 def run_reproduce(job: ReproduceJob) -> str:
     """Measure a claim, write its page, and summarize the results.
-
-    Parameters
-    ----------
-    job : ReproduceJob
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -102,17 +78,7 @@ def run_reproduce(job: ReproduceJob) -> str:
 
 
 def verdict(value: Value, measured: float | None) -> str:
-    """Compare a measured value with the published one.
-
-    Parameters
-    ----------
-    value : Value
-    measured : float or None
-
-    Returns
-    -------
-    str
-    """
+    """Compare a measured value with the published one."""
     if value.missing:
         return f"not measured: {value.missing}"
     if measured is None:

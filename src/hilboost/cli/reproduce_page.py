@@ -20,13 +20,7 @@ def _number(value: float | None, deviation: float | None = None) -> str:
 
 
 def write_page(facts: Facts, path: Path) -> None:
-    """Write the page of one claim.
-
-    Parameters
-    ----------
-    facts : dict
-    path : Path
-    """
+    """Write the page of one claim."""
     rows = [
         f"| {value['name']} | {_number(value['published'], value['published_deviation'])} "
         f"| {_number(value['measured'], value['measured_deviation'])} | {value['runs'] or '–'} "
@@ -68,13 +62,7 @@ def _table(table: dict[str, Any]) -> list[str]:
 
 
 def write_figure(facts: Facts, path: Path) -> None:
-    """Draw published values on the left and measured values on the right.
-
-    Parameters
-    ----------
-    facts : dict
-    path : Path
-    """
+    """Draw published values on the left and measured values on the right."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -131,12 +119,7 @@ def _draw_curves(axes: Any, facts: Facts) -> None:
 
 
 def write_summary(folder: Path) -> None:
-    """Update the table of claims in ``README.md`` of the folder.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Update the table of claims in ``README.md`` of the folder."""
     page = folder / "README.md"
     rows = [
         "| claim | reproduced | better | differs | not measured | measured on |",

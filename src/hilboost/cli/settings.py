@@ -61,24 +61,14 @@ _CHOICES = {
 
 def options_of_fit(
     given: dict[str, Any], config: Path | None, settings: Iterable[str]
-) -> dict[str, Any]:
-    """Add options of a TOML file to those of the command line.
+) -> dict[str, Any]:  # keys are the fields of :class:`hilboost.cli.jobs.FitJob`
+    """Add options of a TOML file to the options of the command line.
 
-    Parameters
-    ----------
-    given : dict
-        Options of the command line; ``None``, false or an empty list if an option is not set.
-    config : Path or None
-        Its keys are the options, with "-" or "_"; paths are relative to its folder.  The table
-        ``[set]`` contains parameters of the estimator.
-    settings : iterable of str
-        Parameters of the estimator, ``name=value``, which take precedence over ``[set]``.  Values
-        are Python literals (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
-
-    Returns
-    -------
-    dict
-        Keys are the fields of :class:`hilboost.cli.jobs.FitJob`.
+    ``given``: options of the command line; ``None``, false or an empty list if an option is not
+    set. ``config``: its keys are the options, with "-" or "_"; paths are relative to its folder.
+    The table ``[set]`` contains parameters of the estimator. ``settings``: parameters of the
+    estimator, ``name=value``, which take precedence over ``[set]``.  Values are Python literals
+    (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
     """
     options, parameters = ({}, {}) if config is None else _read_config(config)
     for name, value in given.items():
@@ -113,12 +103,7 @@ def _literal(text: str) -> Any:
 def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the settings if the estimator has all these parameters.
 
-    Parameters
-    ----------
-    estimator : class
-    settings : dict
-    where : str
-        Source of the settings, for the error message.
+    ``where``: source of the settings, for the error message.
     """
     known = [name for name in signature(estimator).parameters if name != "self"]
     for name in settings:

@@ -17,10 +17,7 @@ MOST_CELLS = 500_000_000
 def read_svmlight(path: Path) -> "pd.DataFrame":
     """Read an SVMlight file.
 
-    Parameters
-    ----------
-    path : Path
-        Lines such as ``2 qid:17 1:0.5 4:1``; ``qid`` may be missing.
+    ``path``: lines such as ``2 qid:17 1:0.5 4:1``; ``qid`` may be missing.
 
     Returns
     -------

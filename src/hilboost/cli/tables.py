@@ -35,15 +35,10 @@ PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT) -> "pd.DataFrame":
     """Read a table with a header and at least one row.
 
-    Parameters
-    ----------
-    path : Path
-        A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``, ``.pq``), an
-        SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard input.
-    text : collection of str
-        Columns of a CSV file to read as text even if all values look like numbers.
-    dialect : Dialect
-        Form of a CSV file; what is not given is detected.
+    ``path``: A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``,
+    ``.pq``), an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard
+    input. ``text``: columns of a CSV file to read as text even if all values look like numbers.
+    ``dialect``: form of a CSV file; what is not given is detected.
 
     Returns
     -------
@@ -192,12 +187,7 @@ def _refuse_duplicates(path: Path, names: list[str]) -> None:
 def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool = True) -> None:
     """Write a CSV file atomically, or write to stdout if ``path`` is ``None``.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    path : Path or None
-    spreadsheet_safe : bool
-        Prefix text that a spreadsheet would execute with an apostrophe.
+    ``spreadsheet_safe``: prefix text that a spreadsheet would execute with an apostrophe.
     """
     if spreadsheet_safe:
         frame, n_changed = without_formulas(frame)

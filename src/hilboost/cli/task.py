@@ -25,30 +25,13 @@ class Task:
 
 
 def choose_task(
-    column: "pd.Series[Any]",
-    requested: Literal["auto"] | TaskName,
-    loss: str,
-    group: str | None = None,
-    event: str | None = None,
-) -> Task:
-    """Choose between regression, classification, ranking and survival.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        The target, without missing values.
-    requested : {"auto", "regression", "classification", "ranking", "survival"}
-        The requested task.
-    loss : str
-        Name of the requested loss, or "".
-    group, event : str or None
-        Columns of rankings and of survival models.
-
-    Returns
-    -------
-    Task
-        The task and the reason.
-    """
+    column: "pd.Series[Any]",  # the target, without missing values
+    requested: Literal["auto"] | TaskName,  # the requested task
+    loss: str,  # name of the requested loss, or ""
+    group: str | None = None,  # columns of rankings and of survival models
+    event: str | None = None,  # columns of rankings and of survival models
+) -> Task:  # the task and the reason
+    """Choose between regression, classification, ranking and survival."""
     from pandas.api import types
 
     from hilboost.losses.registry import (

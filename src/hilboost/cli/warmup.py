@@ -53,13 +53,9 @@ WARMUP_FITS = FITS_OF_TABLES + len(RANKINGS) + len(LIFETIMES) + len(N_ROWS_RANKE
 def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
     """Fit and predict with every kind of model on a few rows.
 
-    Parameters
-    ----------
-    progress : StageProgress
-        Advanced by one for each of ``WARMUP_FITS`` fits, or ``FITS_OF_TABLES`` without rankings
-        and survival times.
-    groups_and_times : bool
-        Whether to fit rankings and survival times, too.
+    ``progress``: advanced by one for each of ``WARMUP_FITS`` fits, or ``FITS_OF_TABLES`` without
+    rankings and survival times. ``groups_and_times``: whether to fit rankings and survival times,
+    too.
 
     Returns
     -------

@@ -82,7 +82,7 @@ class BaseModel(ABC):
         Returns
         -------
         (n, d, r) float64, or None
-            ``None`` by default: the outputs are no sums over the columns.
+            ``None`` by default: the outputs are not sums over the columns.
         """
         return None
 

@@ -16,11 +16,7 @@ T = TypeVar("T")
 def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
     """Find the concrete subclasses of ``base`` defined in a package or its subpackages.
 
-    Parameters
-    ----------
-    package : str
-        Name, such as ``"hilboost.losses"``.  Its modules are imported once.
-    base : type
+    ``package``: name, such as ``"hilboost.losses"``.  Its modules are imported once.
 
     Yields
     ------
@@ -40,16 +36,7 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
 
 @cache
 def modules_in(package: str) -> tuple[ModuleType, ...]:
-    """Import all modules of a package and its subpackages, ordered by name.
-
-    Parameters
-    ----------
-    package : str
-
-    Returns
-    -------
-    tuple of modules
-    """
+    """Import all modules of a package and its subpackages, ordered by name."""
     root = import_module(package)
     found = walk_packages(root.__path__, f"{package}.")
     return tuple(import_module(module.name) for module in sorted(found, key=lambda m: m.name))

@@ -100,7 +100,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of all workers, those of worker 0 first.
+        """Return the rows of all workers in the order of the workers.
 
         Parameters
         ----------

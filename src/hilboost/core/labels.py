@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
     """Select labels by position: rows of arrays and tables, items of lists.
 
-    Parameters
-    ----------
-    labels : sequence of n labels
-    rows : (m,) int64
-
-    Returns
-    -------
-    sequence of m labels
+    ``rows``: (m,) int64.
     """
     if hasattr(labels, "iloc"):
         return labels.iloc[rows]
@@ -30,10 +23,6 @@ def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
 
 def form_of_labels(labels: Any) -> str:
     """Describe what holds some labels, as far as labels that are put together must agree in it.
-
-    Parameters
-    ----------
-    labels : sequence of n labels
 
     Returns
     -------
@@ -49,14 +38,7 @@ def form_of_labels(labels: Any) -> str:
 def join_labels(parts: Sequence[Any]) -> Any:
     """Put labels together: rows of arrays and tables, items of lists.
 
-    Parameters
-    ----------
-    parts : sequence of sequences of labels
-        Of one kind (see :func:`form_of_labels`); at least one.
-
-    Returns
-    -------
-    sequence of labels
+    ``parts``: of one kind (see :func:`form_of_labels`); at least one.
 
     Raises
     ------

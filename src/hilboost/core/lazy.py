@@ -12,18 +12,8 @@ def names_of(
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    homes : mapping from str to str
-        For each public name, the module of the package that defines it.
-    find : callable, optional
-        Returns the value of another name, or ``None``.
-
-    Returns
-    -------
-    callable
+    ``package``: its name. ``homes``: for each public name, the module of the package that defines
+    it. ``find``: returns the value of another name, or ``None``.
     """
 
     def find_name(name: str) -> Any:

@@ -169,7 +169,7 @@ class Learner(ABC):
 
     @property
     def continues(self) -> bool:
-        """Whether ``warm_start`` can add stages to those of an earlier fit."""
+        """Whether ``warm_start`` can add stages to an earlier fit."""
         return self.has_state or not self.penalizes
 
     @property

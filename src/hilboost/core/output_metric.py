@@ -11,17 +11,11 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True)
 class OutputMetric:
-    """A measure of the agreement of labels, and the decoding method that serves it best.
+    """A measure of the agreement of labels, and the decoding method that serves it best."""
 
-    Attributes
-    ----------
-    way : str
-        One of the decoding methods of the embedding: the decision with the largest expected
-        agreement, as far as the predicted points determine it.
-    agreement : callable
-        ``agreement(labels, predicted)`` compares two sequences of n labels and returns (n,)
-        float64; larger is better.  Distances have a negative sign.
-    """
-
+    # one of the decoding methods of the embedding: the decision with the largest expected
+    # agreement, as far as the predicted points determine it
     way: str
+    # ``agreement(labels, predicted)`` compares two sequences of n labels and returns (n,) float64;
+    # larger is better.  Distances have a negative sign.
     agreement: Callable[[Any, Any], Floats]

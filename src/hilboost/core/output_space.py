@@ -235,7 +235,7 @@ class Embedding(ABC):
         return None
 
     def spanning(self) -> NDArray[np.int64] | None:
-        """Training rows whose points span those of all rows.
+        """Training rows whose points span the points of all rows.
 
         Returns
         -------

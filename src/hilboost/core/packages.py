@@ -29,16 +29,8 @@ DISTRIBUTIONS = {"sksurv": "scikit-survival"}
 def required(module: str, purpose: str) -> Any:
     """Import a module of an optional package.
 
-    Parameters
-    ----------
-    module : str
-        Module of one of the packages of ``EXTRAS``.
-    purpose : str
-        The feature that requires the package.
-
-    Returns
-    -------
-    module
+    ``module``: module of one of the packages of ``EXTRAS``. ``purpose``: the feature that requires
+    the package.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class Target:
 
     @cached_property
     def memory(self) -> dict[Any, list[Any]]:
-        """What losses keep between their calls with this target; one call takes it out of a list.
+        """Arrays that losses keep between calls with this target; one call takes them from a list.
 
         Threads that evaluate the same target at the same time then use different ones.
         """

@@ -183,7 +183,7 @@ class ClusterFit:
                 )
 
     def _workers(self) -> set[str]:
-        """Addresses of the workers of the cluster, of which there must be one in time."""
+        """Addresses of the workers of the cluster; at least one must appear in time."""
         deadline = time.monotonic() + self.timeout
         while True:
             workers = set(self.client.scheduler_info(n_workers=-1)["workers"])

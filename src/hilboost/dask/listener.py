@@ -1,4 +1,4 @@
-"""What the client does with the stages that worker 0 sends: callbacks and checkpoints."""
+"""Callbacks and checkpoints of the client, for the stages that worker 0 sends."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ _GRACE = 10.0  # seconds within which the last records arrive after the model
 
 class Listener(AbstractContextManager["Listener"]):
     """Adds records to the log, and calls the callbacks in the thread of ``fit``.
-
-    Parameters
-    ----------
-    log : StageLog
-    callbacks : sequence of Callback
 
     Attributes
     ----------
@@ -67,7 +62,7 @@ class Listener(AbstractContextManager["Listener"]):
                     self.ended_after = record.number
 
     def wait_for(self, losses: Any) -> None:
-        """Wait for the records of all stages, of which the losses are known."""
+        """Wait for the records of all stages with known losses."""
         deadline = time.monotonic() + _GRACE
         self.work_off()
         while self.log.n_stages < len(losses) - 1 and time.monotonic() < deadline:
@@ -78,13 +73,7 @@ class Listener(AbstractContextManager["Listener"]):
 
 
 class Saver(AbstractContextManager["Saver"]):
-    """Callback that writes a checkpoint of the stages in the log.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    log : StageLog
-    """
+    """Callback that writes a checkpoint of the stages in the log."""
 
     def __init__(self, checkpoint: Checkpoint, log: StageLog) -> None:
         self._checkpoint, self._log = checkpoint, log

@@ -19,12 +19,8 @@ _FIELDS = ("y", "weight", "offset")
 def partitions_of(suffix: str, **given: Any) -> list[Any]:
     """Return one delayed :class:`Partition` for each partition of ``X``.
 
-    Parameters
-    ----------
-    suffix : str
-        What follows the names of the arguments in messages.
-    **given : Dask DataFrame, Array or sequence of delayed objects
-        By attribute of the partitions; ``X`` and ``y``, and others, which may be ``None``.
+    ``suffix``: what follows the names of the arguments in messages. ``given``: by attribute of the
+    partitions; ``X`` and ``y``, and others, which may be ``None``.
 
     Raises
     ------
@@ -51,20 +47,11 @@ def partitions_of(suffix: str, **given: Any) -> list[Any]:
     ]
 
 
-def delayed_parts(collection: Any) -> list[Any]:
+def delayed_parts(collection: Any) -> list[Any]:  # as many as the collection has partitions
     """Return the delayed partitions of a Dask DataFrame or Array.
 
     Dask joins Parquet files of which only a few columns are read, so that ``X`` and ``y`` of one
     table would have different partitions.  In this case, its graph is not optimized.
-
-    Parameters
-    ----------
-    collection : Dask DataFrame or Array
-
-    Returns
-    -------
-    list of Delayed
-        As many as the collection has partitions.
     """
     parts = np.ravel(np.array(collection.to_delayed(), dtype=object)).tolist()
     if len(parts) == collection.npartitions:
@@ -108,12 +95,8 @@ def _sum_of_hashes(index: Any) -> int:
 def warn_of_orders(found: Sequence[dict[str, tuple[int, int]]], suffix: str) -> None:
     """Warn if all partitions together have the index of ``X`` in another order.
 
-    Parameters
-    ----------
-    found : sequence of dict
-        From :func:`other_orders`, of each partition.
-    suffix : str
-        What follows the names of the arguments in messages.
+    ``found``: from :func:`other_orders`, of each partition. ``suffix``: what follows the names of
+    the arguments in messages.
     """
     for field in _FIELDS:
         pairs = [one[field] for one in found if field in one]

@@ -19,12 +19,9 @@ Averaged = Callable[[Target, NDArray[np.uint32] | None], Floats]
 
 
 def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
-    """Return the targets (n, q); missing ones are replaced by the mean of those of the rows.
+    """Return the targets (n, q); missing ones are replaced by the mean over the rows.
 
-    Parameters
-    ----------
-    target : Target
-    rows : (m,) uint32 or None
+    ``rows``: (m,) uint32 or None.
 
     Returns
     -------
@@ -38,18 +35,8 @@ def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Flo
     return np.where(known, target.y, mean)
 
 
-def class_indicators(target: Target, n_classes: int) -> Floats:
-    """Return the indicator of the second of two classes, or those of the five most frequent ones.
-
-    Parameters
-    ----------
-    target : Target
-    n_classes : int
-
-    Returns
-    -------
-    (n, 1) or (n, 5) float64
-    """
+def class_indicators(target: Target, n_classes: int) -> Floats:  # (n, 1) or (n, 5) float64
+    """Return the indicator of the second of two classes, or of the five most frequent ones."""
     if n_classes == 2:
         return target.y[:, :1].astype(np.float64, copy=False)
     codes = target.y[:, 0].astype(np.int64)

@@ -35,22 +35,15 @@ class Encoding:
         codes (n, d)  ->  codes or shares (n, d) | encoding of member 0 | of member 1 | …
 
     Each ensemble member uses its own target encoding, computed only from its training rows.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number of code columns.
-    kept : tuple of (column, new codes of its levels)
-        Columns with more levels than trees can distinguish.
-    shares : tuple of (column, fraction of the rows in each level)
-        Columns with target encoding.
-    statistics : tuple of TargetEncoding
-        One per ensemble member; empty without target encoding.
     """
 
-    n_columns: int
+    n_columns: int  # number of code columns
+    # tuple of (column, new codes of its levels): columns with more levels than trees can
+    # distinguish
     kept: tuple[tuple[int, NDArray[np.int64]], ...]
+    # tuple of (column, fraction of the rows in each level): columns with target encoding
     shares: tuple[tuple[int, Floats], ...]
+    # one per ensemble member; empty without target encoding
     statistics: tuple[TargetEncoding, ...] = ()
 
     @property
@@ -95,27 +88,15 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Encoding of a fit before the rows of each ensemble member are known.
+    """Encoding of a fit before the rows of each ensemble member are known."""
 
-    Attributes
-    ----------
-    encoding : Encoding
-        Without target encoding.
-    categorical : tuple of (column, number of levels)
-        Columns whose levels are split by trees.
-    sources : tuple of LevelKeys
-        Columns and pairs of columns with target encoding.
-    averaged : callable
-        Maps a target and training rows to the values (n, q) whose means encode a level.
-    n_targets : int
-        Number of encoded columns per source.
-    """
-
-    encoding: Encoding
+    encoding: Encoding  # without target encoding
+    # tuple of (column, number of levels): columns whose levels are split by trees
     categorical: tuple[tuple[int, int], ...]
-    sources: tuple[LevelKeys, ...]
+    sources: tuple[LevelKeys, ...]  # columns and pairs of columns with target encoding
+    # maps a target and training rows to the values (n, q) whose means encode a level
     averaged: Averaged
-    n_targets: int
+    n_targets: int  # number of encoded columns per source
 
     @classmethod
     def of(
@@ -169,21 +150,13 @@ class Encoder:
 
     def learn(
         self,
-        codes: Floats,
+        codes: Floats,  # (n, d)
         target: Target,
+        # sequence of (m,) or None: training rows of each member; ``None`` means all rows
         rows: Sequence[NDArray[np.uint32] | None],
         seed: int,
     ) -> tuple[Encoding, list[Floats]]:
-        """Learn the encoding, and encode all rows for each ensemble member.
-
-        Parameters
-        ----------
-        codes : (n, d)
-        target : Target
-        rows : sequence of (m,) or None
-            Training rows of each member; ``None`` means all rows.
-        seed : int
-        """
+        """Learn the encoding, and encode all rows for each ensemble member."""
         encode_block = self.encoding.merged
         if not self.sources:
             changes = self.encoding.kept or self.encoding.shares

@@ -27,15 +27,10 @@ def kept_levels(
 ) -> NDArray[np.int64]:
     """New codes of the levels: the most frequent levels keep their own, the others share the last.
 
-    Parameters
-    ----------
-    codes : (n,) float64
-        Level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
-    n_levels, most : int
-        Number of levels, and maximum number of new codes.
-    weight : (n,) float64 or None
-    share : RowShare or None
-        Which rows these are, if other workers have the others.
+    ``codes``: (n,) float64: level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
+    ``n_levels``: number of levels, and maximum number of new codes. ``most``: number of levels, and
+    maximum number of new codes. ``weight``: (n,) float64 or None. ``share``: which rows these are,
+    if other workers have the others.
 
     Returns
     -------

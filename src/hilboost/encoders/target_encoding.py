@@ -32,20 +32,11 @@ N_PARTS = 10
 
 @dataclass(frozen=True)
 class LevelKeys:
-    """The levels of one category column, or the pairs of levels of two columns.
+    """The levels of one category column, or the pairs of levels of two columns."""
 
-    Attributes
-    ----------
-    columns : tuple of int
-        One or two code columns.
-    sizes : tuple of int
-        Number of levels of each column, without the level for missing values.
-    keys : (n_keys,) int64, ascending
-    """
-
-    columns: tuple[int, ...]
-    sizes: tuple[int, ...]
-    keys: NDArray[np.int64]
+    columns: tuple[int, ...]  # one or two code columns
+    sizes: tuple[int, ...]  # number of levels of each column, without the level for missing values
+    keys: NDArray[np.int64]  # (n_keys,) int64, ascending
 
     @classmethod
     def of(
@@ -84,25 +75,13 @@ def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> ND
 
 @dataclass(frozen=True)
 class TargetEncoding:
-    """Sums of weights and targets per key, for one model.
-
-    Attributes
-    ----------
-    sources : tuple of LevelKeys
-    weights : tuple of (n_keys + 1,) float64
-        The last entry, for unknown keys, is zero.
-    sums : tuple of (n_keys + 1, q) float64
-    prior : (q,) float64
-        Weighted mean of the targets.
-    strength : float
-        Weight of the prior in each mean.
-    """
+    """Sums of weights and targets per key, for one model."""
 
     sources: tuple[LevelKeys, ...]
-    weights: tuple[Floats, ...]
+    weights: tuple[Floats, ...]  # the last entry, for unknown keys, is zero
     sums: tuple[Floats, ...]
-    prior: Floats
-    strength: float
+    prior: Floats  # (q,) float64: weighted mean of the targets
+    strength: float  # weight of the prior in each mean
 
     @property
     def width(self) -> int:
@@ -118,32 +97,16 @@ class TargetEncoding:
     def learn(
         cls,
         sources: Sequence[LevelKeys],
+        # sequence of (n,) int64: key indices of all rows, one array per source
         numbers: Sequence[NDArray[np.int64]],
-        target: Target,
+        target: Target,  # with the values to be averaged, (n, q)
+        # (m,) or None: training rows; the targets of other rows are not read.  ``None`` means all
+        # rows.
         rows: NDArray[np.uint32] | None,
         strength: float,
-        key: np.uint64,
-    ) -> tuple[Self, Floats]:
-        """Learn the encoding from the training rows, and encode all rows.
-
-        Parameters
-        ----------
-        sources : sequence of LevelKeys
-        numbers : sequence of (n,) int64
-            Key indices of all rows, one array per source.
-        target : Target
-            With the values to be averaged, (n, q).
-        rows : (m,) or None
-            Training rows; the targets of other rows are not read.  ``None`` means all rows.
-        strength : float
-        key : uint64
-            Of the hashes that assign the rows to folds.
-
-        Returns
-        -------
-        statistics, encoded : TargetEncoding, (n, width) float64
-            Cost O(n q) per source and fold.
-        """
+        key: np.uint64,  # of the hashes that assign the rows to folds
+    ) -> tuple[Self, Floats]:  # targetEncoding, (n, width) float64: cost O(n q) per source and fold
+        """Learn the encoding from the training rows, and encode all rows."""
         inside = np.arange(len(target.y)) if rows is None else rows.astype(np.int64)
         weight = np.ones(len(inside)) if target.weight is None else target.weight[inside]
         learned = replace(target.rows(inside), weight=weight)

@@ -214,7 +214,7 @@ class BoostingEstimator(
         X_val, y_val, sample_weight_val : array-like, optional
             Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
             them enables early stopping unless ``early_stopping=False``.  Dicts with the same names
-            are several validation sets, of which the first one decides; the losses and metrics of
+            are several validation sets; the first one decides; the losses and metrics of
             the others are in ``history_.metrics``.
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that
@@ -245,7 +245,7 @@ class BoostingEstimator(
             relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.weight})
             callbacks = (*callbacks, relay)
         before = self._continued()
-        # No variable here keeps the encoded labels, of which the fit may make smaller arrays.
+        # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
         prepared = [training_data(self, rows, held_out, before)]
         X = prepared[0].X
         result = self._train(prepared.pop(), callbacks, before, relay)

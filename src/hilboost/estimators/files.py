@@ -142,7 +142,7 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
     Returns
     -------
     estimator
-        Fitted estimator, whose predictions are bit-for-bit identical to those of the saved one.
+        Fitted estimator; its predictions are bit for bit the same as before.
 
     Raises
     ------

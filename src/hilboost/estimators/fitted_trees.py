@@ -1,4 +1,4 @@
-"""What a fitted model of trees shows: leaves, importances of columns, and the values it chose."""
+"""Views of a fitted model of trees: leaves, column importances, and the values it chose."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class FittedTrees:
     ) -> Self:
         """Return a model with the same splits, and leaf values of other rows.
 
-        For data that change over time: new rows, of which there may be few, move the predictions
+        For data that change over time: new rows, even a few, move the predictions
         without a new fit.
 
         Parameters

@@ -14,66 +14,32 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True)
 class Gate:
-    """``softmax(V tanh(U x + u) + v)``: the weights of the experts at ``x``.
+    """``softmax(V tanh(U x + u) + v)``: the weights of the experts at ``x``."""
 
-    Attributes
-    ----------
-    inner : (d + 1, h) float64
-        ``U`` and ``u``.
-    outer : (h + 1, M) float64
-        ``V`` and ``v``.
-    """
+    inner: Floats  # (d + 1, h) float64: ``U`` and ``u``
+    outer: Floats  # (h + 1, M) float64: ``V`` and ``v``
 
-    inner: Floats
-    outer: Floats
-
-    def weights(self, X: Floats) -> Floats:
+    def weights(self, X: Floats) -> Floats:  # (n, M) float64
         """Weights of the experts, (n, M): positive, with sum one in every row.
 
-        Parameters
-        ----------
-        X : (n, d) float64
-            Standardized.
-
-        Returns
-        -------
-        (n, M) float64
+        ``X``: (n, d) float64: standardized.
         """
         return softmax(_with_ones(np.tanh(_with_ones(X) @ self.inner)) @ self.outer, axis=1)
 
     @classmethod
     def fit(
         cls,
-        X: Floats,
-        outputs: Floats,
-        y: Floats,
-        weight: Floats | None,
+        X: Floats,  # (n, d) float64: standardized
+        outputs: Floats,  # (n, M, r) float64: predictions of the experts
+        y: Floats,  # (n, r) float64
+        weight: Floats | None,  # (n,) float64 or None
         n_hidden: int,
+        # factor of the sum of squared weights of the network, relative to the mean square of y
         decay: float,
         max_iter: int,
-        rng: np.random.Generator,
+        rng: np.random.Generator,  # draws the first ``U``
     ) -> Gate:
-        """Minimize the squared error of the mixture by L-BFGS, from equal weights of all experts.
-
-        Parameters
-        ----------
-        X : (n, d) float64
-            Standardized.
-        outputs : (n, M, r) float64
-            Predictions of the experts.
-        y : (n, r) float64
-        weight : (n,) float64 or None
-        n_hidden : int
-        decay : float
-            Factor of the sum of squared weights of the network, relative to the mean square of y.
-        max_iter : int
-        rng : numpy.random.Generator
-            Draws the first ``U``.
-
-        Returns
-        -------
-        Gate
-        """
+        """Minimize the squared error of the mixture by L-BFGS, from equal weights of all experts."""
         n_inputs, n_experts = X.shape[1] + 1, outputs.shape[1]
         share = np.ones(len(X)) if weight is None else weight
         share = share / share.sum()
@@ -106,13 +72,8 @@ class Gate:
 def assign(weights: Floats, capacity: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Give every row to the expert of its largest weight among those with room.
 
-    Parameters
-    ----------
-    weights : (n, M) float64
-    capacity : int
-        Largest number of rows of an expert.  Rows that find no room are left out.
-    rng : numpy.random.Generator
-        Draws the order of the rows.
+    ``weights``: (n, M) float64. ``capacity``: largest number of rows of an expert.  Rows that find
+    no room are left out. ``rng``: draws the order of the rows.
 
     Returns
     -------

@@ -258,26 +258,13 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
 
 
 def kernel_stages(
-    owner: BaseEstimator,
-    learner: Any,
-    n: int,
-    categorical: tuple[int, ...],
-    stages: str | None = None,
+    owner: BaseEstimator,  # the estimator that runs the boosting loop
+    learner: Any,  # objects other than kernel machines are returned unchanged
+    n: int,  # number of rows
+    categorical: tuple[int, ...],  # indices of the categorical columns
+    stages: str | None = None,  # kind of the stages of a model read from a file
 ) -> Any:
     """Convert a kernel machine estimator that is used as learner to the learner of a stage.
-
-    Parameters
-    ----------
-    owner : estimator
-        The estimator that runs the boosting loop.
-    learner : object
-        Objects other than kernel machines are returned unchanged.
-    n : int
-        Number of rows.
-    categorical : tuple of int
-        Indices of the categorical columns.
-    stages : str, optional
-        Kind of the stages of a model read from a file.
 
     Raises
     ------
@@ -308,22 +295,13 @@ def chosen_learners(
     learner: Any,
     n: int,
     categorical: tuple[int, ...],
-    stages: str | None = None,
+    stages: str | None = None,  # the kind of stages of a fitted model with one learner
 ) -> Any:
     """Return the learner of the parameter ``learner``, or the list of learners of a list.
 
     Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.  In a list
     of several learners, automatic stages are sparse.  Sparse stages support row samples, so that
     proposals can be compared by other rows.
-
-    Parameters
-    ----------
-    owner : estimator
-    learner : object
-    n : int
-    categorical : tuple of int
-    stages : str, optional
-        The kind of stages of a fitted model with one learner.
 
     Raises
     ------

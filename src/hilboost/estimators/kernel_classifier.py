@@ -124,7 +124,7 @@ default="from_dtype"
     Attributes
     ----------
     kernel_ : Kernel or tuple of Kernel
-        The kernel, or those of a list, with length scales in units of the standardized columns.
+        The kernel or list of kernels, with length scales in units of the standardized columns.
     kernels_ : (n_stages,) int64
         Position in the list of the kernel that made each stage.
     kernel_weights_ : (n_kernels,) float64

@@ -116,7 +116,7 @@ default="from_dtype"
     Attributes
     ----------
     kernel_ : Kernel or tuple of Kernel
-        The kernel, or those of a list, with length scales in units of the standardized columns.
+        The kernel or list of kernels, with length scales in units of the standardized columns.
     kernels_ : (n_stages,) int64
         Position in the list of the kernel that made each stage.
     kernel_weights_ : (n_kernels,) float64
@@ -269,7 +269,7 @@ default="from_dtype"
         Parameters
         ----------
         **changes : dict
-            Parameters of the estimator that replace those of the paper.
+            Parameters of the estimator that replace the paper's values.
 
         Returns
         -------

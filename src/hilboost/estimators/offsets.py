@@ -52,7 +52,7 @@ class Offsets:
         X_val, y_val, sample_weight_val, offset_val : array-like, optional
             Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
             them enables early stopping unless ``early_stopping=False``.  Dicts with the same names
-            are several validation sets, of which the first one decides; the losses and metrics of
+            are several validation sets; the first one decides; the losses and metrics of
             the others are in ``history_.metrics``.
         callbacks : sequence of callables
             Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that

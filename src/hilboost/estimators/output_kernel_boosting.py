@@ -110,7 +110,7 @@ default="from_dtype"
         Whether to stop based on the loss on held-out rows.  ``"auto"`` stops early only if
         ``X_val`` is given.
     metric : str, default="embedding"
-        What :meth:`score` computes: ``"embedding"`` is the fraction of explained variance of the
+        The result of :meth:`score`: ``"embedding"`` is the fraction of explained variance of the
         embedded outputs, ``"preimage"`` the same with the points of the predicted labels; a metric
         of the output space, one of ``output_.metrics()``, such as ``"f1"`` for label sets,
         ``"kendall"`` for rankings or ``"edit"`` for strings, is the mean over the predicted labels.
@@ -302,7 +302,7 @@ default="from_dtype"
         )
 
     def _as_in(self, continuation: Continuation) -> Any:
-        """The learner of the fit to continue, which has compared those of ``"auto"``."""
+        """The learner of the fit to continue, which has compared the candidates of ``"auto"``."""
         if not is_auto(self.learner):
             return self.learner
         return _COMPARED[0] if continuation.stages is None else _COMPARED[1]

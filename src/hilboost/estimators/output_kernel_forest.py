@@ -68,7 +68,7 @@ default="from_dtype"
         Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the one
         that serves ``metric``, or the first of these.
     metric : str, default="embedding"
-        What :meth:`score` computes: ``"embedding"`` is the fraction of explained variance of the
+        The result of :meth:`score`: ``"embedding"`` is the fraction of explained variance of the
         embedded outputs, ``"preimage"`` the same with the points of the predicted labels; a metric
         of the output space, one of ``output_.metrics()``, such as ``"f1"`` for label sets,
         ``"kendall"`` for rankings or ``"edit"`` for strings, is the mean over the predicted labels.

@@ -61,7 +61,7 @@ class OutputQuality:
         return _mean(distance, sample_weight, raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the metric of the model, of which larger values are better.
+        """Compute the metric of the model; larger values are better.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ _OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigm
 _OF_EVENTS = frozenset(
     {"durations", "duration_col", "event", "event_col", "event_observed", "events", "time"}
 )
-_AMBIGUOUS = frozenset({"alpha"})  # names of several parameters, of which one is meant
+_AMBIGUOUS = frozenset({"alpha"})  # names that could mean several parameters
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "aft_loss_distribution": ("distribution",),
     "alpha": ("quantile", "regularization"),
@@ -213,18 +213,10 @@ _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def of_scikit_learn(loss: Any) -> Any:
+def of_scikit_learn(loss: Any) -> Any:  # other objects are returned unchanged
     """Return the name or the loss that equals an object of ``sklearn._loss``.
 
-    Parameters
-    ----------
-    loss : object
-        The parameter of an estimator.
-
-    Returns
-    -------
-    object
-        Other objects are returned unchanged.
+    ``loss``: the parameter of an estimator.
 
     Raises
     ------
@@ -238,17 +230,7 @@ def of_scikit_learn(loss: Any) -> Any:
 
 
 def same_loss(name: str, known: Collection[str]) -> str | None:
-    """Return the name of a loss that another library calls ``name``, if it is one of ``known``.
-
-    Parameters
-    ----------
-    name : str
-    known : collection of str
-
-    Returns
-    -------
-    str or None
-    """
+    """Return the name of a loss that another library calls ``name``, if it is one of ``known``."""
     plain = name.lower()
     for prefix in _PREFIXES:
         plain = plain.removeprefix(prefix)
@@ -260,14 +242,9 @@ def same_loss(name: str, known: Collection[str]) -> str | None:
 def advice(name: str, parameters: Collection[str], of_fit: Collection[str], caller: str) -> str:
     """Return what to pass instead of an unknown argument, as the end of a sentence.
 
-    Parameters
-    ----------
-    name : str
-        The unknown argument.
-    parameters, of_fit : collection of str
-        Parameters of the estimator, and of its method ``fit``.
-    caller : str
-        Name of the estimator.
+    ``name``: the unknown argument. ``parameters``: parameters of the estimator, and of its method
+    ``fit``. ``of_fit``: parameters of the estimator, and of its method ``fit``. ``caller``: name of
+    the estimator.
 
     Returns
     -------

@@ -25,17 +25,8 @@ def training_data(
 ) -> TrainingData:
     """Validate the training rows of an estimator, and the held-out rows, if there are any.
 
-    Parameters
-    ----------
-    estimator : BoostingEstimator
-        Defines the inputs that it accepts, the encoding of labels, and the order of rows.
-    rows, held_out : Rows
-    before : FittedModel or None
-        Record of the fit that is continued, whose columns and labels are kept.
-
-    Returns
-    -------
-    TrainingData
+    ``estimator``: defines the inputs that it accepts, the encoding of labels, and the order of
+    rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
 
     Raises
     ------

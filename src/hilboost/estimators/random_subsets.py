@@ -51,27 +51,15 @@ from hilboost.training.train import TrainingResult
 
 @dataclass(frozen=True)
 class Maker:
-    """Fits members and stores the data and settings that they share.
-
-    Attributes
-    ----------
-    training : TrainingData
-    seed : int
-    initial_raw : (r,) float64
-    data : Workspace
-    kernel : Kernel
-    regularization : float
-    residual : (n, r) float64
-        Targets minus the initial constant.
-    """
+    """Fits members and stores the data and settings that they share."""
 
     training: TrainingData
     seed: int
-    initial_raw: Floats
+    initial_raw: Floats  # (r,) float64
     data: Workspace
     kernel: Kernel
     regularization: float
-    residual: Floats
+    residual: Floats  # (n, r) float64: targets minus the initial constant
 
     def member(
         self, rows: NDArray[np.int64], copies: Floats | None = None

@@ -115,7 +115,7 @@ default="from_dtype"
     tol : float, default=0
         Minimum improvement, as a fraction of the initial loss.
     time_budget : float or None, default=None
-        Seconds for the fit, without those of the compiler.  With a limit, automatic parameters
+        Seconds for the fit, without compilation.  With a limit, automatic parameters
         depend on the speed of the machine: the learning rate increases, and fewer models, settings
         and centers of a kernel machine are tried, so that the model is good after this time.
     eval_metric : str, Metric, list of these, or None, default=None

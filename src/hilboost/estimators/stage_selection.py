@@ -27,7 +27,7 @@ class StageSelection:
     def first_stages(self, n_estimators: int) -> Self:
         """Return the model of the first stages.
 
-        Its predictions are those of ``staged_predict`` after ``n_estimators`` stages, and it can be
+        It predicts as ``staged_predict`` after ``n_estimators`` stages, and it can be
         saved, explained and exported like any other.  With ``warm_start=True``, its fit adds stages
         as it would to a fit of ``n_estimators`` stages, unless the model has a kernel machine.
 
@@ -85,7 +85,7 @@ class StageSelection:
         Returns
         -------
         estimator
-            Fitted.  The raw predictions of all parts add up to those of this model; the part of the
+            Fitted.  The raw predictions of all parts add up to this model's predictions; the part of the
             first learner includes the start value.
 
         Raises

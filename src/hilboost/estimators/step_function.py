@@ -31,17 +31,10 @@ class StepFunction:
 
     __repr__ = brief_repr
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Any:  # float or (m,) float64
         """Evaluate the function.
 
-        Parameters
-        ----------
-        x : float or array-like (m,)
-            Times.
-
-        Returns
-        -------
-        float or (m,) float64
+        ``x``: float or array-like (m,): times.
         """
         place = np.searchsorted(self.x, x, side="right")
         return np.append(self.start, self.y)[place]

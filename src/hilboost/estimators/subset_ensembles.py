@@ -219,7 +219,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
     Each member is a kernel ridge regression of the class indicators, fitted to rows that are drawn
     with replacement in proportion to their current weights.  Its vote has the weight
     ``log((1 - e)/e) + log(C - 1)``, where ``e`` is its weighted error on all rows (SAMME; AdaBoost
-    for two classes).  Members that are no better than chance are discarded.
+    for two classes).  Members not better than chance are discarded.
 
     Parameters
     ----------

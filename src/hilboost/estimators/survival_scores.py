@@ -19,24 +19,12 @@ _N_TIMES, _BEFORE = 50, 1e-9
 
 def score_of_times(
     metric: str, train: Floats, y: Floats, risk: Floats, survival: Callable[[Floats], Floats]
-) -> float:
+) -> float:  # A larger one is better
     """Compute a metric that weighs rows by the probability of not being censored.
 
-    Parameters
-    ----------
-    metric : {"concordance_ipcw", "neg_integrated_brier"}
-    train : (m, c) float64
-        Bounds of the times of the rows from which the censoring is estimated.
-    y : (n, c) float64
-        Bounds of the times of the scored rows.
-    risk : (n,) float64
-    survival : callable
-        Survival functions at some times (k,), (n, k).
-
-    Returns
-    -------
-    float
-        A larger one is better.
+    ``train``: (m, c) float64: bounds of the times of the rows from which the censoring is
+    estimated. ``y``: (n, c) float64: bounds of the times of the scored rows. ``risk``: (n,)
+    float64. ``survival``: survival functions at some times (k,), (n, k).
 
     Raises
     ------

@@ -197,7 +197,7 @@ class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
         return recipe
 
     def _learners(self, n: int, categorical: tuple[int, ...], stages: str | None = None) -> Any:
-        """The learner or learners, where kernel machines are those of a single stage."""
+        """The learner or learners; kernel machines have the settings of a single stage."""
         if isinstance(self.learner, str):
             return self.learner
         from hilboost.estimators.kernel_boosting import chosen_learners  # not for trees alone
@@ -226,7 +226,7 @@ class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
         return {**_WITHOUT, **self._own_parameters(), **self.get_params(deep=False)}
 
     def _own_parameters(self) -> dict[str, Any]:
-        """What an estimator sets for parameters that its users do not."""
+        """Values of parameters that an estimator sets itself."""
         return {}
 
     def _parts(

@@ -14,21 +14,15 @@ from hilboost.learners.tree import MAX_LEVELS, Tree
 
 @dataclass(frozen=True)
 class Columns:
-    """The input columns of a model's trees.
+    """The input columns of a model's trees."""
 
-    Attributes
-    ----------
-    names : list of str or int
-        Numbers if ``X`` had no names.  The columns of ``X`` are followed by those of the target
-        encoding, for each member of an ensemble: ``"mean by town"``, ``"mean by town × street"``,
-        and ``"mean 2 by town"`` if there are several targets or classes (for more than five
-        classes, the five most frequent in their order).  ``"share of town"`` is the frequency of
-        the level, which replaces a column with many levels.
-    levels : dict of int to sequence of tuple
-        For columns with splits on levels, the levels represented by each code.
-    """
-
+    # numbers if ``X`` had no names.  The columns of ``X`` are followed by those of the target
+    # encoding, for each member of an ensemble: ``"mean by town"``, ``"mean by town × street"``, and
+    # ``"mean 2 by town"`` if there are several targets or classes (for more than five classes, the
+    # five most frequent in their order).  ``"share of town"`` is the frequency of the level, which
+    # replaces a column with many levels.
     names: list[Any]
+    # for columns with splits on levels, the levels represented by each code
     levels: dict[int, Sequence[tuple[Any, ...]]]
 
     @classmethod

@@ -13,15 +13,8 @@ from hilboost.model.fitted import FittedModel
 def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> FittedModel:
     """Return the record of a fitted estimator.
 
-    Parameters
-    ----------
-    model : estimator
-    purpose : str
-        The name of the export, for messages.
-    kinds : str
-        Names of the supported estimators, for messages.
-    accepted : bool
-        Whether this estimator is supported.
+    ``purpose``: the name of the export, for messages. ``kinds``: names of the supported estimators,
+    for messages. ``accepted``: whether this estimator is supported.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def plot_kernels(model: Any, names: Sequence[str] | None = None, *, ax: Axes | N
     names : sequence of str, optional
         One for each kernel; their positions in the list by default.
     ax : matplotlib axes, optional
-        Axes to draw on; by default those of a new figure.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------

@@ -28,18 +28,10 @@ OUTPUTS = ("prediction", "label", "probabilities", "scores")
 
 @dataclass(frozen=True)
 class Input:
-    """An input of an ONNX graph.
-
-    Attributes
-    ----------
-    name : str
-    width : int
-        The shape of the input is (n, width).
-    is_text : bool
-    """
+    """An input of an ONNX graph."""
 
     name: str
-    width: int
+    width: int  # the shape of the input is (n, width)
     is_text: bool
 
 

@@ -44,7 +44,7 @@ def plot_tree(
     tree : int, default=0
         Number of the tree, if a stage has several trees for one output (a fit with ``cv_folds``).
     ax : matplotlib axes, optional
-        Axes to draw on; by default those of a new, large enough figure.
+        Axes to draw on; a new, large enough figure by default.
 
     Returns
     -------

@@ -12,12 +12,7 @@ from hilboost.core.discovery import modules_in
 
 @cache
 def export_formats() -> Mapping[str, Callable[..., Any]]:
-    """Return the functions ``export(model, path)`` by the names of their formats.
-
-    Returns
-    -------
-    mapping of str to callable
-    """
+    """Return the functions ``export(model, path)`` by the names of their formats."""
     found: dict[str, Callable[..., Any]] = {}
     for module in modules_in("hilboost.export"):
         for name, export in vars(module).get("FORMATS", {}).items():
@@ -28,14 +23,5 @@ def export_formats() -> Mapping[str, Callable[..., Any]]:
 
 
 def export_function(name: str) -> Callable[..., Any] | None:
-    """Return an export function by its own name, such as ``"to_onnx"``.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    callable or None
-    """
+    """Return an export function by its own name, such as ``"to_onnx"``."""
     return next((f for f in export_formats().values() if f.__name__ == name), None)

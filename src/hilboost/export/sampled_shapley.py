@@ -18,39 +18,25 @@ _MOST_ENTRIES = 2**21  # of the rows that are evaluated together
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated Shapley values.
+    """Estimated Shapley values."""
 
-    Attributes
-    ----------
-    values : (n, n_players, r) float64
-        For each row, they add up to the difference between its output and the mean output of the
-        background.
-    variances : (n, n_players, r) float64
-        Squared standard errors.
-    """
-
+    # (n, n_players, r) float64: for each row, they add up to the difference between its output and
+    # the mean output of the background
     values: Floats
-    variances: Floats
+    variances: Floats  # (n, n_players, r) float64: squared standard errors
 
 
 @dataclass(frozen=True)
 class Surrogate:
     """A sum of polynomials of single columns, fitted to outputs of the background.
 
-    Its Shapley values are known, so that only those of the remainder need be estimated.
-
-    Attributes
-    ----------
-    center, scale : (width,) float64
-    weights : (width, degree, r) float64
-    mean : (width, degree) float64
-        Mean powers of the background.
+    Its Shapley values are known, so that only the remainder's values need be estimated.
     """
 
-    center: Floats
-    scale: Floats
-    weights: Floats
-    mean: Floats
+    center: Floats  # (width,) float64
+    scale: Floats  # (width,) float64
+    weights: Floats  # (width, degree, r) float64
+    mean: Floats  # (width, degree) float64: mean powers of the background
 
     @classmethod
     def of(cls, background: Floats, outputs: Floats) -> Surrogate:
@@ -81,38 +67,25 @@ class Surrogate:
         return np.stack([Z**k for k in range(1, _DEGREE + 1)], axis=-1)
 
     def effects(self, X: Floats) -> Floats:
-        """What each column adds to the mean of the background, (n, width, r)."""
+        """Additions of each column to the mean of the background, (n, width, r)."""
         return np.einsum("nwk,wkr->nwr", self._powers(X) - self.mean, self.weights, optimize=True)
 
 
 def sampled_values(
-    function: Callable[[Floats], Floats],
-    X: Floats,
-    background: Floats,
-    player_of_column: NDArray[np.int32],
+    function: Callable[[Floats], Floats],  # maps rows (n, width) to outputs (n, r)
+    X: Floats,  # (n, width), (m, width) float64
+    background: Floats,  # (n, width), (m, width) float64
+    player_of_column: NDArray[np.int32],  # (width,) int32
+    # number of random orders of the players, at least 2.  Each of them and its reverse start at one
+    # row of the background.
     n_orders: int,
     seed: int,
 ) -> Estimate:
     """Estimate interventional Shapley values of a function.
 
-    Parameters
-    ----------
-    function : callable
-        Maps rows (n, width) to outputs (n, r).
-    X, background : (n, width), (m, width) float64
-    player_of_column : (width,) int32
-    n_orders : int
-        Number of random orders of the players, at least 2.  Each of them and its reverse start at
-        one row of the background.
-    seed : int
-
-    Returns
-    -------
-    Estimate
-
     Notes
     -----
-    The columns of a row of the background are replaced by those of the explained row, one player
+    The columns of a background row are replaced by the explained row's columns, one player
     after the other; the value of a player is the mean change of the output (Štrumbelj & Kononenko
     2014).  All rows have the same orders, so that the values of a row do not depend on the others.
     A sum of polynomials of single columns is divided exactly, and the orders only serve for what it
@@ -146,7 +119,7 @@ def sampled_values(
     for column, player in enumerate(player_of_column):
         values[:, player] += effects[:, column]
     missing = function(X) - base - values.sum(axis=1)
-    # Players without variance share what is missing only if there are no others.
+    # Players without variance share the missing part only if there are no others.
     share = variances + np.finfo(np.float64).tiny
     share /= share.sum(axis=1, keepdims=True)
     return Estimate(values + share * missing[:, None], variances)
@@ -159,7 +132,7 @@ def _changes(
     order: NDArray[np.int64],
     player_of_column: NDArray[np.int32],
 ) -> Floats:
-    """What each player adds in this order, (n, n_players, r)."""
+    """Additions of each player in this order, (n, n_players, r)."""
     n, width = X.shape
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))

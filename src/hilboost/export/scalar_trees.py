@@ -18,21 +18,13 @@ from hilboost.model.summary import not_of_trees
 
 @dataclass(frozen=True)
 class ScalarTree:
-    """One output of one tree.
+    """One output of one tree."""
 
-    Attributes
-    ----------
-    stage, number, output : int
-        The tree is the ``number``-th of its stage.
-    tree : Tree
-    values : (n_leaves,) float64
-        Contributions of the leaves to the raw output, including the coefficient.
-    """
-
-    stage: int
-    number: int
-    output: int
+    stage: int  # the tree is the ``number``-th of its stage
+    number: int  # the tree is the ``number``-th of its stage
+    output: int  # the tree is the ``number``-th of its stage
     tree: Tree
+    # (n_leaves,) float64: contributions of the leaves to the raw output, including the coefficient
     values: Floats
 
     @property
@@ -51,14 +43,8 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
     A tree with vector leaves is included once for every output.
 
-    Parameters
-    ----------
-    model : BoostingRegressor or BoostingClassifier
-        Fitted.
-    purpose : str
-        The purpose of the trees for messages, such as ``"plot_tree"``.
-    numbers_only : bool
-        Whether to reject categories.
+    ``model``: fitted. ``purpose``: the purpose of the trees for messages, such as ``"plot_tree"``.
+    ``numbers_only``: whether to reject categories.
 
     Raises
     ------

@@ -38,13 +38,8 @@ def shapley_values(
 ) -> tuple[Floats, Floats, Floats | None]:
     """Compute Shapley values of raw predictions.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    X, background : (n, d), (m, d) float32 or float64
-        Validated inputs.
-    game : Game
-    n_threads : int
+    ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
+    float32 or float64: validated inputs.
 
     Returns
     -------
@@ -87,13 +82,8 @@ def interaction_values(
 ) -> tuple[Floats, Floats]:
     """Compute Shapley interaction values of raw predictions.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    X, background : (n, d), (m, d) float32 or float64
-        Validated inputs.
-    game : Game
-    n_threads : int
+    ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
+    float32 or float64: validated inputs.
 
     Returns
     -------
@@ -155,18 +145,13 @@ def _add_effects(
 
 @dataclass(frozen=True)
 class _Players:
-    """The players of a game, as which the columns of the base models count.
+    """The players of a game, as which the columns of the base models count."""
 
-    Attributes
-    ----------
-    of_column : (width,) int32
-        The player of each column: the column of ``X`` that it is computed from.  A column computed
-        from two columns is a player of its own.
-    shares : (n_players, d) float64
-        Fraction of the value of each player that belongs to each column of ``X``.
-    """
-
+    # (width,) int32: the player of each column: the column of ``X`` that it is computed from.  A
+    # column computed from two columns is a player of its own.
     of_column: NDArray[np.int32]
+    # (n_players, d) float64: fraction of the value of each player that belongs to each column of
+    # ``X``
     shares: Floats
 
 
@@ -241,20 +226,12 @@ def _add_pairs(
 
 @dataclass(frozen=True, eq=False)
 class _Forest:
-    """Trees as arrays, with the paths and the values of their leaves.
-
-    Attributes
-    ----------
-    trees : FlatTrees
-    paths : list of LeafPaths
-    leaf_values : list of (n_leaves, r) float64
-    counts : (n_nodes,) int64
-        Rows of the background in the nodes; zeros for interventional values.
-    """
+    """Trees as arrays, with the paths and the values of their leaves."""
 
     trees: Any
     paths: list[LeafPaths]
-    leaf_values: list[Floats]
+    leaf_values: list[Floats]  # list of (n_leaves, r) float64
+    # (n_nodes,) int64: rows of the background in the nodes; zeros for interventional values
     counts: NDArray[np.int64]
 
     @classmethod

@@ -84,15 +84,8 @@ class ShapInteractions:
 
 @dataclass(frozen=True)
 class Game:
-    """What is divided among the columns, and how.
+    """The quantity that is divided among the columns, and the way it is divided."""
 
-    Attributes
-    ----------
-    path_dependent : bool
-        Whether trees divide their outputs by the numbers of background rows in their nodes.
-    n_orders : int
-        Number of random orders for stages that are neither trees nor sums over columns.
-    """
-
+    # whether trees divide their outputs by the numbers of background rows in their nodes
     path_dependent: bool
-    n_orders: int
+    n_orders: int  # number of random orders for stages that are neither trees nor sums over columns

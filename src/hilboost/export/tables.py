@@ -22,7 +22,7 @@ def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
     model : BoostingRegressor or BoostingClassifier
         Fitted, with trees.
     X : array-like or data frame (n, d), optional
-        Rows to count in the nodes, such as those of the training.
+        Rows to count in the nodes, such as the training rows.
 
     Returns
     -------

@@ -60,11 +60,11 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     as in hilboost; float64 rows within half a float32 step of a threshold may take the other
     branch, and predictions agree to about seven digits.  Classes are numbered in the order of
     ``classes_``.  A round (``iteration_range``) is a stage or, for a cross-validated ensemble, the
-    part of a stage from one member.  Raw outputs (``output_margin=True``) equal those of hilboost,
+    part of a stage from one member.  Raw outputs (``output_margin=True``) equal hilboost's outputs,
     except for the losses ``"exponential"`` and ``"squared_error"`` of a classifier, where they are
     multiplied by a factor that makes them logits.  A tree with vector leaves is written once for
     every output.  Feature names are omitted if XGBoost would reject one of them (``[``, ``]``,
-    ``<``, line breaks and the like).
+    ``<``, line breaks and similar characters).
     """
     trees = fitted_trees(model, "to_xgboost_json")
     counts = None if background is None else _leaf_counts(model, background)

@@ -200,13 +200,7 @@ class Kernel(ABC):
 def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:
     """Write the Gram block as operators, unless a subclass may have changed the formula.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    graph : OperatorGraph
-    A : str
-        Name of the rows (n, d) in the graph.
-    B : (m, d) float64
+    ``A``: name of the rows (n, d) in the graph. ``B``: (m, d) float64.
 
     Returns
     -------

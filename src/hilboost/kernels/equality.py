@@ -14,10 +14,6 @@ from hilboost.kernels.base import Kernel
 def first_of_equals(kernels: Sequence[Kernel]) -> tuple[int, ...]:
     """Position of the first equal kernel, for each kernel of a list.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-
     Returns
     -------
     tuple of int
@@ -29,18 +25,8 @@ def first_of_equals(kernels: Sequence[Kernel]) -> tuple[int, ...]:
     )
 
 
-def are_equal(a: Any, b: Any) -> bool:
-    """Whether two kernels, or parameters of kernels, are of one class and have equal values.
-
-    Parameters
-    ----------
-    a, b : Kernel, number, array, sequence or object
-
-    Returns
-    -------
-    bool
-        ``False`` for equal formulas in different terms.
-    """
+def are_equal(a: Any, b: Any) -> bool:  # ``False`` for equal formulas in different terms
+    """Whether two kernels, or parameters of kernels, are of one class and have equal values."""
     if a is b:
         return True
     if type(a) is not type(b):

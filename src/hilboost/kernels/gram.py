@@ -81,27 +81,15 @@ def row_blocks(rows: int | slice, size: int | None = None) -> list[slice]:
 
 @dataclass
 class Gram:
-    """``K = [k(a_i, b_j)]``, (a, b), as a linear map.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    A : (a, d) array
-        Its dtype determines that of the kernel values.
-    B : (b, d) array
-    memory : float
-        Maximum number of bytes of ``K``; larger matrices are evaluated in blocks on each use.
-    team : ThreadTeam
-        Threads that share the blocks of rows.
-    exchange : Exchange or None
-        Other workers that have the same ``A`` and ``B``: each evaluates some rows of ``K``.
-    """
+    """``K = [k(a_i, b_j)]``, (a, b), as a linear map."""
 
     kernel: Kernel
-    A: Array
-    B: Array
+    A: Array  # (a, d) array: its dtype determines that of the kernel values
+    B: Array  # (b, d) array
+    # maximum number of bytes of ``K``; larger matrices are evaluated in blocks on each use
     memory: float = 0.0
-    team: ThreadTeam = field(default_factory=ThreadTeam)
+    team: ThreadTeam = field(default_factory=ThreadTeam)  # threads that share the blocks of rows
+    # other workers that have the same ``A`` and ``B``: each evaluates some rows of ``K``
     exchange: Exchange | None = None
     _whole: Array | None = field(default=None, init=False, repr=False)
 
@@ -133,19 +121,14 @@ class Gram:
 
     @property
     def own_blocks(self) -> list[slice]:
-        """The same rows in blocks, of which only the last one of all rows is shorter."""
+        """The same rows in blocks; only the last one of all rows is shorter."""
         return row_blocks(self.own_rows, _ROWS_OF_A_WORKER)
 
     def summed(self, terms: Iterable[Array], r: int, bound: float) -> Array:
         """Add up a product (b, r) for each block of rows, over the rows of all workers.
 
-        Parameters
-        ----------
-        terms : iterable of (b, r) arrays
-            Overwritten.
-        r : int
-        bound : float
-            Bound of an entry of the product of a row.
+        ``terms``: iterable of (b, r) arrays: overwritten. ``bound``: bound of an entry of the
+        product of a row.
         """
         n = self.shape[0]
         total = OrderFreeSum((self.shape[1], r), self.A, n * bound, n)

@@ -23,19 +23,11 @@ AnyKernel = TypeVar("AnyKernel", bound=Kernel)
 
 @dataclass(frozen=True)
 class Evidence(Generic[AnyKernel]):
-    """A kernel and a noise variance, and the objective value for them.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    noise : float
-    value : float
-        Negative log marginal likelihood per row and target, without the constant.
-    """
+    """A kernel and a noise variance, and the objective value for them."""
 
     kernel: AnyKernel
     noise: float
-    value: float
+    value: float  # negative log marginal likelihood per row and target, without the constant
 
 
 def negative_log_likelihood(
@@ -43,14 +35,8 @@ def negative_log_likelihood(
 ) -> tuple[float, Floats]:
     """Compute ``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, with gradient.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    noise : float
-    X : (n, d) float64
-    Y : (n, c) float64
-    weight : (n,) float64 or None
-        The noise variance of a row is divided by its weight.
+    ``X``: (n, d) float64. ``Y``: (n, c) float64. ``weight``: (n,) float64 or None: the noise
+    variance of a row is divided by its weight.
 
     Returns
     -------
@@ -92,26 +78,15 @@ class Prior(Protocol):
 
 @dataclass(frozen=True)
 class LogScalePrior:
-    """A Gaussian prior on logarithms of length scales, centered at the mean of their group.
+    """A Gaussian prior on logarithms of length scales, centered at the mean of their group."""
 
-    Attributes
-    ----------
-    groups : tuple of slice
-        Positions among the logarithms of the kernel's hyperparameters.
-    spread : float
-        Standard deviation.
-    """
-
-    groups: tuple[slice, ...]
-    spread: float
+    groups: tuple[slice, ...]  # positions among the logarithms of the kernel's hyperparameters
+    spread: float  # standard deviation
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Compute the negative log density up to a constant, and its gradient.
 
-        Parameters
-        ----------
-        theta : (p,) float64
-            Logarithms of the hyperparameters.
+        ``theta``: (p,) float64: logarithms of the hyperparameters.
 
         Returns
         -------
@@ -132,25 +107,17 @@ class SharePrior:
 
     It keeps kernels that a few rows cannot tell apart, whose most likely shares are often 0.  Its
     influence falls with the number of rows.
-
-    Attributes
-    ----------
-    equal : (k,) float64
-        Logarithms of the amplitudes, the first hyperparameters, at which all shares are equal.
-    strength : float
-        Factor of the logarithm of the density.
     """
 
+    # (k,) float64: logarithms of the amplitudes, the first hyperparameters, at which all shares are
+    # equal
     equal: Floats
-    strength: float = 1.0
+    strength: float = 1.0  # factor of the logarithm of the density
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Compute the negative log density up to a constant, and its gradient.
 
-        Parameters
-        ----------
-        theta : (p,) float64
-            Logarithms of the hyperparameters.
+        ``theta``: (p,) float64: logarithms of the hyperparameters.
 
         Returns
         -------
@@ -165,31 +132,18 @@ class SharePrior:
 
 
 def maximize(
-    kernel: AnyKernel,
-    noise: float,
-    X: Floats,
-    Y: Floats,
+    kernel: AnyKernel,  # initial kernel
+    noise: float,  # initial noise variance
+    X: Floats,  # (n, d), (n, c) float64
+    Y: Floats,  # (n, d), (n, c) float64
     max_iterations: int = 50,
-    prior: Prior | None = None,
+    prior: Prior | None = None,  # the value of the evidence then includes its penalty
+    # called after each iteration: whether there is time for another one
     goes_on: Callable[[], bool] | None = None,
+    # (n,) float64 or None: the noise variance of a row is divided by its weight
     weight: Floats | None = None,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Initial kernel.
-    noise : float
-        Initial noise variance.
-    X, Y : (n, d), (n, c) float64
-    max_iterations : int
-    prior : Prior, optional
-        The value of the evidence then includes its penalty.
-    goes_on : callable, optional
-        Called after each iteration: whether there is time for another one.
-    weight : (n,) float64 or None
-        The noise variance of a row is divided by its weight.
 
     Returns
     -------

@@ -27,18 +27,10 @@ _ALMOST = 1.0 - 1e-9  # of a remainder, which is rounded
 
 @dataclass(frozen=True)
 class GramFactor:
-    """``K ≈ Φ Φ'``.
+    """``K ≈ Φ Φ'``."""
 
-    Attributes
-    ----------
-    pivots : (r,) int64
-        Rows whose columns of ``K`` span the approximation.
-    codes : (n, r) float64
-        ``Φ``; its rows at ``pivots`` form a lower triangular matrix.
-    """
-
-    pivots: NDArray[np.int64]
-    codes: Floats
+    pivots: NDArray[np.int64]  # (r,) int64: rows whose columns of ``K`` span the approximation
+    codes: Floats  # (n, r) float64: ``Φ``; its rows at ``pivots`` form a lower triangular matrix
 
     @property
     def triangle(self) -> Floats:
@@ -67,18 +59,8 @@ def factor_gram(
 ) -> GramFactor:
     """Factor a whole Gram matrix.
 
-    Parameters
-    ----------
-    gram : (n, n) float64
-    tolerance : float
-        Fraction of the trace that may be omitted; 0 is exact up to rounding.
-    max_rank : int or None
-    what : str
-        Name of the matrix in error messages.
-
-    Returns
-    -------
-    GramFactor
+    ``gram``: (n, n) float64. ``tolerance``: fraction of the trace that may be omitted; 0 is exact
+    up to rounding. ``what``: name of the matrix in error messages.
 
     Raises
     ------
@@ -114,34 +96,17 @@ def factor_gram(
 
 
 def factor_columns(
-    diagonal: Floats,
-    column: Callable[[int], Floats],
-    tolerance: float,
+    diagonal: Floats,  # (n,) float64
+    column: Callable[[int], Floats],  # ``column(i)`` is ``K[:, i]``, (n,)
+    tolerance: float,  # fraction of the trace that may be omitted
+    # ``None`` means 4,096, with a warning if more than ``tolerance`` is omitted
     max_rank: int | None = None,
-    what: str = "the kernel",
+    what: str = "the kernel",  # name of the matrix in error messages
+    # A block of rows whose entries ``diagonal`` and ``column`` return; other workers have
+    # the others
     share: RowShare | None = None,
-) -> GramFactor:
+) -> GramFactor:  # with all rows
     """Factor a Gram matrix from single columns, for matrices that do not fit into memory.
-
-    Parameters
-    ----------
-    diagonal : (n,) float64
-    column : callable
-        ``column(i)`` is ``K[:, i]``, (n,).
-    tolerance : float
-        Fraction of the trace that may be omitted.
-    max_rank : int or None
-        ``None`` means 4,096, with a warning if more than ``tolerance`` is omitted.
-    what : str
-        Name of the matrix in error messages.
-    share : RowShare, optional
-        A block of rows, of which ``diagonal`` and ``column`` return the entries; other workers have
-        the others.
-
-    Returns
-    -------
-    GramFactor
-        With all rows.
 
     Raises
     ------
@@ -205,7 +170,7 @@ class _Remainder(NamedTuple):
 
 
 class _RowsHere:
-    """A block of rows, of which other workers may have the others."""
+    """A block of rows; other workers may have further rows."""
 
     def __init__(self, n: int, share: RowShare | None) -> None:
         self._share, self._n = share, n

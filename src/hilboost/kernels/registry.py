@@ -21,12 +21,7 @@ _ELSEWHERE = MappingProxyType(
 
 @cache
 def kernel_classes() -> Mapping[str, type[Kernel]]:
-    """Kernels that declare a name for model files, by this name.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Kernels that declare a name for model files, by this name."""
     found: dict[str, type[Kernel]] = {}
     for kernel in classes_in("hilboost.kernels", Kernel):  # type: ignore[type-abstract]
         name = vars(kernel).get("file_name")
@@ -124,16 +119,7 @@ def as_kernel(spec: Any) -> Kernel:
 
 
 def same_kernel(name: str) -> str | None:
-    """Return the name of the kernel that other libraries call by this name, or a similar one.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str or None
-    """
+    """Return the name of the kernel that other libraries call by this name, or a similar one."""
     near = get_close_matches(name.lower(), _ELSEWHERE, n=1, cutoff=0.8)
     return _ELSEWHERE[near[0]] if near else None
 

@@ -1,4 +1,4 @@
-"""Symmetric Gram matrices, of which only the lower triangle is evaluated and stored."""
+"""Symmetric Gram matrices; only the lower triangle is evaluated and stored."""
 
 from __future__ import annotations
 
@@ -27,23 +27,14 @@ class SymmetricGram:
 
     Row block i is stored as ``K[i, : end of i]``.  This takes half the memory, half the
     evaluations, and one pass over the values in a product.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    A : (n, d) array
-    memory : float
-        Maximum number of bytes of the triangle; larger triangles are evaluated again in each
-        product.
-    team : ThreadTeam
-    exchange : Exchange or None
-        Other workers that have the same ``A``: each evaluates and stores some row blocks.
     """
 
     kernel: Kernel
-    A: Array
+    A: Array  # (n, d) array
+    # maximum number of bytes of the triangle; larger triangles are evaluated again in each product
     memory: float = 0.0
     team: ThreadTeam = field(default_factory=ThreadTeam)
+    # other workers that have the same ``A``: each evaluates and stores some row blocks
     exchange: Exchange | None = None
     _triangle: list[Array] | None = field(default=None, init=False, repr=False)
 

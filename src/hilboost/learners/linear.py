@@ -17,16 +17,12 @@ LINEAR_REGRESSORS = ("LinearRegression", "Ridge")
 
 @dataclass(frozen=True)
 class LinearModel(BaseModel):
-    """Reproduces the predictions of fitted linear regressors, bit for bit.
-
-    Attributes
-    ----------
-    terms : tuple of (coefficients, intercept)
-        One pair per regressor, float64: (d,) or (k, d), and (k,) or a number.
-    """
+    """Reproduces the predictions of fitted linear regressors, bit for bit."""
 
     in_files = True
 
+    # tuple of (coefficients, intercept): one pair per regressor, float64: (d,) or (k, d), and (k,)
+    # or a number
     terms: tuple[tuple[Any, Any], ...]
 
     @classmethod

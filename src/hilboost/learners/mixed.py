@@ -26,21 +26,11 @@ _PARTS = 5  # of the rows; one of them compares the proposals of a stage
 
 @dataclass
 class MixedData:
-    """The data of each learner, and the schedule of proposals.
-
-    Attributes
-    ----------
-    parts : list
-    weight : (n,) float64 or None
-        Sample weights.
-    part_of_row : (n,) uint8
-        Equal rows are in the same part.
-    schedule : Schedule
-    """
+    """The data of each learner, and the schedule of proposals."""
 
     parts: list[Any]
-    weight: Floats | None
-    part_of_row: NDArray[np.uint8]
+    weight: Floats | None  # (n,) float64 or None: sample weights
+    part_of_row: NDArray[np.uint8]  # (n,) uint8: equal rows are in the same part
     schedule: Schedule
 
 
@@ -56,21 +46,12 @@ class MixedSnapshot:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows that the proposals of a stage are fitted to, and those that they are compared on.
-
-    Attributes
-    ----------
-    learned : RowSample
-    rows : (m,) integers or slice
-    weight : (n,) float64 or None
-    is_held_out : bool
-        Whether no proposal was fitted to ``rows``.  Otherwise, the penalty is part of the
-        comparison.
-    """
+    """The rows that the proposals of a stage are fitted to, and those that they are compared on."""
 
     learned: RowSample
-    rows: Any
-    weight: Floats | None
+    rows: Any  # (m,) integers or slice
+    weight: Floats | None  # (n,) float64 or None
+    # whether no proposal was fitted to ``rows``.  Otherwise, the penalty is part of the comparison.
     is_held_out: bool
 
 
@@ -92,12 +73,6 @@ class MixedLearner(Learner):
 
     Only learners that may win make a proposal (:class:`~hilboost.learners.schedule.Schedule`).
 
-    Parameters
-    ----------
-    learners : tuple of Learner
-    names : tuple of str, optional
-        One for each learner, all different; ``"learner 1"`` and so on by default.
-
     Notes
     -----
     Kernel machines penalize only their own part of the model.  Rows are divided into fifths by
@@ -105,6 +80,7 @@ class MixedLearner(Learner):
     """
 
     learners: tuple[Learner, ...]
+    # one for each learner, all different; ``"learner 1"`` and so on by default
     names: tuple[str, ...] = ()
 
     in_files: ClassVar[bool] = True
@@ -331,16 +307,7 @@ class MixedLearner(Learner):
 def decrease(proposal: Sequence[FittedTerm], gradients: Gradients, comparison: Comparison) -> float:
     """Compute the mean decrease of the second-order model; negative for ascent directions.
 
-    Parameters
-    ----------
-    proposal : sequence of FittedTerm
-    gradients : Gradients
-        Gradients of all rows.
-    comparison : Comparison
-
-    Returns
-    -------
-    float
+    ``gradients``: gradients of all rows.
     """
     rows, weight = comparison.rows, comparison.weight
     # Without a hessian, losses such as the absolute error set the values of leaves themselves.

@@ -30,24 +30,16 @@ class RidgeModel(BaseModel):
 
     Missing numbers are replaced by the mean of their column.  Missing and unknown levels add
     nothing.
-
-    Attributes
-    ----------
-    center, scale : (d,) float64
-        Mean and scale of each column; 0 and 1 for category columns.
-    weights : (d, r) float64
-        Weights of the standardized columns; zero for category columns.
-    intercept : (r,) float64
-    levels : tuple of (column, (n_levels, r) float64)
-        Outputs that each level of a category column adds.
     """
 
     in_files = True
 
-    center: Floats
-    scale: Floats
+    center: Floats  # (d,) float64: mean and scale of each column; 0 and 1 for category columns
+    scale: Floats  # (d,) float64: mean and scale of each column; 0 and 1 for category columns
+    # (d, r) float64: weights of the standardized columns; zero for category columns
     weights: Floats
-    intercept: Floats
+    intercept: Floats  # (r,) float64
+    # tuple of (column, (n_levels, r) float64): outputs that each level of a category column adds
     levels: LevelWeights = ()
 
     def predict_raw(self, X: Floats) -> Floats:
@@ -136,18 +128,11 @@ def _known(codes: Floats, n_levels: int) -> tuple[NDArray[np.intp], NDArray[np.b
 
 @dataclass
 class RidgeData:
-    """The design matrix of a fit.
+    """The design matrix of a fit."""
 
-    Attributes
-    ----------
-    A : (n, p) float64
-        Standardized columns, followed by indicators of levels.
-    center, scale : (d,) float64
-    """
-
-    A: Floats
-    center: Floats
-    scale: Floats
+    A: Floats  # (n, p) float64: standardized columns, followed by indicators of levels
+    center: Floats  # (d,) float64
+    scale: Floats  # (d,) float64
 
 
 @dataclass(frozen=True)
@@ -159,20 +144,15 @@ class RidgeLearner(Learner):
     small fraction of the sum of ``w h``.  It makes the solution unique if columns are collinear,
     and shrinks the weights of rare levels.
 
-    Parameters
-    ----------
-    l2 : float
-        λ as a fraction of the sum of weights times curvatures.
-    categorical : tuple of (int, int)
-        Category columns and their numbers of levels; each level has a weight of its own.
-
     Notes
     -----
     Each stage costs O(n p²) for p columns and levels.  Missing numbers are replaced by the mean of
     their column.
     """
 
-    l2: float = 1e-3
+    l2: float = 1e-3  # λ as a fraction of the sum of weights times curvatures
+    # tuple of (int, int): category columns and their numbers of levels; each level has a weight of
+    # its own
     categorical: tuple[tuple[int, int], ...] = ()
 
     in_files: ClassVar[bool] = True

@@ -17,16 +17,6 @@ class Schedule:
     each learner also makes a proposal after an interval of stages, which doubles each time it loses
     and is reset to one when it wins.
 
-    Attributes
-    ----------
-    stage : int
-        Number of stages so far.
-    gains : list of float
-        Gain of the last proposal of each learner.
-    intervals : list of int
-    due : list of int
-        Stage in which each learner makes its next proposal at the latest.
-
     References
     ----------
     M. Minoux, *Accelerated greedy algorithms for maximizing submodular set functions*, 1978.
@@ -34,10 +24,10 @@ class Schedule:
 
     in_files: ClassVar[bool] = True
 
-    stage: int
-    gains: list[float]
+    stage: int  # number of stages so far
+    gains: list[float]  # gain of the last proposal of each learner
     intervals: list[int]
-    due: list[int]
+    due: list[int]  # stage in which each learner makes its next proposal at the latest
 
     @classmethod
     def of(cls, n_learners: int) -> Self:
@@ -53,14 +43,7 @@ class Schedule:
     def winner(self, ask: Callable[[int], float]) -> int:
         """Return the learner with the largest gain; the first one of equal gains.
 
-        Parameters
-        ----------
-        ask : callable
-            Computes the gain of a learner's proposal.
-
-        Returns
-        -------
-        int
+        ``ask``: computes the gain of a learner's proposal.
         """
         asked: dict[int, float] = {}
         for k, due in enumerate(self.due):

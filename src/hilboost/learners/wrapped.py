@@ -61,18 +61,12 @@ class WrappedLearner(Learner):
 
     Friedman 2001, Algorithm 1, step 4.  The hessian is not used; a line search along the stage
     (step 5) compensates for this.
-
-    Parameters
-    ----------
-    regressor : scikit-learn regressor
-        Cloned for each stage and output.  Sample weights are passed on if its ``fit`` accepts them
-        and rejected otherwise.  A ``random_state`` parameter is set from the generator of the
-        stage.
-    together : bool
-        Whether to fit one clone to all outputs, for regressors with multi-output support.
     """
 
+    # cloned for each stage and output.  Sample weights are passed on if its ``fit`` accepts them
+    # and rejected otherwise.  A ``random_state`` parameter is set from the generator of the stage.
     regressor: Any
+    # whether to fit one clone to all outputs, for regressors with multi-output support
     together: bool = False
 
     @property

@@ -25,24 +25,14 @@ def distances(residual: Floats, outside: Floats | None = None) -> Floats:
 
 
 def medians_of_leaves(
-    residual: Floats,
+    residual: Floats,  # (n, r) float64
+    # (n,) float64: length of the part of each residual at a right angle to these columns
     outside: Floats,
-    weight: Floats | None,
-    leaves: NDArray[np.int32],
+    weight: Floats | None,  # (n,) float64 or None
+    leaves: NDArray[np.int32],  # (n,) int32: rows with -1 are ignored
     n_leaves: int,
 ) -> Floats:
-    """Compute the geometric median of the residuals in every leaf, (n_leaves, r).
-
-    Parameters
-    ----------
-    residual : (n, r) float64
-    outside : (n,) float64
-        Length of the part of each residual at a right angle to these columns.
-    weight : (n,) float64 or None
-    leaves : (n,) int32
-        Rows with -1 are ignored.
-    n_leaves : int
-    """
+    """Compute the geometric median of the residuals in every leaf, (n_leaves, r)."""
     points = np.ascontiguousarray(residual, dtype=np.float64)
     if weight is None:
         weight = np.ones(len(points))

@@ -15,10 +15,7 @@ _ITEM = np.dtype(RAW).itemsize
 def flat_columns(array: Floats) -> tuple[Floats, int]:
     """Return one array from the first to the last entry in memory, and the distance of columns.
 
-    Parameters
-    ----------
-    array : (n, r) float64
-        Copied unless the entries of each column follow each other in memory.
+    ``array``: (n, r) float64: copied unless the entries of each column follow each other in memory.
 
     Returns
     -------
@@ -62,12 +59,9 @@ def array_for(raw: Floats, memory: Gradients | None) -> Floats:
 
 
 def arrays_for(raw: Floats, memory: Gradients | None) -> tuple[Floats, Floats]:
-    """Return arrays for gradients and hessians at ``raw`` (n, r): those of the memory, or new ones.
+    """Return arrays for gradients and hessians at ``raw`` (n, r), from the memory or new.
 
-    Parameters
-    ----------
-    raw : (n, r) float64
-    memory : Gradients or None
+    ``raw``: (n, r) float64.
 
     Returns
     -------

@@ -19,15 +19,6 @@ class Majorized(Loss):
     the loss and touches it at ``raw``, ``height / max(|r|, width)``.  Newton steps with it are
     iteratively reweighted least squares and never increase the smoothed loss.
 
-    Parameters
-    ----------
-    loss : Loss
-        The original loss, which provides values, initial prediction and link.
-    width, height : (r,) float64 or float
-    tilt : (r,) float64 or float
-    has_corners : bool
-        Whether the original loss has ``h(r) = |r|``.
-
     Notes
     -----
     Hunter & Lange, *Quantile regression via an MM algorithm*, 2000.
@@ -35,11 +26,11 @@ class Majorized(Loss):
 
     def __init__(
         self,
-        loss: Loss,
-        width: Floats | float,
-        height: Floats | float,
-        tilt: Floats | float = 0.0,
-        has_corners: bool = True,
+        loss: Loss,  # the original loss, which provides values, initial prediction and link
+        width: Floats | float,  # (r,) float64 or float
+        height: Floats | float,  # (r,) float64 or float
+        tilt: Floats | float = 0.0,  # (r,) float64 or float
+        has_corners: bool = True,  # whether the original loss has ``h(r) = |r|``
     ) -> None:
         self.loss, self.width, self.height, self.tilt = loss, width, height, tilt
         self.has_corners = has_corners

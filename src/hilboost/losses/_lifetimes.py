@@ -23,22 +23,16 @@ _LOG_ROOT_TWO_PI = 0.5 * np.log(2 * np.pi)
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """A log-concave distribution.
+    """A log-concave distribution."""
 
-    Attributes
-    ----------
-    log_density, log_above, log_below : callable
-        Logarithms of the density, and of the probabilities above and below a value.
-    slope, bend : callable
-        First and second derivative of the logarithm of the density.
-    median : float
-    """
-
+    # logarithms of the density, and of the probabilities above and below a value
     log_density: Callable[[Floats], Floats]
+    # logarithms of the density, and of the probabilities above and below a value
     log_above: Callable[[Floats], Floats]
+    # logarithms of the density, and of the probabilities above and below a value
     log_below: Callable[[Floats], Floats]
-    slope: Callable[[Floats], Floats]
-    bend: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]  # first and second derivative of the logarithm of the density
+    bend: Callable[[Floats], Floats]  # first and second derivative of the logarithm of the density
     median: float = 0.0
 
 
@@ -76,21 +70,11 @@ DISTRIBUTIONS = {
 
 def likelihood(
     distribution: str, scale: float, y: Floats, scores: Floats
-) -> tuple[Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:  # tuple of (n,) float64
     """Negative log likelihood, its negative gradient and its hessian, (n,) each.
 
-    Parameters
-    ----------
-    distribution : str
-    scale : float
-    y : (n, c) float64
-        Bounds of the times in the first two columns.
-    scores : (n,) float64
-        Minus the location of the logarithm of the time.
-
-    Returns
-    -------
-    tuple of (n,) float64
+    ``y``: (n, c) float64: bounds of the times in the first two columns. ``scores``: (n,) float64:
+    minus the location of the logarithm of the time.
     """
     noise, logs = DISTRIBUTIONS[distribution], _logs(y)
     places = (logs + scores[:, None]) / scale

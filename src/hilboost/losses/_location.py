@@ -27,18 +27,9 @@ def location_units(
 
     Several targets are divided by their spreads, so that no unit makes one count more than another.
 
-    Parameters
-    ----------
-    loss : Loss
-        Its own class must declare its ``degree``; a derived class may compute anything.
-    target : Target
-        With several targets, NaN marks missing ones.
-    scaled : callable
-        Maps the units (c,) to the loss of ``y / units``.
-
-    Returns
-    -------
-    TargetUnits or None
+    ``loss``: its own class must declare its ``degree``; a derived class may compute anything.
+    ``target``: with several targets, NaN marks missing ones. ``scaled``: maps the units (c,) to the
+    loss of ``y / units``.
 
     Raises
     ------

@@ -23,22 +23,13 @@ class SortedLeaves:
 
     The loss of row i in a leaf, as a function of the constant ``v`` that is added there, is zero
     from its kink ``t_i = s_i - F_i`` on: for ``v >= t_i`` if ``s_i = 1``, else for ``v <= t_i``.
-
-    Attributes
-    ----------
-    kinks : (m,) float64
-    weight : (m,) float64
-    positive : (m,) bool
-        Whether the sign of the row is 1.
-    leaf : (m,) int32
-    starts : (n_leaves + 1,) int64
-        The rows of leaf k are ``starts[k] … starts[k + 1] - 1``.
     """
 
-    kinks: Floats
-    weight: Floats
-    positive: NDArray[np.bool_]
-    leaf: NDArray[np.int32]
+    kinks: Floats  # (m,) float64
+    weight: Floats  # (m,) float64
+    positive: NDArray[np.bool_]  # (m,) bool: whether the sign of the row is 1
+    leaf: NDArray[np.int32]  # (m,) int32
+    # (n_leaves + 1,) int64: the rows of leaf k are ``starts[k] … starts[k + 1] - 1``
     starts: NDArray[np.int64]
 
     @classmethod

@@ -17,21 +17,11 @@ _RIDGE = 1e-2  # of the mean hessian of a position
 
 def position_effects(
     gradients: Callable[[Target, Floats], Gradients], target: Target, raw: Floats
-) -> Floats:
+) -> Floats:  # (n_positions,) float64: zero for the first position
     """Estimate what each position adds to the scores, in a few Newton steps.
 
-    Parameters
-    ----------
-    gradients : callable
-        Of a target and scores (n, 1), without effects of positions.
-    target : Target
-        With positions.
-    raw : (n, 1) float64
-
-    Returns
-    -------
-    (n_positions,) float64
-        Zero for the first position.
+    ``gradients``: of a target and scores (n, 1), without effects of positions. ``target``: with
+    positions. ``raw``: (n, 1) float64.
     """
     positions = target.positions
     assert positions is not None

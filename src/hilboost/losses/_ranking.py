@@ -63,26 +63,15 @@ def check_gains(y: Floats, kind: str) -> None:
 
 @dataclass(frozen=True)
 class RankingMemory:
-    """What the loops over groups keep between their calls.
+    """Arrays that the loops over groups keep between their calls."""
 
-    Attributes
-    ----------
-    gains : (n,) float64
-    order : (n,) int64
-        Rows of each group in the order of the last call, by which the next one sorts faster.
-    ideals : (q,) float64
-        Largest DCG of each group, NaN where unknown.
-    by_row : (n,) float64
-        Working memory.
-    by_place : tuple of six (longest group,) float64
-        Working memory.
-    """
-
-    gains: Floats
+    gains: Floats  # (n,) float64
+    # (n,) int64: rows of each group in the order of the last call, by which the next one sorts
+    # faster
     order: NDArray[np.int64]
-    ideals: Floats
-    by_row: Floats
-    by_place: tuple[Floats, ...]
+    ideals: Floats  # (q,) float64: largest DCG of each group, NaN where unknown
+    by_row: Floats  # (n,) float64: working memory
+    by_place: tuple[Floats, ...]  # working memory
 
     @classmethod
     def of(cls, target: Target, gain: str) -> RankingMemory:
@@ -134,7 +123,7 @@ class RankingLoss(GroupLoss):
         """``raw`` plus the effects of the positions at which the rows were shown, (n, 1)."""
         if self.effects is None or target.positions is None:
             return raw
-        # Positions that no training row has are those of rows with zero weight.
+        # Positions without a training row belong to rows with zero weight.
         places = np.minimum(target.positions, len(self.effects) - 1)
         return raw + self.effects[places][:, None]
 

@@ -26,51 +26,30 @@ _EXPONENTS = (-600.0, 600.0)  # no sum of the powers of events is zero or infini
 
 @dataclass(frozen=True)
 class RiskSets:
-    """What does not depend on the predictions, for all rows by stratum and descending time.
+    """Quantities independent of the predictions, for all rows by stratum and descending time."""
 
-    Attributes
-    ----------
-    order : (n,) int64
-        Numbers of the rows in this order, which all arrays (n,) below have.
-    event : (n,) bool
-        Events of positive weight.
-    event_rows : (m,) int64
-        Their rows in the target.
-    weight : (n,) float64 or None
-    tie : (n,) int64
-        Number of the time of each row within its stratum, counted over all strata.
-    tie_of_events, tie_or_none : (m,), (n,) int64
-        The same of the events, and of all rows with -1 for the others.
-    entered : (n,) int64 or None
-        Number of the tie before whose events the row enters: these it does not compete in.
-        ``None`` if all rows enter at time zero.
-    times, strata : (u,) float64
-        Time and stratum of each tie.
-    first_ties : list of int
-        First tie of each stratum, and the number of ties.
-    mass : (u,) float64
-        Weight of the events of each tie.
-    count : (u,) int64
-        Number of the events of each tie.
-    padded : tuple
-        For sums over all rows up to each one, with a row of power zero after each stratum: places
-        of the rows, weights, whether these are whole, first places of the strata, and place after
-        each tie.
-    """
-
+    # (n,) int64: numbers of the rows in this order, which all arrays (n,) below have
     order: NDArray[np.int64]
-    event: NDArray[np.bool_]
-    event_rows: NDArray[np.int64]
-    weight: Floats | None
+    event: NDArray[np.bool_]  # (n,) bool: events of positive weight
+    event_rows: NDArray[np.int64]  # (m,) int64: their rows in the target
+    weight: Floats | None  # (n,) float64 or None
+    # (n,) int64: number of the time of each row within its stratum, counted over all strata
     tie: NDArray[np.int64]
+    # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
     tie_of_events: NDArray[np.int64]
+    # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
     tie_or_none: NDArray[np.int64]
+    # (n,) int64 or None: number of the tie before whose events the row enters: these it does not
+    # compete in. ``None`` if all rows enter at time zero.
     entered: NDArray[np.int64] | None
-    times: Floats
-    strata: Floats
-    first_ties: list[int]
-    mass: Floats
-    count: NDArray[np.int64]
+    times: Floats  # (u,) float64: time and stratum of each tie
+    strata: Floats  # (u,) float64: time and stratum of each tie
+    first_ties: list[int]  # first tie of each stratum, and the number of ties
+    mass: Floats  # (u,) float64: weight of the events of each tie
+    count: NDArray[np.int64]  # (u,) int64: number of the events of each tie
+    # for sums over all rows up to each one, with a row of power zero after each stratum: places of
+    # the rows, weights, whether these are whole, first places of the strata, and place after each
+    # tie
     padded: tuple[Any, ...]
 
     @classmethod
@@ -125,31 +104,23 @@ class RiskSets:
 
 @dataclass(frozen=True)
 class Risks:
-    """Sums over risk sets for some predictions; the sums of the last ones are kept.
-
-    Attributes
-    ----------
-    sets : RiskSets
-    power : (n,) float64
-        ``exp(F - shift)``, in the order of the sets.
-    hazard, partial_hazard : (u,) float64
-        Increment of the cumulative hazard, and the part of it that rows with an event at this time
-        have, times ``exp(shift)``.
-    log_risk : (u,) float64
-        Mean logarithm of the sum over the risk set at the events of each tie.
-    shift : float
-    """
+    """Sums over risk sets for some predictions; the sums of the last ones are kept."""
 
     sets: RiskSets
-    power: Floats
+    power: Floats  # (n,) float64: ``exp(F - shift)``, in the order of the sets
+    # (u,) float64: increment of the cumulative hazard, and the part of it that rows with an event
+    # at this time have, times ``exp(shift)``
     hazard: Floats
+    # (u,) float64: increment of the cumulative hazard, and the part of it that rows with an event
+    # at this time have, times ``exp(shift)``
     partial_hazard: Floats
+    # (u,) float64: mean logarithm of the sum over the risk set at the events of each tie
     log_risk: Floats
     shift: float
 
     @classmethod
     def of(cls, target: Target, scores: Floats, ties: str) -> Self:
-        """Compute the sums for the predictions (n,), or return those of the last ones."""
+        """Compute the sums for the predictions (n,), or return the last sums."""
         last = target.memory.get(f"risks, {ties}")
         if last is not None and np.array_equal(last[0], scores):
             found: Self = last[1]

@@ -9,19 +9,13 @@ from hilboost.core.dtypes import Floats
 _FEW_ROWS = 200  # below, one call is faster than one for each column
 
 
-def row_sums(values: Floats) -> Floats:
+def row_sums(values: Floats) -> Floats:  # (n,) float64
     """Add up the columns from the first to the last, with the same bits for a row wherever it is.
 
     ``values.sum(axis=1)`` adds in another order where the entries of a row follow each other in
-    memory, as those of a single row always do.
+    memory, as the sums of a single row always do.
 
-    Parameters
-    ----------
-    values : (n, c) float64
-
-    Returns
-    -------
-    (n,) float64
+    ``values``: (n, c) float64.
     """
     if values.flags.c_contiguous and values.shape[1] > 1 and len(values) < _FEW_ROWS:
         return np.cumsum(values, axis=1)[:, -1].copy()

@@ -128,15 +128,7 @@ def _total(distribution: str, scale: float, target: Target, raw: Floats) -> floa
 def best_scale(distribution: str, target: Target, raw: Floats) -> float:
     """Return the scale that maximizes the likelihood, between 0.01 and 100, to about one percent.
 
-    Parameters
-    ----------
-    distribution : str
-    target : Target
-    raw : (n, 1) float64
-
-    Returns
-    -------
-    float
+    ``raw``: (n, 1) float64.
     """
     found = Residuals(distribution, target.y, raw[:, 0], target.weight)
 

@@ -50,7 +50,7 @@ class DiscreteHazard(Loss):
 
     Notes
     -----
-    Columns of ``raw`` are the coefficients of the first cause, then those of the second one.  The
+    Columns of ``raw`` are the coefficients of the first cause, then of the second one.  The
     cosine of frequency q is divided by ``(1 + q)²``: steps of the same size in all coefficients
     change the level of the hazard most, and its course the less the faster it changes.  Otherwise,
     every interval would be learned from its own few events.  A row counts in an interval in which

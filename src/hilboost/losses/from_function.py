@@ -49,7 +49,7 @@ class FunctionLoss(Loss):
         IncompatibleParts
             The function returns the negative gradient.
         InvalidData
-            There is no such zero.
+            A zero does not exist.
         """
         self._check_sign(target)
         raw = np.zeros(target.y.shape[1])

@@ -40,7 +40,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
     The start value is the geometric median under absolute error, the M-estimate of location under
     others.  The value of a leaf is the geometric median of its residuals, or one step from there
     (Friedman 2001, Algorithm 4, with lengths instead of absolute values).  With one output and
-    nothing outside, both are those of ``loss`` itself.
+    nothing outside, both are identical to ``loss`` itself.
     """
 
     of_distance = True
@@ -185,13 +185,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
 
 
 class _Majorized(Loss):
-    """A radial loss with the curvature ``ℓ'(d) / d``, the slope at ``width`` below that.
-
-    Parameters
-    ----------
-    loss : RadialLoss
-    width : float
-    """
+    """A radial loss with the curvature ``ℓ'(d) / d``, the slope at ``width`` below that."""
 
     of_distance = True
 

@@ -13,14 +13,8 @@ from hilboost.core.loss import Loss
 
 
 @cache
-def loss_classes() -> Mapping[str, type[Loss]]:
-    """Losses that declare their own name, by class name.
-
-    Returns
-    -------
-    mapping of str to type
-        Classes that may appear in model files.
-    """
+def loss_classes() -> Mapping[str, type[Loss]]:  # classes that may appear in model files
+    """Losses that declare their own name, by class name."""
     found: dict[str, type[Loss]] = {}
     for loss in classes_in("hilboost.losses", Loss):  # type: ignore[type-abstract]
         names = loss.regressor_name, loss.classifier_name, loss.ranker_name, loss.survival_name
@@ -34,34 +28,19 @@ def loss_classes() -> Mapping[str, type[Loss]]:
 
 @cache
 def regression_losses() -> Mapping[str, type[Loss]]:
-    """Losses that regressors accept by name.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Losses that regressors accept by name."""
     return _by("regressor_name")
 
 
 @cache
 def ranking_losses() -> Mapping[str, type[Loss]]:
-    """Losses that rankers accept by name.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Losses that rankers accept by name."""
     return _by("ranker_name")
 
 
 @cache
 def survival_losses() -> Mapping[str, type[Loss]]:
-    """Losses that survival models accept by name.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Losses that survival models accept by name."""
     return _by("survival_name")
 
 
@@ -79,23 +58,13 @@ def _by(declaration: str) -> Mapping[str, type[Loss]]:
 
 @cache
 def distance_losses() -> Mapping[str, type[Loss]]:
-    """Losses by name that can be taken of the distance between points.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Losses by name that can be taken of the distance between points."""
     return {name: loss for name, loss in regression_losses().items() if loss.symmetric}
 
 
 @cache
 def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
-    """Losses that classifiers accept by name; the class may depend on the number of labels.
-
-    Returns
-    -------
-    mapping of str to tuple of types
-    """
+    """Losses that classifiers accept by name; the class may depend on the number of labels."""
     found: dict[str, tuple[type[Loss], ...]] = {}
     for loss in loss_classes().values():
         name = loss.classifier_name
@@ -107,15 +76,7 @@ def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
 def make_classification_loss(name: str, n_classes: int) -> Loss:
     """Create the loss of a classifier.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`classification_losses`.
-    n_classes : int
-
-    Returns
-    -------
-    Loss
+    ``name``: one of :func:`classification_losses`.
 
     Raises
     ------
@@ -133,18 +94,10 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
     )
 
 
-def gives_probabilities(loss: Any) -> bool:
+def gives_probabilities(loss: Any) -> bool:  # true where nothing else is declared
     """Whether classifiers with this loss predict probabilities rather than scores.
 
-    Parameters
-    ----------
-    loss : str, Loss or Loss class
-        A name, a built-in class, or a loss that may declare its link.
-
-    Returns
-    -------
-    bool
-        True where nothing else is declared.
+    ``loss``: A name, a built-in class, or a loss that may declare its link.
     """
     if isinstance(loss, str) and loss in classification_losses():
         loss = classification_losses()[loss][0]

@@ -1,4 +1,4 @@
-"""Metrics given by functions such as those of :mod:`sklearn.metrics`."""
+"""Metrics given by functions such as the scores of :mod:`sklearn.metrics`."""
 
 from __future__ import annotations
 

@@ -14,12 +14,7 @@ from hilboost.core.metric import Metric
 
 @cache
 def metrics_by_name() -> Mapping[str, type[Metric]]:
-    """Metrics by all of their names.
-
-    Returns
-    -------
-    mapping of str to type
-    """
+    """Metrics by all of their names."""
     found: dict[str, type[Metric]] = {}
     for metric in classes_in("hilboost.metrics", Metric):  # type: ignore[type-abstract]
         for name in metric.names:
@@ -32,15 +27,7 @@ def metrics_by_name() -> Mapping[str, type[Metric]]:
 def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
     """Create the metrics that the parameter ``eval_metric`` specifies.
 
-    Parameters
-    ----------
-    given : str, Metric, list of these, or None
-    kind : str
-        The kind of the targets.
-
-    Returns
-    -------
-    tuple of Metric
+    ``kind``: the kind of the targets.
 
     Raises
     ------
@@ -85,17 +72,7 @@ def _metric(given: Any, kind: str) -> Metric:
 
 
 def same_metric(name: str, known: Collection[str]) -> str | None:
-    """Return the name of a metric that another library calls ``name``, if it is one of ``known``.
-
-    Parameters
-    ----------
-    name : str
-    known : collection of str
-
-    Returns
-    -------
-    str or None
-    """
+    """Return the name of a metric that another library calls ``name``, if it is one of ``known``."""
     plain = name.lower().replace("-", "_")
     return next((one for one in (plain, _ELSEWHERE.get(plain)) if one in known), None)
 

@@ -13,15 +13,9 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True)
 class AdditiveModel:
-    """``F(x) = initial_raw + sum over stages of coefficient · model(x)``.
+    """``F(x) = initial_raw + sum over stages of coefficient · model(x)``."""
 
-    Attributes
-    ----------
-    initial_raw : (r,) float64
-    stages : tuple of Stage
-    """
-
-    initial_raw: Floats
+    initial_raw: Floats  # (r,) float64
     stages: tuple[Stage, ...]
     _sums: list[Summation] = field(default_factory=list, repr=False, compare=False)
 

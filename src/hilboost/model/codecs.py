@@ -74,32 +74,14 @@ class TargetCodec(ABC):
         raise InvalidData("the model has no output space: its targets are numbers or classes.")
 
     def n_outputs(self, loss: Loss) -> int | None:
-        """Return the number of outputs of a built-in loss; ``None`` if the labels decide.
-
-        Parameters
-        ----------
-        loss : Loss
-
-        Returns
-        -------
-        int or None
-        """
+        """Return the number of outputs of a built-in loss; ``None`` if the labels decide."""
         return None
 
     @abstractmethod
-    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:  # (n, c) float64
         """Encode the labels of n rows as a target array (n, c).
 
-        Parameters
-        ----------
-        y : sequence of n labels
-        n : int
-        allow_missing : bool
-            Whether some of several targets may be missing (NaN) in a row.
-
-        Returns
-        -------
-        (n, c) float64
+        ``allow_missing``: whether some of several targets may be missing (NaN) in a row.
 
         Raises
         ------
@@ -110,14 +92,7 @@ class TargetCodec(ABC):
     def united(self, other: TargetCodec) -> TargetCodec:
         """Return the codec of the labels of two tables.
 
-        Parameters
-        ----------
-        other : TargetCodec
-            Of the same kind.
-
-        Returns
-        -------
-        TargetCodec
+        ``other``: of the same kind.
 
         Raises
         ------
@@ -131,40 +106,21 @@ class TargetCodec(ABC):
         """Number of columns of an encoded target."""
         return 1
 
-    def compact(self, y: Floats) -> NDArray[Any]:
+    def compact(self, y: Floats) -> NDArray[Any]:  # (n, c) array
         """Return encoded labels in less memory, if the numbers remain the same.
 
-        Parameters
-        ----------
-        y : (n, c) float64
-
-        Returns
-        -------
-        (n, c) array
+        ``y``: (n, c) float64.
         """
         return y
 
-    def strata(self, target: Target) -> NDArray[Any] | None:
-        """Return strata whose proportions a split of the rows preserves.
-
-        Parameters
-        ----------
-        target : Target
-
-        Returns
-        -------
-        (n,) array or None
-        """
+    def strata(self, target: Target) -> NDArray[Any] | None:  # (n,) array or None
+        """Return strata whose proportions a split of the rows preserves."""
         return None
 
     def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
         """Return the values of each row whose means encode the levels of a category.
 
-        Parameters
-        ----------
-        target : Target
-        rows : (m,) uint32 or None
-            Training rows; ``None`` means all.
+        ``rows``: (m,) uint32 or None: training rows; ``None`` means all.
 
         Returns
         -------
@@ -173,33 +129,17 @@ class TargetCodec(ABC):
         return known_numbers(target, rows)
 
     def has_one_class(self, target: Target) -> bool:
-        """Whether all training targets are of one class; issues a warning if they are.
-
-        Parameters
-        ----------
-        target : Target
-
-        Returns
-        -------
-        bool
-        """
+        """Whether all training targets are of one class; issues a warning if they are."""
         return False
 
 
 @dataclass(frozen=True)
 class NumberCodec(TargetCodec):
-    """Codec of numeric targets, one or several per row.
-
-    Attributes
-    ----------
-    n_targets : int
-    flat : bool
-        Whether ``y`` was one-dimensional.
-    """
+    """Codec of numeric targets, one or several per row."""
 
     kind = "numbers"
     n_targets: int
-    flat: bool
+    flat: bool  # whether ``y`` was one-dimensional
 
     @classmethod
     def learn(
@@ -246,16 +186,10 @@ class NumberCodec(TargetCodec):
 
 @dataclass(frozen=True)
 class ClassCodec(TargetCodec):
-    """Codec of classes, encoded by their numbers.
-
-    Attributes
-    ----------
-    classes : (n_classes,) array
-        Sorted.
-    """
+    """Codec of classes, encoded by their numbers."""
 
     kind = "classes"
-    classes: NDArray[Any]
+    classes: NDArray[Any]  # (n_classes,) array: sorted
 
     @classmethod
     def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
@@ -330,7 +264,7 @@ class ClassCodec(TargetCodec):
         return True
 
     def with_class_weights(self, target: Target, class_weight: Any) -> Target:
-        """Multiply the weights of the target by those of the classes."""
+        """Multiply the weights of the target by the weights of the classes."""
         if class_weight is None:
             return target
         check_class_weight(class_weight, self.classes.tolist())
@@ -350,27 +284,15 @@ class ClassCodec(TargetCodec):
 
 @dataclass(frozen=True)
 class OutputCodec(TargetCodec):
-    """Codec of targets that are points of an output space.
-
-    Attributes
-    ----------
-    embedding : Embedding
-        The fitted output space.
-    span_rows : (m,) int64
-        Training rows whose points span the output space.
-    span_codes : (m, r) float64
-        These points.
-    n_train : int
-        Number of training rows.
-    outside : bool
-        Whether a last column of the target holds the distance of each label from the span.
-    """
+    """Codec of targets that are points of an output space."""
 
     kind = "structured"
-    embedding: Embedding
+    embedding: Embedding  # the fitted output space
+    # (m,) int64: training rows whose points span the output space
     span_rows: NDArray[np.int64] = field(repr=False)
-    span_codes: Floats = field(repr=False)
-    n_train: int
+    span_codes: Floats = field(repr=False)  # (m, r) float64: these points
+    n_train: int  # number of training rows
+    # whether a last column of the target holds the distance of each label from the span
     outside: bool = False
 
     @classmethod

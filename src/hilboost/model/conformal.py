@@ -1,7 +1,7 @@
 """Conformal calibration: prediction intervals and sets with a guaranteed coverage.
 
 A *score* says how badly a label agrees with the predictions for its row.  A prediction set holds
-all labels whose scores are not larger than those of most calibration rows (Vovk, Gammerman &
+all labels whose scores do not exceed the scores of most calibration rows (Vovk, Gammerman &
 Shafer 2005; Lei et al. 2018).
 """
 
@@ -26,17 +26,10 @@ _HALVINGS = 52
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ascending scores with their cumulative weights.
+    """Ascending scores with their cumulative weights."""
 
-    Attributes
-    ----------
-    scores : (n,) float64
-    mass : (n + 1,) float64
-        Sums of the weights of the first 0, 1, …, n scores.
-    """
-
-    scores: Floats
-    mass: Floats
+    scores: Floats  # (n,) float64
+    mass: Floats  # (n + 1,) float64: sums of the weights of the first 0, 1, …, n scores
 
     @classmethod
     def of(cls, scores: Floats, weight: Floats | None) -> Ranking:
@@ -62,32 +55,21 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores of labels that did not influence the predictions they are compared with.
+    """Scores of labels that did not influence the predictions they are compared with."""
 
-    Attributes
-    ----------
-    scores : (n, k) float64
-        One column per target, or per pair of quantile levels; NaN where the target is missing.
-    weight : (n,) float64 or None
-        The number of rows that each row counts as.
-    folds : (n,) int64 or None
-        The ensemble member that did not learn from the row and made its prediction.  ``None`` if
-        the whole model made it.
-    groups : (n,) int64 or None
-        Numbers of the groups that are calibrated separately (Mondrian).
-    group_names : (g,) array or None
-    by_class : bool
-        Whether the groups are the classes of the labels.
-    scale : DistanceScale or None
-        For structured outputs, the expected distance of labels from predicted points.
-    """
-
+    # (n, k) float64: one column per target, or per pair of quantile levels; NaN where the target is
+    # missing
     scores: Floats = field(repr=False)
+    # (n,) float64 or None: the number of rows that each row counts as
     weight: Floats | None = field(default=None, repr=False)
+    # (n,) int64 or None: the ensemble member that did not learn from the row and made its
+    # prediction.  ``None`` if the whole model made it.
     folds: NDArray[np.int64] | None = field(default=None, repr=False)
+    # (n,) int64 or None: numbers of the groups that are calibrated separately (Mondrian)
     groups: NDArray[np.int64] | None = field(default=None, repr=False)
-    group_names: NDArray[Any] | None = None
-    by_class: bool = False
+    group_names: NDArray[Any] | None = None  # (g,) array or None
+    by_class: bool = False  # whether the groups are the classes of the labels
+    # for structured outputs, the expected distance of labels from predicted points
     scale: DistanceScale | None = None
     _rankings: dict[tuple[str, int, int], Ranking] = field(
         default_factory=dict, repr=False, compare=False
@@ -108,12 +90,7 @@ class Calibration:
     def threshold(self, coverage: float, column: int = 0, group: int | None = None) -> float:
         """Compute the smallest score below which a new one lies with the given probability.
 
-        Parameters
-        ----------
-        coverage : float in (0, 1)
-        column : int
-        group : int, optional
-            Number of the group; all rows by default.
+        ``coverage``: float in (0, 1). ``group``: number of the group; all rows by default.
 
         Returns
         -------
@@ -141,12 +118,8 @@ class Calibration:
     def upper_ends(self, anchors: Floats, coverage: float, column: int = 0) -> Floats:
         """Compute upper ends of intervals from those that ensemble members predict.
 
-        Parameters
-        ----------
-        anchors : (n_members, n) float64
-            Upper ends before calibration.
-        coverage : float in (0, 1)
-        column : int
+        ``anchors``: (n_members, n) float64: upper ends before calibration. ``coverage``: float in
+        (0, 1).
 
         Returns
         -------
@@ -180,11 +153,8 @@ class Calibration:
     def accepted(self, scores: Sequence[Floats], coverage: float) -> NDArray[np.bool_]:
         """Tell which labels belong to the prediction sets.
 
-        Parameters
-        ----------
-        scores : sequence of n_members arrays (n, c) float64
-            Scores of all labels under the predictions of each member.
-        coverage : float in (0, 1)
+        ``scores``: sequence of n_members arrays (n, c) float64: scores of all labels under the
+        predictions of each member. ``coverage``: float in (0, 1).
 
         Returns
         -------

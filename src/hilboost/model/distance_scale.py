@@ -19,17 +19,6 @@ _LEAST = 1e-6  # of the mean squared distance
 class DistanceScale:
     """Kernel regression of squared distances on the predicted points.
 
-    Attributes
-    ----------
-    points : (n, r) float64
-        Predicted points ``F(x_i)`` of the calibration rows.
-    squares : (n,) float64
-        Squared distances ``d_i² = |φ(y_i) - F(x_i)|²``.
-    weight : (n,) float64
-        The number of rows that each row counts as.
-    width : float
-        Length scale of the Gaussian kernel ``k``; infinite for a constant.
-
     Notes
     -----
     The estimate is ``s²(x) = Σ_i k_i d_i² / Σ_i k_i`` with ``k_i = w_i k(F(x), F(x_i))``, where one
@@ -38,10 +27,12 @@ class DistanceScale:
     ``E|φ(y) - F(x)|² = E k(y, y) - |F(x)|²``.
     """
 
+    # (n, r) float64: predicted points ``F(x_i)`` of the calibration rows
     points: Floats = field(repr=False)
+    # (n,) float64: squared distances ``d_i² = |φ(y_i) - F(x_i)|²``
     squares: Floats = field(repr=False)
-    weight: Floats = field(repr=False)
-    width: float
+    weight: Floats = field(repr=False)  # (n,) float64: the number of rows that each row counts as
+    width: float  # length scale of the Gaussian kernel ``k``; infinite for a constant
 
     @classmethod
     def of(cls, points: Floats, squares: Floats, weight: Floats | None) -> DistanceScale:

@@ -30,69 +30,37 @@ from hilboost.tables import Schema
 
 @dataclass(frozen=True)
 class FittedModel:
-    """Record of a fitted model.
-
-    Attributes
-    ----------
-    model : AdditiveModel
-    loss : Loss
-    learner : Learner
-    schema : Schema
-        Columns of the inputs.
-    codec : TargetCodec
-        Encoding of the labels.
-    seed : int
-        Seed of the fit.
-    history : History or None
-        ``None`` if there was no boosting.
-    members : tuple of AdditiveModel or None
-        The models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the
-        model was read from a file and cannot be continued.
-    units : TargetUnits or None
-        Units of the members, which are those of the fit; ``None`` for those of the target.
-    encoding : Encoding or None
-        Encoding of category columns that base models cannot read directly.
-    resolved : ResolvedParameters or None
-        Values of the automatic parameters of tree models.
-    kernel_machine : KernelMachineSummary or None
-        Choices made by a kernel machine.
-    parts : dict of str to ModelPart, or None
-        With ``learner="auto"``, the weights and gains of the learners that it compared.
-    calibration : Calibration or None
-        Scores that prediction intervals and sets are computed from.
-    kept : KeptState or None
-        With ``warm_start=True``, the state of learners that cannot be continued from their stages.
-    survival : SurvivalCurves or None
-        What turns the risks of a survival model into survival functions.
-    beside_offsets : bool
-        Whether the fit had offsets, to which the model is added.
-    row_draws : int
-        Version of the random draws of rows; the first one was not noted.
-    marks : RowMarks or None
-        By which reports recognize training rows; ``None`` if the model was read from a file.
-    cut_from : int or None
-        Number of stages of the model that this one has the first stages of; not stored in files.
-    """
+    """Record of a fitted model."""
 
     model: AdditiveModel
     loss: Loss
     learner: Learner
-    schema: Schema
-    codec: TargetCodec
-    seed: int
-    history: History | None = None
+    schema: Schema  # columns of the inputs
+    codec: TargetCodec  # encoding of the labels
+    seed: int  # seed of the fit
+    history: History | None = None  # ``None`` if there was no boosting
+    # the models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the model
+    # was read from a file and cannot be continued.
     members: tuple[AdditiveModel, ...] | None = None
+    # units of the members, which are those of the fit; ``None`` for those of the target
     units: TargetUnits | None = None
+    # encoding of category columns that base models cannot read directly
     encoding: Encoding | None = None
-    resolved: ResolvedParameters | None = None
-    kernel_machine: KernelMachineSummary | None = None
+    resolved: ResolvedParameters | None = None  # values of the automatic parameters of tree models
+    kernel_machine: KernelMachineSummary | None = None  # choices made by a kernel machine
+    # scores that prediction intervals and sets are computed from
     calibration: Calibration | None = None
+    # with ``learner="auto"``, the weights and gains of the learners that it compared
     parts: dict[str, ModelPart] | None = None
+    # with ``warm_start=True``, the state of learners that cannot be continued from their stages
     kept: KeptState | None = None
+    # what turns the risks of a survival model into survival functions
     survival: SurvivalCurves | None = None
-    beside_offsets: bool = False
-    row_draws: int = 1
+    beside_offsets: bool = False  # whether the fit had offsets, to which the model is added
+    row_draws: int = 1  # version of the random draws of rows; the first one was not noted
+    # by which reports recognize training rows; ``None`` if the model was read from a file
     marks: RowMarks | None = None
+    # number of stages of the model that this one has the first stages of; not stored in files
     cut_from: int | None = None
 
     @property
@@ -117,10 +85,6 @@ class FittedModel:
 
     def to_continue(self) -> FittedModel:
         """Return the record with the members of the ensemble, to which stages can be added.
-
-        Returns
-        -------
-        FittedModel
 
         Raises
         ------
@@ -185,7 +149,7 @@ class FittedModel:
         """Return the model of the stages that one of several learners fitted.
 
         The part of the first learner includes the start value, so that the raw predictions of all
-        parts add up to those of this model.
+        parts add up to this model's predictions.
 
         Raises
         ------
@@ -233,7 +197,7 @@ class FittedModel:
         return self.codec.encode(y, n, missing)
 
     def encode_inputs(self, X: Floats) -> Floats:
-        """Convert validated inputs (n, d) to those of the base models."""
+        """Convert validated inputs (n, d) to inputs of the base models."""
         return X if self.encoding is None else self.encoding.encode(X)
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:

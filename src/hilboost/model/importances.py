@@ -14,12 +14,7 @@ from hilboost.core.dtypes import Floats
 def column_gains(stages: Sequence[Stage], width: int) -> Floats:
     """Return the total gain of the trees' splits on each column, (width,).
 
-    Parameters
-    ----------
-    stages : sequence of Stage
-        Other base models are ignored.
-    width : int
-        Number of columns.
+    ``stages``: other base models are ignored. ``width``: number of columns.
     """
     gains = np.zeros(width)
     for stage in stages:
@@ -35,12 +30,7 @@ def squared_scales(stages: Sequence[Stage], width: int) -> Floats:
 
     The metrics of several members add up.
 
-    Parameters
-    ----------
-    stages : sequence of Stage
-        Of base models with features.
-    width : int
-        Number of columns.
+    ``stages``: of base models with features. ``width``: number of columns.
     """
     squares = np.zeros(width)
     for stage in stages:

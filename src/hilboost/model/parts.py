@@ -8,35 +8,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModelPart:
-    """One learner of a mixture, as judged by the rows that it was not fitted to.
+    """One learner of a mixture, as judged by the rows that it was not fitted to."""
 
-    Attributes
-    ----------
-    weight : float
-        Factor of its outputs; 0 if the part was left out.
-    gain : float
-        Decrease of the held-out loss by this part, as a fraction: for trees, of the loss of the
-        best constant; for other parts, of the loss of the trees.
-    standard_error : float
-        Standard error of the gain.
-    share : float
-        Share of the part in the total gain of the mixture: the mean of its gain alone and its
-        gain beside the other part (Shapley 1953).  The shares add up to one.
-    seconds : float
-        Duration of its fit; not stored in model files.
-    n_centers : int
-        Number of training rows that the model contains for this part.
-    kernel : str
-        Kernel of the machine, that of the first member: ``"matern52"``, ``"rotated matern52"`` (of
-        linear combinations of the columns) or ``"additive"``; empty for other parts.
-    """
-
-    weight: float
+    weight: float  # factor of its outputs; 0 if the part was left out
+    # decrease of the held-out loss by this part, as a fraction: for trees, of the loss of the best
+    # constant; for other parts, of the loss of the trees
     gain: float
-    standard_error: float
+    standard_error: float  # standard error of the gain
+    # share of the part in the total gain of the mixture: the mean of its gain alone and its gain
+    # beside the other part (Shapley 1953).  The shares add up to one.
     share: float
-    seconds: float
-    n_centers: int = 0
+    seconds: float  # duration of its fit; not stored in model files
+    n_centers: int = 0  # number of training rows that the model contains for this part
+    # kernel of the machine, that of the first member: ``"matern52"``, ``"rotated matern52"`` (of
+    # linear combinations of the columns) or ``"additive"``; empty for other parts
     kernel: str = ""
 
 
@@ -49,10 +34,6 @@ def _named(name: str, part: ModelPart) -> str:
 
 def described(parts: Mapping[str, ModelPart] | None) -> str | None:
     """Describe a mixture in words; ``None`` if it is none, or has trees only.
-
-    Parameters
-    ----------
-    parts : mapping of str to ModelPart, or None
 
     Returns
     -------

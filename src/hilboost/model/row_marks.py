@@ -24,19 +24,11 @@ class RowMarks:
 
     A row is marked if its key is small, which depends on its values alone.  Keys are hashes of all
     columns, and in large tables of a few.
-
-    Attributes
-    ----------
-    hashes : (m,) uint64
-        Of the marked rows, ascending.
-    limit : int
-        Largest key of a marked row.
-    columns : (k,) int64 or None
-        Columns whose hash is the key; ``None`` means all.
     """
 
-    hashes: NDArray[np.uint64]
-    limit: np.uint64
+    hashes: NDArray[np.uint64]  # (m,) uint64: of the marked rows, ascending
+    limit: np.uint64  # largest key of a marked row
+    # (k,) int64 or None: columns whose hash is the key; ``None`` means all
     columns: NDArray[np.int64] | None
 
     @classmethod

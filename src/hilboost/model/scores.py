@@ -27,11 +27,7 @@ def n_columns(loss: Loss, n_targets: int) -> int:
 def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floats]:
     """Compute intervals before calibration.
 
-    Parameters
-    ----------
-    loss : Loss
-    raw : (n, r) float64
-    n_targets : int
+    ``raw``: (n, r) float64.
 
     Returns
     -------
@@ -70,14 +66,9 @@ def nearest_pair(loss: Loss, coverage: float) -> int:
 def interval_scores(y: Floats, lower: Floats, upper: Floats, scale: Floats | None = None) -> Floats:
     """Compute how far targets lie outside of intervals.
 
-    Parameters
-    ----------
-    y : (n, c) float64
-        NaN where the target is missing.
-    lower, upper : (n, k) float64
-        ``k = c``, or ``c = 1``.
-    scale : (n,) float64, optional
-        The unit of each row, such as the standard deviation of its target.
+    ``y``: (n, c) float64: NaN where the target is missing. ``lower``: (n, k) float64: ``k = c``, or
+    ``c = 1``. ``upper``: (n, k) float64: ``k = c``, or ``c = 1``. ``scale``: (n,) float64: the unit
+    of each row, such as the standard deviation of its target.
 
     Returns
     -------
@@ -98,11 +89,7 @@ def positive_scale(scale: Floats) -> Floats:
 def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
     """Compute the scores of all classes.
 
-    Parameters
-    ----------
-    loss : Loss
-    raw : (n, r) float64
-    n_classes : int
+    ``raw``: (n, r) float64.
 
     Returns
     -------
@@ -140,11 +127,7 @@ def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
 def explained(loss: Loss, target: Target, raw: Floats) -> float:
     """Compute D²: the part of the loss of the best constant that predictions remove.
 
-    Parameters
-    ----------
-    loss : Loss
-    target : Target
-    raw : (n, r) float64
+    ``raw``: (n, r) float64.
 
     Returns
     -------

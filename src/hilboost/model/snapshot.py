@@ -11,30 +11,17 @@ from hilboost.core.dtypes import Floats
 
 @dataclass(frozen=True, eq=False)
 class MemberSnapshot:
-    """The state of one member of an ensemble.
+    """The state of one member of an ensemble."""
 
-    Attributes
-    ----------
-    raw : (n, r) float64
-        Raw predictions for all rows of the table, in units of the fit.  They differ in rounding
-        from those of the stages, whose order of additions is another one.
-    learner : object
-        Result of :meth:`~hilboost.core.learner.Learner.snapshot`.
-    """
-
+    # (n, r) float64: raw predictions for all rows of the table, in units of the fit.  They differ
+    # in rounding from those of the stages, whose order of additions is another one.
     raw: Floats
-    learner: Any
+    learner: Any  # result of :meth:`~hilboost.core.learner.Learner.snapshot`
 
 
 @dataclass(frozen=True, eq=False)
 class FitSnapshot:
-    """The state of a fit after some stages.
-
-    Attributes
-    ----------
-    n_stages : int
-    members : tuple of MemberSnapshot
-    """
+    """The state of a fit after some stages."""
 
     n_stages: int
     members: tuple[MemberSnapshot, ...]
@@ -42,14 +29,7 @@ class FitSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class KeptState:
-    """The state of a fit that ``warm_start`` can continue, and what it belongs to.
-
-    Attributes
-    ----------
-    snapshot : FitSnapshot
-    belongs_to : mapping of str to str
-        Hashes of the learner, the loss and the data, by name.
-    """
+    """The state of a fit that ``warm_start`` can continue, and what it belongs to."""
 
     snapshot: FitSnapshot
-    belongs_to: Mapping[str, str]
+    belongs_to: Mapping[str, str]  # hashes of the learner, the loss and the data, by name

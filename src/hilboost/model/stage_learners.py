@@ -10,28 +10,15 @@ from hilboost.core.base_model import Stage
 
 @dataclass(frozen=True)
 class StageLearners:
-    """The learner that fitted each stage of a model with several learners.
+    """The learner that fitted each stage of a model with several learners."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Names of all learners.
-    stages : tuple of tuple of str
-        Names of the learners of each stage, one per member of an ensemble.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # names of all learners
+    # names of the learners of each stage, one per member of an ensemble
     stages: tuple[tuple[str, ...], ...]
 
     @classmethod
     def of(cls, names: tuple[str, ...], stages: Sequence[Stage]) -> StageLearners:
-        """Collect the learners from the terms of the stages.
-
-        Parameters
-        ----------
-        names : tuple of str
-        stages : sequence of Stage
-        """
+        """Collect the learners from the terms of the stages."""
         # The first term of each member has the first output.
         found = tuple(
             tuple(names[term.learner or 0] for term in stage.terms if term.columns.start == 0)

@@ -9,10 +9,7 @@ from hilboost.model.parts import described
 def summary(fitted: FittedModel) -> str:
     """Describe a model in one line.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        With a history.
+    ``fitted``: with a history.
 
     Returns
     -------

@@ -25,22 +25,13 @@ from hilboost.validation.survival import (
 
 @dataclass(frozen=True)
 class SurvivalCodec(TargetCodec):
-    """Codec of survival times: lower and upper bound, entry time, and number of the stratum.
-
-    Attributes
-    ----------
-    strata_labels : (s,) array or None
-        Labels of the strata, sorted; ``None`` without strata.
-    n_causes : int
-        Number of causes of events.
-    ends : (m,) float64 or None
-        Ends of the intervals of discrete hazards.
-    """
+    """Codec of survival times: lower and upper bound, entry time, and number of the stratum."""
 
     kind = "survival"
+    # (s,) array or None: labels of the strata, sorted; ``None`` without strata
     strata_labels: NDArray[Any] | None = None
-    n_causes: int = 1
-    ends: Floats | None = None
+    n_causes: int = 1  # number of causes of events
+    ends: Floats | None = None  # (m,) float64 or None: ends of the intervals of discrete hazards
 
     @classmethod
     def learn(
@@ -112,7 +103,7 @@ class SurvivalCodec(TargetCodec):
         Raises
         ------
         InvalidData
-            Strata are missing, or not those of the fit.
+            Strata are missing, or differ from the strata of the fit.
         """
         if self.strata_labels is None:
             if strata is not None:

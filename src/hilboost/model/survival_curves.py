@@ -16,39 +16,21 @@ from hilboost.losses.discrete_hazard import DiscreteHazard
 
 @dataclass(frozen=True)
 class SurvivalCurves:
-    """What turns risks into survival functions.
+    """Baseline that turns risks into survival functions."""
 
-    Attributes
-    ----------
-    times : (u,) float64
-        Times of the events in the training rows, ascending.
-    hazard : (s, u) float64 or None
-        Cumulative hazard of each stratum at these times for a risk of zero; ``None`` if ``raw``
-        determines the hazards.
-    distribution : str or None
-        Distribution of accelerated failure times.
-    scale : float
-        Its scale.
-    discrete : DiscreteHazard or None
-        The loss of discrete hazards.
-    """
-
-    times: Floats
+    times: Floats  # (u,) float64: times of the events in the training rows, ascending
+    # (s, u) float64 or None: cumulative hazard of each stratum at these times for a risk of zero;
+    # ``None`` if ``raw`` determines the hazards
     hazard: Floats | None = None
-    distribution: str | None = None
-    scale: float = 1.0
-    discrete: DiscreteHazard | None = None
+    distribution: str | None = None  # distribution of accelerated failure times
+    scale: float = 1.0  # its scale
+    discrete: DiscreteHazard | None = None  # the loss of discrete hazards
 
     def cumulative_hazard(self, raw: Floats, strata: Floats, times: Floats) -> Floats:
         """Cumulative hazard at some times.
 
-        Parameters
-        ----------
-        raw : (n, r) float64
-            One column of risks, or of the logits of discrete hazards.
-        strata : (n,) float64
-            Numbers of the strata.
-        times : (m,) float64
+        ``raw``: (n, r) float64: one column of risks, or of the logits of discrete hazards.
+        ``strata``: (n,) float64: numbers of the strata. ``times``: (m,) float64.
 
         Returns
         -------
@@ -113,16 +95,7 @@ def event_times(target: Target) -> Floats:
 def baseline(target: Target, risk: Floats, ties: str, n_strata: int) -> SurvivalCurves:
     """Estimate the cumulative hazard of each stratum for a risk of zero (Breslow 1972).
 
-    Parameters
-    ----------
-    target : Target
-    risk : (n,) float64
-    ties : {"breslow", "efron"}
-    n_strata : int
-
-    Returns
-    -------
-    SurvivalCurves
+    ``risk``: (n,) float64.
     """
     found, times = Risks.of(target, risk, ties), event_times(target)
     total = found.cumulative() * np.exp(-found.shift)

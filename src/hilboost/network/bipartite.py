@@ -327,9 +327,7 @@ def _similarities(similarity: Any, p: int) -> Floats:
 def profile_kernel(profiles: Any) -> Floats:
     """Gaussian kernel of interaction profiles; the mean squared norm determines its width.
 
-    Parameters
-    ----------
-    profiles : array-like (p, n)
+    ``profiles``: array-like (p, n).
 
     Returns
     -------

@@ -71,14 +71,7 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
 def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
     """Compute the curves of pairs in several matrices, ranked together.
 
-    Parameters
-    ----------
-    blocks : sequence of (links, scores, within)
-        Arguments of :func:`link_curves`.
-
-    Returns
-    -------
-    LinkCurves
+    ``blocks``: sequence of (links, scores, within): arguments of :func:`link_curves`.
 
     Raises
     ------

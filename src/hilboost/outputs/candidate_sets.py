@@ -19,25 +19,12 @@ _ROUNDING = 1e-12  # of the squares whose difference a squared distance is
 
 def labels_within(
     embedding: Embedding,
-    raw: Floats,
-    radius: Floats,
+    raw: Floats,  # (n, r) float64: predicted points ``F(x)``
+    radius: Floats,  # (n,) float64
+    # candidates and those allowed for each row; by default the training labels
     choice: Choice | None = None,
-) -> list[Any]:
+) -> list[Any]:  # labels with ``|φ(y') - F(x)| <= radius``, the nearest first
     """Find the candidates whose embeddings lie within a distance of each point.
-
-    Parameters
-    ----------
-    embedding : Embedding
-    raw : (n, r) float64
-        Predicted points ``F(x)``.
-    radius : (n,) float64
-    choice : Choice, optional
-        Candidates and those allowed for each row; by default the training labels.
-
-    Returns
-    -------
-    list of n arrays or lists
-        Labels with ``|φ(y') - F(x)| <= radius``, the nearest first.
 
     Raises
     ------

@@ -56,17 +56,11 @@ class Compositions(OutputSpace):
 
 @dataclass(frozen=True)
 class CompositionEmbedding(Embedding):
-    """Fitted embedding of compositions.
-
-    Attributes
-    ----------
-    training : (n, K) float64
-    geometry : str
-    """
+    """Fitted embedding of compositions."""
 
     file_name = "compositions"
 
-    training: Floats
+    training: Floats  # (n, K) float64
     geometry: str
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 

@@ -65,18 +65,12 @@ class Distributions(OutputSpace):
 
 @dataclass(frozen=True)
 class DistributionEmbedding(Embedding):
-    """Quantiles divided by √q, so that squared distances are means over the grid.
-
-    Attributes
-    ----------
-    training : (n, q) float64
-        Quantiles of the training distributions.
-    """
+    """Quantiles divided by √q, so that squared distances are means over the grid."""
 
     file_name = "distributions"
     label_kind = "samples"
 
-    training: Floats
+    training: Floats  # (n, q) float64: quantiles of the training distributions
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     @property

@@ -14,11 +14,7 @@ def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -
 
     Each occurrence of an n-gram is an edge from its first n - 1 tokens to its last n - 1 tokens.
 
-    Parameters
-    ----------
-    grams : sequence of m distinct tuples of n tokens
-    counts : (m,) int64
-        At least one is positive.
+    ``counts``: (m,) int64: at least one is positive.
 
     Returns
     -------

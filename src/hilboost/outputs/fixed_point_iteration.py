@@ -22,12 +22,7 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
     the objective is halved.  If the denominator is not positive, a plain gradient step is tried
     instead.
 
-    Parameters
-    ----------
-    kernel : Gaussian
-    start : (n, c) float64
-    centers : (p, c) float64
-    weights : (n, p) float64
+    ``start``: (n, c) float64. ``centers``: (p, c) float64. ``weights``: (n, p) float64.
 
     Returns
     -------

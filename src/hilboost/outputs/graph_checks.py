@@ -19,18 +19,11 @@ Graph = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]
 _EXAMPLE = "(['C', 'O'], [(0, 1)])"
 
 
-def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:
+def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:  # list of n (tuple, tuple)
     """Validate graphs, and sort their edges.
 
-    Parameters
-    ----------
-    labels : sequence of n pairs (node_labels, edges) or networkx graphs
-    what : str
-        Name of the labels in error messages.
-
-    Returns
-    -------
-    list of n (tuple, tuple)
+    ``labels``: sequence of n pairs (node_labels, edges) or networkx graphs. ``what``: name of the
+    labels in error messages.
 
     Raises
     ------

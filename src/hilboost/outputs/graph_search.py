@@ -27,31 +27,17 @@ class EditSearch:
 
     An edit adds or removes an edge, changes the label of a node, removes a node, or adds a node
     without neighbors or with one.
-
-    Attributes
-    ----------
-    refinement : Refinement
-    alphabet : sequence of hashable
-        Labels of nodes.
-    most_nodes : int
-        Maximum number of nodes.
-    normalize : bool
-        Whether embeddings are divided by their norms.
     """
 
     refinement: Refinement
-    alphabet: Sequence[Any]
-    most_nodes: int
-    normalize: bool
+    alphabet: Sequence[Any]  # labels of nodes
+    most_nodes: int  # maximum number of nodes
+    normalize: bool  # whether embeddings are divided by their norms
 
     def best(self, weights: Floats, starts: list[Graph]) -> Graph:
         """Return the best graph found.
 
-        Parameters
-        ----------
-        weights : (f,) float64
-            The part of each feature in the inner product with the point.
-        starts : list of Graph
+        ``weights``: (f,) float64: the part of each feature in the inner product with the point.
 
         Returns
         -------
@@ -76,16 +62,7 @@ class EditSearch:
         return best
 
     def edits(self, graph: Graph) -> Iterator[Graph]:
-        """Yield all graphs at one edit from a graph.
-
-        Parameters
-        ----------
-        graph : Graph
-
-        Yields
-        ------
-        Graph
-        """
+        """Yield all graphs at one edit from a graph."""
         nodes, edges = graph
         n = len(nodes)
         present = set(edges)

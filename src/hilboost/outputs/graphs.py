@@ -104,25 +104,14 @@ def _shared_columns(counts: list[Counter[int]], n_features: int) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class GraphEmbedding(Embedding):
-    """Fitted embedding of graphs by counts of the neighborhoods in the training graphs.
-
-    Attributes
-    ----------
-    training : list of (tuple, tuple)
-        The distinct training graphs.
-    refinement : Refinement
-        The neighborhoods of their nodes.
-    shared : (f,) int64
-        Column of each neighborhood.
-    normalize : bool
-    """
+    """Fitted embedding of graphs by counts of the neighborhoods in the training graphs."""
 
     file_name = "graphs"
     label_kind = "texts"
 
-    training: list[Graph]
-    refinement: Refinement
-    shared: NDArray[np.int64]
+    training: list[Graph]  # list of (tuple, tuple): the distinct training graphs
+    refinement: Refinement  # the neighborhoods of their nodes
+    shared: NDArray[np.int64]  # (f,) int64: column of each neighborhood
     normalize: bool
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "edits")
 

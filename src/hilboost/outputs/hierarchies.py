@@ -96,29 +96,15 @@ class Hierarchy(OutputSpace):
 
 @dataclass(frozen=True)
 class HierarchyEmbedding(Embedding):
-    """Fitted embedding of nodes by their paths to the root.
-
-    Attributes
-    ----------
-    nodes : tuple
-        Nodes in order of increasing depth.
-    parent : (N,) int64
-        Index of each node's parent, -1 for roots.
-    depth : (N,) int64
-        Depths of the nodes, in increasing order.
-    length : (N,) float64
-        ``√w``.
-    training : (c,) int64
-        The distinct nodes of the training labels.
-    """
+    """Fitted embedding of nodes by their paths to the root."""
 
     file_name = "hierarchy"
 
-    nodes: tuple[Hashable, ...]
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    length: Floats
-    training: NDArray[np.int64]
+    nodes: tuple[Hashable, ...]  # nodes in order of increasing depth
+    parent: NDArray[np.int64]  # (N,) int64: index of each node's parent, -1 for roots
+    depth: NDArray[np.int64]  # (N,) int64: depths of the nodes, in increasing order
+    length: Floats  # (N,) float64: ``√w``
+    training: NDArray[np.int64]  # (c,) int64: the distinct nodes of the training labels
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "most_probable")
 
     @cached_property

@@ -16,12 +16,9 @@ _CELLS_AT_ONCE = 2**20
 def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Find the orders that maximize the sum of preferences of earlier items over later ones.
 
-    Parameters
-    ----------
-    preference : (n, K, K) float64
-        Antisymmetric matrices of the preference for item i over item j.
-    start : (n, K) int64 or None
-        Initial orders of the local search for more than ``EXACT_UP_TO`` items.
+    ``preference``: (n, K, K) float64: antisymmetric matrices of the preference for item i over item
+    j. ``start``: (n, K) int64 or None: initial orders of the local search for more than
+    ``EXACT_UP_TO`` items.
 
     Returns
     -------

@@ -78,7 +78,7 @@ class KernelOutput(OutputSpace):
         return self._fitted(labels, None)
 
     def fit_among(self, labels: Any, exchange: Exchange) -> KernelEmbedding:
-        """Factor the Gram matrix, of which each worker computes some rows.
+        """Factor the Gram matrix; each worker computes some of its rows.
 
         Up to 8,192 labels, all workers then factor the whole matrix.  Beyond that, they choose
         pivots together, and each computes its rows of the factor.
@@ -177,14 +177,7 @@ def _column(similarity: Similarity, own: Any, labels: Any, i: int) -> Floats:
 
 @dataclass(frozen=True)
 class KernelEmbedding(Embedding):
-    """Fitted embedding of labels in the span of the pivots.
-
-    Attributes
-    ----------
-    similarity : callable
-    training : array or list
-    factor : GramFactor
-    """
+    """Fitted embedding of labels in the span of the pivots."""
 
     similarity: Similarity
     training: Any
@@ -244,19 +237,12 @@ class KernelEmbedding(Embedding):
 
 @dataclass(frozen=True)
 class RowEmbedding(KernelEmbedding):
-    """Fitted embedding of labels that are rows of numbers.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    shape : tuple of int
-        Shape of one label.
-    """
+    """Fitted embedding of labels that are rows of numbers."""
 
     file_name = "rows"
 
     kernel: Kernel
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # shape of one label
 
     def encode(self, labels: Any) -> Floats:
         """Encode labels as points, (n, r)."""

@@ -121,30 +121,16 @@ class LabelSets(OutputSpace):
 
 @dataclass(frozen=True)
 class LabelSetEmbedding(Embedding):
-    """Fitted embedding of label sets by weighted indicators.
-
-    Attributes
-    ----------
-    training : (c, L) bool
-        The distinct training sets.
-    names : tuple
-        The L labels.
-    scale : (L,) float64
-        ``√w``.
-    mean_size : int
-        Average number of labels per training set, rounded.
-    dtype : dtype or None
-        The dtype of the label array; ``None`` if labels are sets.
-    """
+    """Fitted embedding of label sets by weighted indicators."""
 
     file_name = "label_sets"
     label_kind = "sets"
 
-    training: Bools
-    names: tuple[Hashable, ...]
-    scale: Floats
-    mean_size: int
-    dtype: np.dtype | None
+    training: Bools  # (c, L) bool: the distinct training sets
+    names: tuple[Hashable, ...]  # the L labels
+    scale: Floats  # (L,) float64: ``√w``
+    mean_size: int  # average number of labels per training set, rounded
+    dtype: np.dtype | None  # the dtype of the label array; ``None`` if labels are sets
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "threshold", "f1", "top")
 
     def encode(self, labels: Any) -> Floats:

@@ -120,21 +120,14 @@ def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[n
 
 @dataclass(frozen=True)
 class PrecomputedEmbedding(Embedding):
-    """Fitted embedding from columns of a Gram matrix; integers (m,) index training outputs.
-
-    Attributes
-    ----------
-    factor : GramFactor
-    diagonal : (n,) float64
-    gram : (n, n) float64 or None
-        The matrix, stored only if the factor omits some of it.
-    """
+    """Fitted embedding from columns of a Gram matrix; integers (m,) index training outputs."""
 
     file_name = "precomputed"
     label_kind = "rows"
 
     factor: GramFactor
-    diagonal: Floats
+    diagonal: Floats  # (n,) float64
+    # (n, n) float64 or None: the matrix, stored only if the factor omits some of it
     gram: Floats | None = None
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 

@@ -25,27 +25,16 @@ CANDIDATE_WAYS = ("nearest", "cosine")
 
 
 def nearest(
-    raw: Floats,
-    codes: Floats,
-    norms: Floats,
+    raw: Floats,  # (n, r) float64: predicted points ``F(x)``
+    codes: Floats,  # (c, r) float64: embedded candidates
+    norms: Floats,  # (c,) float64: ``k(y', y')`` of the candidates
+    # ``"nearest"`` minimizes ``k(y', y') - 2 ⟨φ(y'), F(x)⟩``.  ``"cosine"`` maximizes ``⟨φ(y'),
+    # F(x)⟩ / |φ(y')|``, where a candidate at the origin has score zero.
     way: str = "nearest",
+    # indices of the candidates that are allowed for each row
     allowed: Sequence[Sequence[int]] | None = None,
 ) -> NDArray[np.int64]:
     """Find the index of the best candidate for each row.
-
-    Parameters
-    ----------
-    raw : (n, r) float64
-        Predicted points ``F(x)``.
-    codes : (c, r) float64
-        Embedded candidates.
-    norms : (c,) float64
-        ``k(y', y')`` of the candidates.
-    way : {"nearest", "cosine"}
-        ``"nearest"`` minimizes ``k(y', y') - 2 ⟨φ(y'), F(x)⟩``.  ``"cosine"`` maximizes
-        ``⟨φ(y'), F(x)⟩ / |φ(y')|``, where a candidate at the origin has score zero.
-    allowed : sequence of sequences of int, or None
-        Indices of the candidates that are allowed for each row.
 
     Returns
     -------

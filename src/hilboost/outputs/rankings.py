@@ -80,20 +80,12 @@ class Rankings(OutputSpace):
 
 @dataclass(frozen=True)
 class RankingEmbedding(Embedding):
-    """Fitted embedding of rankings; points have length 1 if there are no ties.
-
-    Attributes
-    ----------
-    training : (c, K) int64
-        The distinct training rankings.
-    distance : str
-    ties : bool
-    """
+    """Fitted embedding of rankings; points have length 1 if there are no ties."""
 
     file_name = "rankings"
     label_kind = "ranks"
 
-    training: Ranks
+    training: Ranks  # (c, K) int64: the distinct training rankings
     distance: str
     ties: bool
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "borda")

@@ -15,17 +15,10 @@ Signature = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Refinement:
-    """Numbers of the features of nodes: their labels, then their neighborhoods of growing depth.
-
-    Attributes
-    ----------
-    labels : mapping of node label to int
-    neighborhoods : tuple of mappings of Signature to int
-        One for each depth.
-    """
+    """Numbers of the features of nodes: their labels, then their neighborhoods of growing depth."""
 
     labels: Mapping[Hashable, int]
-    neighborhoods: tuple[Mapping[Signature, int], ...]
+    neighborhoods: tuple[Mapping[Signature, int], ...]  # one for each depth
 
     @property
     def n_features(self) -> int:
@@ -35,13 +28,7 @@ class Refinement:
     def count(self, graph: Graph) -> Counter[int]:
         """Count the features of a graph.  Unknown features have negative numbers.
 
-        Parameters
-        ----------
-        graph : (tuple of node labels, tuple of edges)
-
-        Returns
-        -------
-        Counter of int
+        ``graph``: (tuple of node labels, tuple of edges).
         """
         unknown: dict[Hashable, int] = {}
         features = [
@@ -63,17 +50,9 @@ def _new(feature: Hashable, unknown: dict[Hashable, int]) -> int:
 
 
 def signatures(graph: Graph, features: list[int]) -> list[Signature]:
-    """Combine the feature of each node with those of its neighbors.
+    """Combine the feature of each node with its neighbors' features.
 
-    Parameters
-    ----------
-    graph : (tuple of node labels, tuple of edges)
-    features : list of int
-        One for each node.
-
-    Returns
-    -------
-    list of Signature
+    ``graph``: (tuple of node labels, tuple of edges). ``features``: one for each node.
     """
     around: list[list[int]] = [[] for _ in features]
     for i, j in graph[1]:
@@ -84,11 +63,6 @@ def signatures(graph: Graph, features: list[int]) -> list[Signature]:
 
 def refine(graphs: list[Graph], n_iterations: int) -> tuple[Refinement, list[Counter[int]]]:
     """Number the features of graphs, in an order that depends neither on graphs nor on nodes.
-
-    Parameters
-    ----------
-    graphs : list of (tuple of node labels, tuple of edges)
-    n_iterations : int
 
     Returns
     -------

@@ -17,15 +17,8 @@ from hilboost.tables import columns_of, n_rows
 def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
     """Validate labels that are a two-dimensional table of numbers, (n, c) float64.
 
-    Parameters
-    ----------
-    labels : array-like
-    meaning : str
-        Description of a row in error messages.
-    width : int or None
-        Required number of columns ``c``, if any.
-    what : str
-        Name of the labels in error messages.
+    ``meaning``: description of a row in error messages. ``width``: required number of columns
+    ``c``, if any. ``what``: name of the labels in error messages.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Selection of training outputs whose embeddings span those of all training outputs."""
+"""Selection of training outputs whose embeddings span all training embeddings."""
 
 from __future__ import annotations
 

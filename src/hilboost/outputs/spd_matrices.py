@@ -46,16 +46,11 @@ class PositiveMatrices(OutputSpace):
 
 @dataclass(frozen=True)
 class PositiveMatrixEmbedding(Embedding):
-    """Fitted embedding of matrices by their logarithms.
-
-    Attributes
-    ----------
-    training : (n, p, p) float64
-    """
+    """Fitted embedding of matrices by their logarithms."""
 
     file_name = "positive_matrices"
 
-    training: Floats
+    training: Floats  # (n, p, p) float64
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:

@@ -29,23 +29,13 @@ class StringSearch:
     """Search for the strings whose n-gram counts are nearest to points.
 
     Strings are sequences of token numbers, the positions of tokens in the alphabet.
-
-    Attributes
-    ----------
-    vocabulary : mapping of str or tuple to int
-        Column of each known n-gram.
-    alphabet : sequence of tokens
-    n_gram_lengths : range
-    string_lengths : range
-    max_nodes : int
-        Number of prefixes, and equivalent work on bounds, after which the search for one point
-        stops.
     """
 
-    vocabulary: Mapping[Any, int]
+    vocabulary: Mapping[Any, int]  # column of each known n-gram
     alphabet: Tokens
     n_gram_lengths: range
     string_lengths: range
+    # number of prefixes, and equivalent work on bounds, after which the search for one point stops
     max_nodes: int
 
     def best(
@@ -53,16 +43,7 @@ class StringSearch:
     ) -> list[list[Hashable]]:
         """Find the best string for each point.
 
-        Parameters
-        ----------
-        raw : (n, r) float64
-        starts : sequence of n strings
-            Returned if no string is better.
-        criterion : Criterion
-
-        Returns
-        -------
-        list of n lists of tokens
+        ``raw``: (n, r) float64. ``starts``: returned if no string is better.
 
         Warns
         -----
@@ -168,7 +149,7 @@ class StringSearch:
 
 
 def _lower_bound(point: Floats, criterion: Criterion) -> float:
-    """Bound the criterion for all counts, whether or not they are those of a string."""
+    """Bound the criterion for all counts, whether or not they belong to a string."""
     values = np.maximum(point, 0.0)
     if criterion.cosine:
         return min(0.0, criterion.offset - float(np.sqrt((values**2).sum())))
@@ -182,18 +163,7 @@ def build_automaton(
     n_gram_lengths: range,
     string_lengths: range,
 ) -> Automaton:
-    """Build the Aho-Corasick automaton of n-grams, which are tuples of token numbers.
-
-    Parameters
-    ----------
-    columns : mapping of tuple to int
-    n_tokens : int
-    n_gram_lengths, string_lengths : range
-
-    Returns
-    -------
-    Automaton
-    """
+    """Build the Aho-Corasick automaton of n-grams, which are tuples of token numbers."""
     prefixes = {gram[:k] for gram in columns for k in range(len(gram) + 1)} | {()}
     states = sorted(prefixes, key=lambda prefix: (len(prefix), prefix))
     number = {prefix: s for s, prefix in enumerate(states)}

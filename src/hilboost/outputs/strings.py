@@ -40,7 +40,7 @@ class Strings(OutputSpace):
         Whether to divide by the norm, so that ``k(y, y) = 1``.
     string_lengths : (int, int) or None, default=None
         Minimum and maximum length of the strings among which ``"exact"`` and ``"exact_cosine"``
-        search; by default, those of the training strings.
+        search; by default, the training strings' symbols.
     max_nodes : int, default=200_000
         Number of prefixes of strings, and equivalent work on bounds, after which the search for one
         point stops.
@@ -122,30 +122,16 @@ def _range(given: Any, name: str, least: int) -> range:
 
 @dataclass(frozen=True)
 class StringEmbedding(Embedding):
-    """Fitted embedding of strings by counts of the n-grams of the training strings.
-
-    Attributes
-    ----------
-    training : list of str or tuple
-        The distinct training strings.
-    vocabulary : mapping of str or tuple to int
-        Column of each n-gram.
-    lengths : range
-        Lengths of the n-grams.
-    normalize : bool
-    string_lengths : range
-        Lengths of the strings of exact decoding.
-    max_nodes : int
-    """
+    """Fitted embedding of strings by counts of the n-grams of the training strings."""
 
     file_name = "strings"
     label_kind = "texts"
 
-    training: list[Any]
-    vocabulary: Mapping[Any, int]
-    lengths: range
+    training: list[Any]  # the distinct training strings
+    vocabulary: Mapping[Any, int]  # column of each n-gram
+    lengths: range  # lengths of the n-grams
     normalize: bool
-    string_lengths: range
+    string_lengths: range  # lengths of the strings of exact decoding
     max_nodes: int
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "exact", "exact_cosine")
 

@@ -16,17 +16,8 @@ _NUMBERS = frozenset({int, float, bool})
 def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> list[Any]:
     """Validate labels that are all strings, or all lists or tuples of tokens.
 
-    Parameters
-    ----------
-    labels : sequence of n labels
-    what : str
-        Name of the labels in error messages.
-    of_tokens : bool or None
-        Whether lists and tuples are required instead of strings; ``None`` follows the first label.
-
-    Returns
-    -------
-    list of n str or tuples
+    ``what``: name of the labels in error messages. ``of_tokens``: whether lists and tuples are
+    required instead of strings; ``None`` follows the first label.
 
     Raises
     ------
@@ -58,11 +49,7 @@ def _tokens(i: int, what: str, sequence: Any) -> tuple[Any, ...]:
 def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]:
     """Validate tokens, which are compared and hashed.
 
-    Parameters
-    ----------
-    sequence : iterable
-    where, noun : str
-        Description in error messages.
+    ``where``: description in error messages. ``noun``: description in error messages.
 
     Returns
     -------
@@ -93,18 +80,8 @@ def _refused(i: int, what: str, label: Any, rule: str) -> InvalidData:
     return InvalidData(f"row {i} of {what} is {label!r:.60} ({type(label).__name__}); {rule}")
 
 
-def in_order(items: Iterable[Any]) -> list[Any]:
-    """Sort strings, tokens or tuples of tokens, of types that may not be comparable.
-
-    Parameters
-    ----------
-    items : iterable
-
-    Returns
-    -------
-    list
-        In natural order, or else by type and text.
-    """
+def in_order(items: Iterable[Any]) -> list[Any]:  # in natural order, or else by type and text
+    """Sort strings, tokens or tuples of tokens, of types that may not be comparable."""
     found = list(items)
     tokens = (token for item in found for token in (item if isinstance(item, tuple) else (item,)))
     kinds = {type(token) for token in tokens}
@@ -114,14 +91,5 @@ def in_order(items: Iterable[Any]) -> list[Any]:
 
 
 def units(string: Any) -> str:
-    """Name the tokens of a string in error messages.
-
-    Parameters
-    ----------
-    string : str or tuple
-
-    Returns
-    -------
-    str
-    """
+    """Name the tokens of a string in error messages."""
     return "characters" if isinstance(string, str) else "tokens"

@@ -41,19 +41,12 @@ def shape_of_one(labels: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class VectorEmbedding(Embedding):
-    """Fitted identity embedding.
-
-    Attributes
-    ----------
-    training : (n, c) float64
-    shape : tuple of int
-        Shape of one label.
-    """
+    """Fitted identity embedding."""
 
     file_name = "vectors"
 
-    training: Floats
-    shape: tuple[int, ...]
+    training: Floats  # (n, c) float64
+    shape: tuple[int, ...]  # shape of one label
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     def encode(self, labels: Any) -> Floats:

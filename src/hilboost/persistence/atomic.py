@@ -31,13 +31,9 @@ def atomic_path(path: Path, n_bytes: int | None = None) -> Iterator[Path]:
     An existing file keeps its permissions, owner and group.  Temporary files that killed processes
     of the same user left in the folder are removed.
 
-    Parameters
-    ----------
-    path : Path
-        Final path of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end of the
-        block and never replaced by a file.
-    n_bytes : int, optional
-        Size of the file, for the message if the disk is full.
+    ``path``: final path of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end
+    of the block and never replaced by a file. ``n_bytes``: size of the file, for the message if the
+    disk is full.
 
     Yields
     ------

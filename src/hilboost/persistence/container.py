@@ -5,7 +5,7 @@ Formats 1 and 2
 Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
 if any, as :mod:`~hilboost.persistence.trees` specifies; those of the kernel expansions, if any, as
 :mod:`~hilboost.persistence.kernel_expansions` specifies, with their kernels in the header
-(``kernels``).  The header also contains linear base models and those of user-defined classes
+(``kernels``).  The header also contains linear base models and base models of user-defined classes
 (``others``), as :mod:`~hilboost.persistence.values` writes them, and the names of all such classes
 (``imports``).  A model of several learners has ``learner`` (n_parts,), which of them fitted each
 part.  The modules that define other arrays validate them.
@@ -54,24 +54,12 @@ _PICKLE = "Save such a model with pickle or joblib, and load it only if you trus
 
 def write(
     path: str | Path,
-    model: AdditiveModel,
-    header: dict[str, Any],
-    arrays: Mapping[str, np.ndarray] | None = None,
-    writer: ValueWriter | None = None,
+    model: AdditiveModel,  # made of trees, kernel expansions and user-defined base models
+    header: dict[str, Any],  # serializable to JSON, with ``n_features_in``
+    arrays: Mapping[str, np.ndarray] | None = None,  # additional arrays, which :func:`read` returns
+    writer: ValueWriter | None = None,  # the writer of values in the header
 ) -> None:
     """Write a model atomically: the old file remains until the new one is complete.
-
-    Parameters
-    ----------
-    path : str or Path
-    model : AdditiveModel
-        Made of trees, kernel expansions and user-defined base models.
-    header : dict
-        Serializable to JSON, with ``n_features_in``.
-    arrays : mapping of str to array, optional
-        Additional arrays, which :func:`read` returns.
-    writer : ValueWriter, optional
-        The writer of values in the header.
 
     Raises
     ------
@@ -120,11 +108,7 @@ def read(
 ) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
     """Read a model, its header and all arrays: parse, check all bounds, then build.
 
-    Parameters
-    ----------
-    path : str or Path
-    trusted : collection of str
-        Names ``"module:Class"`` of the only classes that may be imported.
+    ``trusted``: names ``"module:Class"`` of the only classes that may be imported.
 
     Raises
     ------

@@ -29,12 +29,7 @@ def write_parameters(
 ) -> dict[str, Any]:
     """Convert the parameters of an estimator to JSON values.
 
-    Parameters
-    ----------
-    parameters : mapping
-    writer : ValueWriter
-    machine : class
-        The estimator class that may be used as a learner.
+    ``machine``: the estimator class that may be used as a learner.
 
     Raises
     ------

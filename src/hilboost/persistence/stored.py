@@ -22,28 +22,7 @@ from hilboost.tables import Schema
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A validated model file, from which an estimator creates its fitted record.
-
-    Attributes
-    ----------
-    model : AdditiveModel
-    schema : Schema
-    codec : TargetCodec
-    seed : int
-    history : History or None
-    encoding : Encoding or None
-    resolved : ResolvedParameters or None
-    kernel_machine : KernelMachineSummary or None
-    calibration : Calibration or None
-    parts : dict of str to ModelPart, or None
-    stages : str or None
-        Name of the learner of kernel stages.
-    sharpness : float or None
-        Sharpness of least-squares classification.
-    survival : SurvivalCurves or None
-    beside_offsets : bool
-        Whether the fit had offsets; not noted by files of earlier versions.
-    """
+    """A validated model file, from which an estimator creates its fitted record."""
 
     model: AdditiveModel
     schema: Schema
@@ -55,9 +34,10 @@ class StoredModel:
     kernel_machine: KernelMachineSummary | None = None
     calibration: Calibration | None = None
     parts: dict[str, ModelPart] | None = None
-    stages: str | None = None
-    sharpness: float | None = None
+    stages: str | None = None  # name of the learner of kernel stages
+    sharpness: float | None = None  # sharpness of least-squares classification
     survival: SurvivalCurves | None = None
+    # whether the fit had offsets; not noted by files of earlier versions
     beside_offsets: bool = False
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:

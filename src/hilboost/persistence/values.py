@@ -81,13 +81,7 @@ class ValueWriter:
     def write(self, value: Any, what: str, depth: int = 0) -> Any:
         """Convert a value to JSON.
 
-        Parameters
-        ----------
-        value : object
-        what : str
-            Name of the value in error messages.
-        depth : int
-            Nesting depth of the value.
+        ``what``: name of the value in error messages. ``depth``: nesting depth of the value.
 
         Raises
         ------

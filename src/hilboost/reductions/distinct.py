@@ -13,7 +13,7 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
     Notes
     -----
-    NumPy finds those of integers by hash tables, which takes longer than to sort them.
+    NumPy finds distinct integers by hash tables, which takes longer than to sort them.
     """
     if values.dtype.kind not in "biu" or not len(values):
         return np.unique(values)

@@ -18,31 +18,14 @@ _BITS = 10
 
 def draw_rows(
     key: np.uint64,
-    n: int,
+    n: int,  # number of rows that are here
+    # (m,) uint32 or None: positions of those that may be drawn; ``None`` means all n
     rows: NDArray[np.uint32] | None,
-    size: int,
+    size: int,  # in all workers together
     team: ThreadTeam,
     share: RowShare | None,
-) -> NDArray[np.uint32]:
-    """Draw ``size`` rows of all workers without replacement: those with the smallest hashes.
-
-    Parameters
-    ----------
-    key : uint64
-    n : int
-        Number of rows that are here.
-    rows : (m,) uint32 or None
-        Positions of those that may be drawn; ``None`` means all n.
-    size : int
-        In all workers together.
-    team : ThreadTeam
-    share : RowShare or None
-
-    Returns
-    -------
-    (size,) uint32
-        Positions of the drawn rows that are here, ascending.
-    """
+) -> NDArray[np.uint32]:  # (size,) uint32: positions of the drawn rows that are here, ascending
+    """Draw ``size`` rows of all workers without replacement: those with the smallest hashes."""
     if share is None:
         return row_draws.draw_rows(key, n if rows is None else rows, size, team)
     numbers = share.numbers if rows is None else share.numbers[rows]
@@ -95,7 +78,7 @@ def runs_of(numbers: NDArray[np.integer]) -> list[slice]:
 
 
 def _places(numbers: NDArray[np.uint32], share: RowShare) -> tuple[NDArray[np.int64], int]:
-    """Places of ascending numbers among those of all workers, and how many there are."""
+    """Places of ascending numbers among the numbers of all workers, and how many there are."""
     runs = runs_of(numbers)
     first = np.array([int(numbers[run.start]) for run in runs], dtype=np.int64)
     length = np.array([run.stop - run.start for run in runs], dtype=np.int64)
@@ -116,26 +99,12 @@ def _bits(key: np.uint64, numbers: NDArray[np.uint32]) -> NDArray[np.uint64]:
 
 
 def _bounds(
-    bits: NDArray[np.uint64],
-    strata: NDArray[np.int64],
-    ranks: NDArray[np.int64],
+    bits: NDArray[np.uint64],  # (n,) uint64
+    strata: NDArray[np.int64],  # (n,) int64
+    ranks: NDArray[np.int64],  # (n_strata, k) int64: 1 is the smallest hash; 0 stands for no row
     share: RowShare,
-) -> NDArray[np.uint64]:
-    """Find the hashes of given ranks in every stratum, by counting first bits.
-
-    Parameters
-    ----------
-    bits : (n,) uint64
-    strata : (n,) int64
-    ranks : (n_strata, k) int64
-        1 is the smallest hash; 0 stands for no row.
-    share : RowShare
-
-    Returns
-    -------
-    (n_strata, k) uint64
-        0 for rank 0.
-    """
+) -> NDArray[np.uint64]:  # (n_strata, k) uint64: 0 for rank 0
+    """Find the hashes of given ranks in every stratum, by counting first bits."""
     n_strata, size = len(ranks), 2**_BITS
     cells = strata * size + (bits >> np.uint64(64 - _BITS)).astype(np.int64)
     here = np.bincount(cells, minlength=n_strata * size).astype(np.int64)
@@ -184,7 +153,7 @@ def _assigned(
 ) -> NDArray[np.int64]:
     """Assign labels to the rows, ascending with the hashes in each stratum.
 
-    ``labels`` (n,) are those of all rows in the order of the strata.
+    ``labels`` (n,) belong to all rows in the order of the strata.
     """
     own, counts = np.unique(strata, return_counts=True)
     found = share.exchange.gathered(np.stack([own, counts], axis=1).astype(np.float64))

@@ -36,10 +36,6 @@ _STAGES = {
 def model_facts(model: Any) -> dict[str, Any]:
     """Describe a fitted model.
 
-    Parameters
-    ----------
-    model : estimator
-
     Returns
     -------
     dict

@@ -1,4 +1,4 @@
-"""What belongs to the rows of a report besides inputs and targets, such as groups and offsets."""
+"""Properties of the rows of a report besides inputs and targets, such as groups and offsets."""
 
 from __future__ import annotations
 

@@ -30,12 +30,7 @@ _NEVER = np.finfo(np.float64).max
 def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, Any]]:
     """Collect incidence, calibration and scores of each cause.
 
-    Parameters
-    ----------
-    model : estimator
-    columns : Columns
-    target : Target
-        Times and causes of the rows.
+    ``target``: times and causes of the rows.
 
     Returns
     -------

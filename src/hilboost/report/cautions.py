@@ -14,17 +14,9 @@ _SHARE = 0.1  # of training rows among the rows of the report, above which they 
 
 
 def cautions(rows: Rows, drift: dict[str, Any] | None) -> list[str]:
-    """Say whether the rows are few, or those of the training data.
+    """Say whether the rows are few, or training rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    drift : dict or None
-        Comparison with training rows that the user passed.
-
-    Returns
-    -------
-    list of str
+    ``drift``: comparison with training rows that the user passed.
     """
     n, found = len(rows.raw), []
     if n < _FEW_ROWS:

@@ -69,7 +69,7 @@ def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
 
 @dataclass(frozen=True)
 class Labels:
-    """What is written on a chart: the labels of its axes, and the text for screen readers."""
+    """The text of a chart: the labels of its axes, and the text for screen readers."""
 
     x: str
     y: str
@@ -149,43 +149,24 @@ def _path(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float | None]) -> 
 
 
 def lines(
+    # ``x``, ``y``, and optionally ``low``, ``high``, ``name``, and ``color`` (a class of the style
+    # sheet)
     series: Sequence[dict[str, Any]],
-    x_label: str,
-    y_label: str,
-    says: str,
+    x_label: str,  # axis labels, and the text for screen readers
+    y_label: str,  # axis labels, and the text for screen readers
+    says: str,  # axis labels, and the text for screen readers
     *,
+    # use a log scale if the values are positive and differ by more than a factor of 20
     log_y: bool = False,
-    mark_x: float | None = None,
-    diagonal: bool = False,
-    dots: bool = False,
+    mark_x: float | None = None,  # position of a vertical line
+    diagonal: bool = False,  # draw the line of equal values
+    dots: bool = False,  # mark the points
+    # positions of small ticks at the bottom, such as the deciles of the data
     ticks_x: Sequence[float] = (),
-    square: bool | float = False,
-    unit_y: bool = False,
+    square: bool | float = False,  # let both axes range from 0 to 1, or to this number
+    unit_y: bool = False,  # let the vertical axis range from 0 to 1
 ) -> Markup:
-    """Draw lines, each with a band if ``low`` and ``high`` are given.
-
-    Parameters
-    ----------
-    series : sequence of dict
-        ``x``, ``y``, and optionally ``low``, ``high``, ``name``, and ``color`` (a class of the
-        style sheet).
-    x_label, y_label, says : str
-        Axis labels, and the text for screen readers.
-    log_y : bool
-        Use a log scale if the values are positive and differ by more than a factor of 20.
-    mark_x : float or None
-        Position of a vertical line.
-    diagonal : bool
-        Draw the line of equal values.
-    dots : bool
-        Mark the points.
-    ticks_x : sequence of float
-        Positions of small ticks at the bottom, such as the deciles of the data.
-    square : bool or float
-        Let both axes range from 0 to 1, or to this number.
-    unit_y : bool
-        Let the vertical axis range from 0 to 1.
-    """
+    """Draw lines, each with a band if ``low`` and ``high`` are given."""
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
@@ -220,12 +201,7 @@ def lines(
 def calibration(series: Sequence[dict[str, Any]], says: str) -> Markup:
     """Draw observed frequencies against predicted probabilities, up to the largest of them.
 
-    Parameters
-    ----------
-    series : sequence of dict
-        See :func:`lines`.
-    says : str
-        The text for screen readers.
+    ``series``: see :func:`lines`. ``says``: the text for screen readers.
     """
     most = max((v for s in series for v in (*s["x"], *s["y"])), default=0.0)
     labels = ("predicted probability", "observed frequency")
@@ -280,13 +256,9 @@ def outlines(
 ) -> Markup:
     """Draw the outlines of several histograms with the same bins.
 
-    Parameters
-    ----------
-    edges : sequence of b + 1 float
-    series : sequence of dict
-        ``name``, and ``shares``, the b shares of the rows.
-    x_label, says : str
-        Label of the horizontal axis, and the text for screen readers.
+    ``series``: ``name``, and ``shares``, the b shares of the rows. ``x_label``: label of the
+    horizontal axis, and the text for screen readers. ``says``: label of the horizontal axis, and
+    the text for screen readers.
     """
     x, y = _plane(edges, [0, *(share for s in series for share in s["shares"])])
     drawn, hover = [], []

@@ -24,33 +24,16 @@ _TINY = 1e-15  # the smallest probability
 
 def class_facts(
     columns: Columns,
-    order: Sequence[int],
-    classes: NDArray[Any],
-    codes: NDArray[np.intp],
-    proba: Floats,
-    guess: Floats,
-    gives_probabilities: bool = True,
+    order: Sequence[int],  # column indices, the most important first
+    classes: NDArray[Any],  # (k,) labels
+    codes: NDArray[np.intp],  # (n,) int: indices of the true classes
+    proba: Floats,  # (n, k) float64: probabilities, or scores of a model that gives none
+    guess: Floats,  # (n, k) float64: predictions of the baseline, the model without stages
+    gives_probabilities: bool = True,  # whether to include calibration, and the log loss by column
+    # index of the class, of two, that calibration, curves and thresholds are about
     positive: int = 1,
 ) -> dict[str, Any]:
-    """Collect scores, confusion matrix, calibration, curves, and thresholds.
-
-    Parameters
-    ----------
-    columns : Columns
-    order : sequence of int
-        Column indices, the most important first.
-    classes : (k,) labels
-    codes : (n,) int
-        Indices of the true classes.
-    proba : (n, k) float64
-        Probabilities, or scores of a model that gives none.
-    guess : (n, k) float64
-        Those of the baseline, the model without stages.
-    gives_probabilities : bool, default True
-        Whether to include calibration, and the log loss by column.
-    positive : int, default 1
-        Index of the class, of two, that calibration, curves and thresholds are about.
-    """
+    """Collect scores, confusion matrix, calibration, curves, and thresholds."""
     n, names = len(codes), [shortened(label, 30) for label in classes]
     best = proba.argmax(axis=1)
     own = proba[np.arange(n), codes]

@@ -87,7 +87,7 @@ def facts(
         Strata and entry times of survival times, as in ``fit``.
     offset : array-like (n,) or (n, r), optional
         Known part of the predictions, as in ``fit``.  Contributions, partial dependence and drift
-        are those of the model without offsets.
+        refer to the model without offsets.
 
     Returns
     -------

@@ -39,24 +39,15 @@ _COLUMNS = 6
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A model with its predictions.
-
-    Attributes
-    ----------
-    name : str
-    rows : Rows
-    scores : list of dict
-    drawn : dict of str to (100,) float64
-        Scores of bootstrap samples of the rows, the same samples for all models.
-    seconds : float
-        Time of a prediction.
-    """
+    """A model with its predictions."""
 
     name: str
     rows: Rows
     scores: list[dict[str, Any]]
+    # dict of str to (100,) float64: scores of bootstrap samples of the rows, the same samples for
+    # all models
     drawn: dict[str, Floats]
-    seconds: float
+    seconds: float  # time of a prediction
 
     @property
     def model(self) -> Any:
@@ -75,30 +66,17 @@ class Entrant:
 
 
 def comparison_facts(
-    models: Mapping[str, Any],
-    X: Any,
-    y: Any,
+    models: Mapping[str, Any],  # fitted, 2 to 8, of the same kind of labels
+    X: Any,  # array-like or data frame (n, d): rows that no model was fitted to
+    y: Any,  # array-like (n,), (n, c), or sequence of n labels
     *,
     title: str | None = None,
+    # the class, of two, that calibration and curves are about; by default the second
     positive_class: Any = None,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: Any = None,  # array-like (n,)
+    offset: Any = None,  # array-like (n,) or (n, r): the same for all models
 ) -> dict[str, Any]:
     """Collect facts about several models on the same rows.
-
-    Parameters
-    ----------
-    models : mapping of str to estimator
-        Fitted, 2 to 8, of the same kind of labels.
-    X : array-like or data frame (n, d)
-        Rows that no model was fitted to.
-    y : array-like (n,), (n, c), or sequence of n labels
-    title : str, optional
-    positive_class : label, optional
-        The class, of two, that calibration and curves are about; by default the second.
-    sample_weight : array-like (n,), optional
-    offset : array-like (n,) or (n, r), optional
-        The same for all models.
 
     Returns
     -------

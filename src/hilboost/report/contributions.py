@@ -23,17 +23,12 @@ _SHADES = 5
 def contribution_facts(model: Any, columns: Columns, positive: int) -> dict[str, Any] | None:
     """Compute Shapley values of one raw prediction of some rows.
 
-    Parameters
-    ----------
-    model : estimator
-    columns : Columns
-    positive : int
-        Index of the class, of two, that the values are about.
+    ``positive``: index of the class, of two, that the values are about.
 
     Returns
     -------
     dict or None
-        ``None`` for structured outputs, models that are no sums of stages, and very few rows.
+        ``None`` for structured outputs, models that are not sums of stages, and very few rows.
         The values of the columns with the largest mean magnitude are in ``columns``, each with
         ``shade``, from 0 for small values of the column to 4 for large ones, or -1 for categories
         and missing values.

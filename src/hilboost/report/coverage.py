@@ -22,12 +22,7 @@ def interval_facts(
 ) -> dict[str, Any] | None:
     """Compute the coverage and the width of prediction intervals.
 
-    Parameters
-    ----------
-    model : regressor
-    columns : Columns
-    y : (n, c) float64
-    offset : (n, r) float64 or None
+    ``y``: (n, c) float64. ``offset``: (n, r) float64 or None.
 
     Returns
     -------
@@ -87,13 +82,7 @@ def class_set_facts(
 ) -> dict[str, Any] | None:
     """Compute the coverage and the mean size of prediction sets.
 
-    Parameters
-    ----------
-    model : classifier
-    columns : Columns
-    codes : (n,) int
-        Indices of the true classes.
-    offset : (n, r) float64 or None
+    ``codes``: (n,) int: indices of the true classes. ``offset``: (n, r) float64 or None.
     """
     predict, rows = _with_offset(model, "predict_set", columns, offset), []
     for coverage in _COVERAGES:
@@ -113,12 +102,7 @@ def class_set_facts(
 def distance_facts(model: Any, columns: Columns, squares: Floats) -> dict[str, Any] | None:
     """Compute how many labels lie within the calibrated distances of the predicted points.
 
-    Parameters
-    ----------
-    model : output kernel estimator
-    columns : Columns
-    squares : (n,) float64
-        Squared distances between true and predicted points.
+    ``squares``: (n,) float64: squared distances between true and predicted points.
     """
     calibration = model.fitted_.calibration
     if calibration is None or calibration.group_names is not None:

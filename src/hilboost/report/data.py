@@ -19,11 +19,7 @@ _COLUMNS_SHOWN = 60
 def data_facts(columns: Columns, order: Sequence[int]) -> dict[str, Any]:
     """Collect the number of rows, missing values, and ranges of the columns.
 
-    Parameters
-    ----------
-    columns : Columns
-    order : sequence of int
-        Column indices, the most important first.  Only the first 60 are described.
+    ``order``: column indices, the most important first.  Only the first 60 are described.
     """
     shown = sorted(order[:_COLUMNS_SHOWN])
     described = [_column(columns.names[j], columns.values(j)) for j in shown]
@@ -75,14 +71,8 @@ def means_by_column(
 ) -> list[dict[str, Any]]:
     """Compute the means of some series in bins of the most important columns.
 
-    Parameters
-    ----------
-    columns : Columns
-    order : sequence of int
-        Column indices, the most important first.
-    series : dict of name to (n,) float64
-    n_columns : int
-        Maximum number of columns; constant columns are skipped.
+    ``order``: column indices, the most important first. ``series``: dict of name to (n,) float64.
+    ``n_columns``: maximum number of columns; constant columns are skipped.
     """
     found = []
     for j in order:

@@ -22,15 +22,10 @@ _LEVEL = 0.01  # of all tests together
 
 
 def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) -> dict[str, Any]:
-    """Compare the distributions of columns and predictions with those of training rows.
+    """Compare the distributions of columns and predictions with the training rows.
 
-    Parameters
-    ----------
-    model : estimator
-    columns, training : Columns
-        Of n and m rows.
-    raw : (n, r) float64
-        Predictions of ``columns``.
+    ``columns``: of n and m rows. ``training``: of n and m rows. ``raw``: (n, r) float64:
+    predictions of ``columns``.
 
     Returns
     -------

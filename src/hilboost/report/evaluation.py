@@ -27,25 +27,13 @@ _LARGEST = 1e150  # the sum of squares of such numbers is finite
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a report.
-
-    Attributes
-    ----------
-    model : estimator
-    columns : Columns
-    labels : sequence of n labels
-        As the user passed them.
-    raw : (n, r) float64
-        Raw predictions.
-    target : Target
-        Encoded labels, and weights.
-    """
+    """Rows of a report."""
 
     model: Any
     columns: Columns
-    labels: Any
-    raw: Floats
-    target: Target
+    labels: Any  # as the user passed them
+    raw: Floats  # (n, r) float64: raw predictions
+    target: Target  # encoded labels, and weights
 
     @property
     def codes(self) -> Floats:
@@ -113,7 +101,7 @@ def check_model(model: Any) -> None:
     Raises
     ------
     InvalidType
-        ``model`` is no estimator of this library, or its loss couples rows in its own way.
+        ``model`` is not an estimator of this library, or its loss couples rows in its own way.
     sklearn.exceptions.NotFittedError
     """
     if not hasattr(model, "report_facts"):

@@ -41,13 +41,8 @@ def score(name: str, value: float, guess: float | None, better: str, says: str) 
 def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> list[dict[str, Any]]:
     """Compute regression scores.
 
-    Parameters
-    ----------
-    y, mean : (n,) float64
-        True and predicted values.
-    guess : (n,) float64
-        Predictions of the baseline.
-    weights : (n,) float64
+    ``y``: (n,) float64: true and predicted values. ``mean``: (n,) float64: true and predicted
+    values. ``guess``: (n,) float64: predictions of the baseline. ``weights``: (n,) float64.
     """
     weighted = partial(np.average, weights=weights)
     scores = []
@@ -73,29 +68,14 @@ def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> li
 
 
 def class_scores(
-    codes: NDArray[np.intp],
-    proba: Floats,
-    guess: Floats,
-    weights: Floats,
-    gives_probabilities: bool = True,
-    positive: int = 1,
+    codes: NDArray[np.intp],  # (n,) int: indices of the true classes
+    proba: Floats,  # (n, k) float64: probabilities, or scores of a model that gives none
+    guess: Floats,  # (n, k) float64: predictions of the baseline
+    weights: Floats,  # (n,) float64
+    gives_probabilities: bool = True,  # whether to include the measures of probabilities
+    positive: int = 1,  # index of the class, of two, that the average precision is about
 ) -> list[dict[str, Any]]:
-    """Compute classification scores.
-
-    Parameters
-    ----------
-    codes : (n,) int
-        Indices of the true classes.
-    proba : (n, k) float64
-        Probabilities, or scores of a model that gives none.
-    guess : (n, k) float64
-        Those of the baseline.
-    weights : (n,) float64
-    gives_probabilities : bool, default True
-        Whether to include the measures of probabilities.
-    positive : int, default 1
-        Index of the class, of two, that the average precision is about.
-    """
+    """Compute classification scores."""
     best = proba.argmax(axis=1)
     constant = guess.argmax(axis=1)
     weighted = partial(np.average, weights=weights)
@@ -187,7 +167,7 @@ def _resample_size(n: int) -> int:
 
 
 def interval(value: float, drawn: Floats, n: int) -> tuple[float | None, float | None]:
-    """Compute a 95 % confidence interval of a value from those of bootstrap samples of n rows."""
+    """Compute a 95 % confidence interval of a value from bootstrap samples of n rows."""
     drawn = drawn[~np.isnan(drawn)]
     if len(drawn) <= _RESAMPLES // 2:
         return None, None

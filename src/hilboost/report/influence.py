@@ -72,12 +72,6 @@ def mean_loss(model: Any, target: Target, raw: Floats) -> float:
 def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, Any]:
     """Compute permutation importances, and gain importances of trees.
 
-    Parameters
-    ----------
-    model : estimator
-    columns : Columns
-    target : Target
-
     Returns
     -------
     dict
@@ -139,21 +133,11 @@ def _gain(model: Any) -> Floats | None:
 
 def dependence_facts(
     columns: Columns,
-    order: list[int],
-    names: list[str],
-    predict: Callable[[Any], Floats],
+    order: list[int],  # column indices, the most important first
+    names: list[str],  # names of the outputs of ``predict``
+    predict: Callable[[Any], Floats],  # maps a table to predictions (n, len(names))
 ) -> list[dict[str, Any]]:
     """Compute the partial dependence on the most important columns.
-
-    Parameters
-    ----------
-    columns : Columns
-    order : list of int
-        Column indices, the most important first.
-    names : list of str
-        Names of the outputs of ``predict``.
-    predict : callable
-        Maps a table to predictions (n, len(names)).
 
     Returns
     -------

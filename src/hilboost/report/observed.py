@@ -1,4 +1,4 @@
-"""What the rows of a report show of survival times: estimates, risk groups, and Brier scores."""
+"""Survival facts about the rows of a report: estimates, risk groups, and Brier scores."""
 
 from __future__ import annotations
 
@@ -108,13 +108,8 @@ def brier_times(seen: Seen, cause: int | None) -> Floats:
 def curves(seen: Seen, predicted: Incidence, cause: int | None) -> dict[str, Any]:
     """Observed and predicted incidence of risk groups, and calibration at some times.
 
-    Parameters
-    ----------
-    seen : Seen
-        At least 20 rows, and an event of the cause.
-    predicted : callable
-    cause : int or None
-        A cause of events, or ``None`` for any.
+    ``seen``: at least 20 rows, and an event of the cause. ``cause``: A cause of events, or ``None``
+    for any.
 
     Returns
     -------
@@ -175,12 +170,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
 
     Rows are weighted by the inverse probability that they are not censored (Graf et al. 1999).
 
-    Parameters
-    ----------
-    seen : Seen
-    predicted : callable
-    cause : int or None
-        A cause of events, or ``None`` for any.
+    ``cause``: A cause of events, or ``None`` for any.
     """
     times = brier_times(seen, cause)
     with np.errstate(divide="ignore"):

@@ -20,32 +20,14 @@ class Report:
     """A report page and the facts it was rendered from.
 
     Notebooks display the page.
-
-    Attributes
-    ----------
-    facts : dict
-        JSON-compatible facts.
-    html : str
-        The HTML page.
-    path : Path or None
-        The file it was saved to.
     """
 
-    facts: dict[str, Any]
-    html: str
-    path: Path | None = None
+    facts: dict[str, Any]  # JSON-compatible facts
+    html: str  # the HTML page
+    path: Path | None = None  # the file it was saved to
 
-    def save(self, path: str | Path) -> Report:
+    def save(self, path: str | Path) -> Report:  # the same report with ``path`` set
         """Write the page; an existing file is replaced atomically.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Returns
-        -------
-        Report
-            The same report with ``path`` set.
 
         Raises
         ------

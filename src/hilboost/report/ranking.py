@@ -33,19 +33,13 @@ def _measures(model: Any) -> list[tuple[Metric, str, str]]:
 def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any]) -> dict[str, Any]:
     """Collect metrics of all groups, and by their length, and the labels at the first positions.
 
-    Parameters
-    ----------
-    model : estimator
-    target : Target
-        With groups.
-    raw : (n, 1) float64
-    labels : (q,) array
-        Labels of the groups, in the order of their numbers.
+    ``target``: with groups. ``raw``: (n, 1) float64. ``labels``: (q,) array: labels of the groups,
+    in the order of their numbers.
 
     Returns
     -------
     dict
-        ``scores``: those of the report, with confidence intervals by bootstrap of the groups;
+        ``scores``: scores of the report, with confidence intervals by bootstrap of the groups;
         ``by_length``, ``histogram``, ``by_position``, ``worst``.
     """
     measures = _measures(model)

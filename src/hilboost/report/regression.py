@@ -23,15 +23,10 @@ def regression_facts(
 ) -> list[dict[str, Any]]:
     """Collect the errors of the first few outputs, ignoring missing targets.
 
-    Parameters
-    ----------
-    columns : Columns
-    order : sequence of int
-        Column indices, the most important first.
-    y, mean : (n, c) float64
-        True values (NaN if missing) and predicted values.
-    guess : (n, c) float64
-        Predictions of the baseline, the model without stages.
+    ``order``: column indices, the most important first. ``y``: (n, c) float64: true values (NaN if
+    missing) and predicted values. ``mean``: (n, c) float64: true values (NaN if missing) and
+    predicted values. ``guess``: (n, c) float64: predictions of the baseline, the model without
+    stages.
     """
     found = []
     for k in range(min(y.shape[1], _OUTPUTS)):
@@ -68,14 +63,7 @@ def quantile_facts(
 ) -> dict[str, Any]:
     """Compute the fractions of rows below each quantile, and between the outermost two.
 
-    Parameters
-    ----------
-    columns : Columns
-    order : sequence of int
-    y : (n,) float64
-    predicted : (n, q) float64
-        One column per level.
-    levels : sequence of float
+    ``y``: (n,) float64. ``predicted``: (n, q) float64: one column per level.
     """
     below = y[:, None] <= predicted
     facts: dict[str, Any] = {

@@ -32,15 +32,8 @@ def structured_facts(
 ) -> dict[str, Any]:
     """Collect errors in the output space, and the worst, median, and best predictions.
 
-    Parameters
-    ----------
-    model : output kernel estimator
-    columns : Columns
-    order : sequence of int
-        Column indices, the most important first.
-    y : sequence of n labels
-    raw : (n, r) float64
-        Predicted points in the output space.
+    ``order``: column indices, the most important first. ``raw``: (n, r) float64: predicted points
+    in the output space.
     """
     embedded = to_points(model.output_, y, raw)
     scores = explained_scores(model, columns, y)
@@ -70,14 +63,7 @@ def structured_facts(
 
 
 def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any]]:
-    """Compute the share of explained variance, and the metric of the output space, if one is set.
-
-    Parameters
-    ----------
-    model : output kernel estimator
-    columns : Columns
-    y : sequence of n labels
-    """
+    """Compute the share of explained variance, and the metric of the output space, if one is set."""
     X, weights = columns.source, columns.weights
     says = "fraction of the variance in the output space explained; 1 is best"
     found = [score("explained", model.explained_variance(X, y, weights), 0.0, "higher", says)]

@@ -21,15 +21,8 @@ def survival_facts(
 ) -> dict[str, Any]:
     """Collect concordance, Brier score, curves of risk groups, and calibration at some times.
 
-    Parameters
-    ----------
-    model : estimator
-    columns : Columns
-    target : Target
-        Bounds and entry times of the rows.
-    raw : (n, r) float64
-    strata : (n,) array or None
-        As the user passed them.
+    ``target``: bounds and entry times of the rows. ``raw``: (n, r) float64. ``strata``: (n,) array
+    or None: as the user passed them.
 
     Returns
     -------

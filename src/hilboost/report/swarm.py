@@ -21,12 +21,9 @@ _NAME = 16  # characters
 def swarm(columns: Sequence[dict[str, Any]], x_label: str, says: str) -> Markup:
     """Draw the values of each column as points in a row.
 
-    Parameters
-    ----------
-    columns : sequence of dict
-        ``name``, ``values``, ``shade`` from 0 to 4, or -1, and ``texts`` of the points.
-    x_label, says : str
-        Label of the axis, and the text for screen readers.
+    ``columns``: ``name``, ``values``, ``shade`` from 0 to 4, or -1, and ``texts`` of the points.
+    ``x_label``: label of the axis, and the text for screen readers. ``says``: label of the axis,
+    and the text for screen readers.
     """
     height = _TOP + _ROW * len(columns) + _FOOT
     floor = height - _FOOT

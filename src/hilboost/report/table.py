@@ -18,23 +18,12 @@ _LABEL_LENGTH = 40
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table with access to single columns.
+    """A table with access to single columns."""
 
-    Attributes
-    ----------
-    source : (n, d) array or pandas.DataFrame
-        Input of ``predict``.
-    names : list of d str
-    weights : (n,) float64
-        Positive weights of the rows.
-    numbers : (n,) int
-        Numbers of the rows in the table that the user passed.
-    """
-
-    source: Any
+    source: Any  # (n, d) array or pandas.DataFrame: input of ``predict``
     names: list[str]
-    weights: Floats
-    numbers: NDArray[np.intp]
+    weights: Floats  # (n,) float64: positive weights of the rows
+    numbers: NDArray[np.intp]  # (n,) int: numbers of the rows in the table that the user passed
 
     @classmethod
     def of(cls, model: Any, X: Any) -> Columns:
@@ -104,14 +93,8 @@ class Columns:
     def with_value(self, number: int, other: Columns, row: int) -> Any:
         """Set one column to the value from a row of another table, and return the new source.
 
-        Parameters
-        ----------
-        number : int
-            Index of the column.
-        other : Columns
-            A table with the same columns.
-        row : int
-            Row of ``other``.
+        ``number``: index of the column. ``other``: A table with the same columns. ``row``: row of
+        ``other``.
         """
         if not is_pandas(self.source):
             table = self.source.copy()
@@ -130,28 +113,18 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows with similar values in a column.
-
-    Attributes
-    ----------
-    label : str
-    rows : (m,) int, not empty
-    """
+    """Rows with similar values in a column."""
 
     label: str
-    rows: NDArray[np.intp]
+    rows: NDArray[np.intp]  # (m,) int, not empty
 
 
 def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> list[Bin]:
     """Divide a column into bins; missing values are in the last bin.
 
-    Parameters
-    ----------
-    values : (n,) float64 or object
-        As returned by :meth:`Columns.values`.
-    n_bins : int
-        Maximum number of bins, without the one for missing values.  Numbers with more distinct
-        values are cut at quantiles; less frequent levels share one bin.
+    ``values``: (n,) float64 or object: as returned by :meth:`Columns.values`. ``n_bins``: maximum
+    number of bins, without the one for missing values.  Numbers with more distinct values are cut
+    at quantiles; less frequent levels share one bin.
     """
     if values.dtype == object:
         missing = np.array([value is None for value in values])

@@ -31,15 +31,11 @@ class LineSearch:
     direction.  If gradients and targets have different units, as for the absolute error, the
     length has units too.  The search range therefore depends on the length at which a linear
     extrapolation of the loss reaches zero.
-
-    Parameters
-    ----------
-    skip_leaves : bool
-        Whether to keep the coefficients of terms with leaves, whose values the loss sets.
     """
 
     factor: ClassVar[None] = None
 
+    # whether to keep the coefficients of terms with leaves, whose values the loss sets
     skip_leaves: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:

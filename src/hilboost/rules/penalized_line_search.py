@@ -31,16 +31,12 @@ class PenalizedLineSearch:
     A length of one is kept if the slope there is at most a tenth of the initial slope; otherwise
     Brent's method finds the root of the slope.  If a step has a penalty for every output, outputs
     are searched in turn, each with the updated values of the others.
-
-    Parameters
-    ----------
-    keeps_whole_steps : bool
-        Whether to keep a length of one whenever it does not increase the penalized loss.  Steps to
-        a minimum are always kept then.
     """
 
     factor: ClassVar[None] = None
 
+    # whether to keep a length of one whenever it does not increase the penalized loss.  Steps to a
+    # minimum are always kept then.
     keeps_whole_steps: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:

@@ -16,17 +16,11 @@ class SearchByTerm:
     """Use one line search for penalized terms, none for Newton steps, and another one for the rest.
 
     All terms of a stage are of the same kind, because one learner fitted them.
-
-    Parameters
-    ----------
-    penalized : Rule or None
-        ``None`` leaves the steps unchanged.
-    plain : Rule or None
     """
 
     factor: ClassVar[None] = None
 
-    penalized: Rule | None
+    penalized: Rule | None  # ``None`` leaves the steps unchanged
     plain: Rule | None
 
     def check(self, loss: Loss, learner: Learner) -> None:

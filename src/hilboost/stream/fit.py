@@ -51,7 +51,7 @@ def fit(
         Name of the column with offsets, or names of one for each output: a known part of
         ``predict_raw``, as in the method ``fit`` of the estimator.
     ignore : sequence of str
-        Names of columns that are no inputs.
+        Names of columns that are not inputs.
     X_val, y_val, offset_val : array-like, optional
         Validation data in memory for early stopping, used instead of held-out rows.
     callbacks : sequence of callables

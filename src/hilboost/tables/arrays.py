@@ -1,4 +1,4 @@
-"""What array-likes of any library are: frames, masked arrays, dates, and complex numbers."""
+"""Recognition of array-likes: frames, masked arrays, dates, and complex numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hilboost.tables.columns import are_rounded
 
 
 def is_pandas(table: Any) -> bool:
-    """Return whether a table, frame or series, is indexed as those of pandas."""
+    """Return whether a table, frame or series, has an index as in pandas."""
     return hasattr(table, "iloc")
 
 
@@ -60,11 +60,7 @@ def without_mask(values: Any) -> Any:
 def refuse_dates_and_complex(values: Any, what: str) -> None:
     """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats.
 
-    Parameters
-    ----------
-    values : array-like
-    what : str
-        Name of the argument in error messages.
+    ``what``: name of the argument in error messages.
 
     Raises
     ------

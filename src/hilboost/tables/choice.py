@@ -15,13 +15,8 @@ FROM_DTYPE = "from_dtype"
 def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
     """Return the category columns; ``None`` if their dtypes decide.
 
-    Parameters
-    ----------
-    given : "from_dtype", sequence of column names or indices, mask (d,), or None
-    d : int
-        Number of columns.
-    names : sequence or None
-        Column names, if the table has any.
+    ``given``: "from_dtype", sequence of column names or indices, mask (d,), or None. ``d``: number
+    of columns. ``names``: column names, if the table has any.
 
     Raises
     ------

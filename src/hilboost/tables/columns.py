@@ -23,21 +23,14 @@ _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers.
-
-    Attributes
-    ----------
-    values : (n,) float32 or float64, NaN for missing; or integers or booleans, none missing
-    kind : {"f", "i", "b"}
-        Original type: float, integer, or boolean.
-    exact : (n,) integers, or None
-        The same, where floats would round them; any number for missing.
-    """
+    """A column of numbers."""
 
     is_category: ClassVar[bool] = False
 
+    # (n,) float32 or float64, NaN for missing; or integers or booleans, none missing
     values: NDArray[Any]
-    kind: Literal["f", "i", "b"] = "f"
+    kind: Literal["f", "i", "b"] = "f"  # original type: float, integer, or boolean
+    # (n,) integers, or None: the same, where floats would round them; any number for missing
     exact: NDArray[Any] | None = None
 
     def as_numbers(self) -> Numbers:
@@ -62,20 +55,12 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of text or of a categorical dtype.
-
-    Attributes
-    ----------
-    codes : (n,) int64
-        Indices into ``distinct``; -1 for missing.
-    distinct : list
-        The values; may contain unused values and duplicates.
-    """
+    """A column of text or of a categorical dtype."""
 
     is_category: ClassVar[bool] = True
 
-    codes: NDArray[np.int64]
-    distinct: list[Any]
+    codes: NDArray[np.int64]  # (n,) int64: indices into ``distinct``; -1 for missing
+    distinct: list[Any]  # the values; may contain unused values and duplicates
 
     def as_numbers(self) -> None:
         """Return ``None``: the values may be text."""
@@ -111,13 +96,8 @@ def read_objects(
 ) -> ReadColumn:
     """Read a column of Python objects: numbers or text, and missing values.
 
-    Parameters
-    ----------
-    values : sequence
-    name : str or int
-        Name of the column in error messages.
-    row_of : callable
-        Maps an index of ``values`` to the row number in error messages.
+    ``name``: name of the column in error messages. ``row_of``: maps an index of ``values`` to the
+    row number in error messages.
 
     Raises
     ------

@@ -31,13 +31,8 @@ def learn(
 ) -> tuple[Floats | DenseTable, Schema]:
     """Convert a training table to a matrix and its schema.
 
-    Parameters
-    ----------
-    table : Table
-    chosen : sequence of int or None
-        Category columns; ``None`` selects every column of text or of a categorical dtype.
-    in_blocks : bool
-        Whether to leave the columns where they are if all of them are numbers.
+    ``chosen``: category columns; ``None`` selects every column of text or of a categorical dtype.
+    ``in_blocks``: whether to leave the columns where they are if all of them are numbers.
 
     Returns
     -------

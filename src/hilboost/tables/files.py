@@ -25,30 +25,16 @@ Reader = Callable[[Sequence[str]], Iterator[Any]]
 
 
 class FileTable(BlockTable):
-    """Some rows of a table on disk.
-
-    Parameters
-    ----------
-    read : callable
-    schema : Schema
-        With names.
-    n_rows : int
-        Number of rows on disk.
-    folder : Path
-        For arrays that are as long as the table.
-    single : bool
-        Whether all columns are float32.
-    rows : (m,) uint32 or None
-        Ascending; ``None`` means all rows.
-    """
+    """Some rows of a table on disk."""
 
     def __init__(
         self,
         read: Reader,
-        schema: Schema,
-        n_rows: int,
-        folder: Path,
-        single: bool = False,
+        schema: Schema,  # with names
+        n_rows: int,  # number of rows on disk
+        folder: Path,  # for arrays that are as long as the table
+        single: bool = False,  # whether all columns are float32
+        # (m,) uint32 or None: ascending; ``None`` means all rows
         rows: NDArray[np.uint32] | None = None,
     ) -> None:
         self._read, self.schema, self._n_rows = read, schema, n_rows

@@ -33,17 +33,9 @@ from hilboost.tables.sparse import is_sparse
 
 @dataclass(frozen=True)
 class Table:
-    """Columns as they were read.
+    """Columns as they were read."""
 
-    Attributes
-    ----------
-    names : list or None
-        ``None`` if the columns have no names, or no string names.
-    columns : list of Numbers or Labels
-    n_rows : int
-    """
-
-    names: list[str] | None
+    names: list[str] | None  # ``None`` if the columns have no names, or no string names
     columns: list[ReadColumn]
     n_rows: int
 
@@ -55,9 +47,7 @@ class Table:
 def read_table(X: Any) -> Table | None:
     """Read the columns of a data frame, or of arrays and lists with text or other objects.
 
-    Parameters
-    ----------
-    X : frame supported by narwhals, Arrow table or stream, array-like (n, d)
+    ``X``: frame supported by narwhals, Arrow table or stream, array-like (n, d).
 
     Returns
     -------
@@ -155,16 +145,12 @@ def _of_list(X: Any) -> Table | None:
 def named_columns(values: Any, what: str) -> dict[str, Any] | None:
     """Return the columns of a data frame by name, as :func:`as_array` converts them.
 
-    Parameters
-    ----------
-    values : frame of any library, or another object
-    what : str
-        Name of the argument in error messages.
+    ``what``: name of the argument in error messages.
 
     Returns
     -------
     dict or None
-        ``None`` for objects that are no data frames.
+        ``None`` for objects that are not data frames.
     """
     if isinstance(values, (np.ndarray, list, tuple)) or len(getattr(values, "shape", ())) == 1:
         return None

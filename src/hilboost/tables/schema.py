@@ -12,20 +12,12 @@ Level = str | int | float | bool
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column."""
 
-    Attributes
-    ----------
-    name : str or int
-        The column index, from 0, if the table had no names.
-    kind : {"number", "category"}
-    levels : tuple of str, or of numbers
-        Levels of a category column in fit, ascending; text is ordered by code points.  Level
-        ``i`` is encoded as ``i``.
-    """
-
-    name: str | int
+    name: str | int  # the column index, from 0, if the table had no names
     kind: Literal["number", "category"] = "number"
+    # levels of a category column in fit, ascending; text is ordered by code points.  Level ``i`` is
+    # encoded as ``i``.
     levels: tuple[Level, ...] = ()
 
     @property
@@ -36,19 +28,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """All columns, in order.
-
-    Attributes
-    ----------
-    n_columns : int
-    names : tuple of str or None
-        ``None`` if the table had no names.
-    levels : tuple of (int, tuple)
-        Index and levels of every category column, ascending.
-    """
+    """All columns, in order."""
 
     n_columns: int
-    names: tuple[str, ...] | None = None
+    names: tuple[str, ...] | None = None  # ``None`` if the table had no names
+    # tuple of (int, tuple): index and levels of every category column, ascending
     levels: tuple[tuple[int, tuple[Level, ...]], ...] = ()
 
     @cached_property

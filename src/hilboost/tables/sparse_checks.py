@@ -19,12 +19,8 @@ def check_sparse(matrix: Any, what: str = "X") -> None:
 
     Unsorted and duplicate entries are allowed.
 
-    Parameters
-    ----------
-    matrix : SciPy sparse matrix or array (n, d)
-        In any format.
-    what : str
-        Name of the argument in error messages.
+    ``matrix``: sciPy sparse matrix or array (n, d): in any format. ``what``: name of the argument
+    in error messages.
 
     Raises
     ------

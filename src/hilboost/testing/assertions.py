@@ -12,11 +12,7 @@ import numpy as np
 def ensure(condition: Any, sentence: str) -> None:
     """Raise an error unless a condition holds.
 
-    Parameters
-    ----------
-    condition : bool
-    sentence : str
-        Message of the error.
+    ``sentence``: message of the error.
 
     Raises
     ------
@@ -32,13 +28,9 @@ def ensure_close(
 ) -> None:
     """Raise an error unless two arrays have the same shape and nearly equal entries.
 
-    Parameters
-    ----------
-    found, expected : array-like
-    sentence : str
-        First sentence of the message.
-    rtol, atol : float
-        Tolerances as in :func:`numpy.allclose`; if both are 0, the entries must be equal.
+    ``sentence``: first sentence of the message. ``rtol``: tolerances as in :func:`numpy.allclose`;
+    if both are 0, the entries must be equal. ``atol``: tolerances as in :func:`numpy.allclose`; if
+    both are 0, the entries must be equal.
 
     Raises
     ------
@@ -62,11 +54,7 @@ def ensure_close(
 def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
     """Raise an error unless two collections of labels have the same type and are equal.
 
-    Parameters
-    ----------
-    found, expected : array or list
-    sentence : str
-        First sentence of the message.
+    ``sentence``: first sentence of the message.
 
     Raises
     ------
@@ -95,15 +83,8 @@ def ensure_raises(
 ) -> None:
     """Raise an error unless a call raises the expected exception with a matching message.
 
-    Parameters
-    ----------
-    kind : type
-        Expected class of the exception.
-    pattern : str
-        Regular expression that must be found in the message of the exception.
-    call : callable
-    sentence : str
-        First sentence of the message.
+    ``kind``: expected class of the exception. ``pattern``: regular expression that must be found in
+    the message of the exception. ``sentence``: first sentence of the message.
 
     Raises
     ------
@@ -125,18 +106,8 @@ def ensure_raises(
     raise AssertionError(f"{sentence} No exception was raised; expected {kind.__name__}.")
 
 
-def read_only(*arrays: Any) -> list[Any]:
-    """Copy arrays, and make the originals read-only.
-
-    Parameters
-    ----------
-    *arrays : array or None
-
-    Returns
-    -------
-    list of array or None
-        The copies.
-    """
+def read_only(*arrays: Any) -> list[Any]:  # the copies
+    """Copy arrays, and make the originals read-only."""
     copies = [None if array is None else array.copy() for array in arrays]
     for array in arrays:
         if array is not None:

@@ -23,14 +23,8 @@ _NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
 def ensure_nearest(embedding: Embedding, raw: Floats, candidates: Any, decoded: Any) -> None:
     """Check that every decoding method chooses the nearest candidate.
 
-    Parameters
-    ----------
-    embedding : Embedding
-    raw : (n, r) float64
-        Points to decode.
-    candidates : array or list of n labels
-    decoded : array or list of n labels
-        The candidates in the form returned by ``decode``.
+    ``raw``: (n, r) float64: points to decode. ``decoded``: the candidates in the form returned by
+    ``decode``.
 
     Raises
     ------
@@ -66,13 +60,7 @@ def ensure_nearest(embedding: Embedding, raw: Floats, candidates: Any, decoded: 
 def ensure_invalid_candidates_are_refused(embedding: Embedding, raw: Floats, labels: Any) -> None:
     """Check that candidates that cannot be chosen from raise clear errors.
 
-    Parameters
-    ----------
-    embedding : Embedding
-    raw : (n, r) float64
-        Points to decode.
-    labels : array or list of n labels
-        Valid labels, at least 4.
+    ``raw``: (n, r) float64: points to decode. ``labels``: valid labels, at least 4.
 
     Raises
     ------

@@ -28,7 +28,7 @@ class Contract:
 
     @classmethod
     def checks(cls) -> tuple[str, ...]:
-        """Return the names of all checks; those of base classes come first.
+        """Return the names of all checks; checks of base classes come first.
 
         Returns
         -------

@@ -140,7 +140,7 @@ class GroupLossContract(Contract):
         ensure_close(moved, whole, "The order of the rows must not matter.", **_TOLERANCE)
 
     def test_rows_of_zero_weight_have_no_effect(self) -> None:
-        """Without groups, rows of zero weight do not change those of others."""
+        """Without groups, rows of zero weight do not change the other rows' gradients."""
         loss, target, raw = self.draw()
         if target.groups is not None:
             return

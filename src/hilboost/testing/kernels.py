@@ -248,16 +248,7 @@ class KernelContract(ModelContract):
         )
 
 
-def symmetric_weights(n: int) -> Floats:
-    """Draw a random symmetric matrix, (n, n).
-
-    Parameters
-    ----------
-    n : int
-
-    Returns
-    -------
-    (n, n) float64
-    """
+def symmetric_weights(n: int) -> Floats:  # (n, n) float64
+    """Draw a random symmetric matrix, (n, n)."""
     W = np.random.default_rng(n).normal(size=(n, n))
     return W + W.T

@@ -259,7 +259,7 @@ class LossContract(BoostingContract):
             )
 
     def test_a_symmetric_loss_sees_the_size_of_residuals(self) -> None:
-        """What declares ``symmetric`` has the same values at mirrored targets, rising from zero."""
+        """A ``symmetric`` loss has the same values at mirrored targets, rising from zero."""
         loss, target, raw = self.draw()
         if not loss.symmetric:
             return

@@ -296,15 +296,7 @@ class BoostingContract(ModelContract):
 def predictions(model: Any, X: Any) -> Any:
     """Return the probabilities or scores of a classifier, or the predictions of another estimator.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    X : array-like (n, d)
-
-    Returns
-    -------
-    array or list
+    ``model``: fitted. ``X``: array-like (n, d).
     """
     if not is_classifier(model):
         return model.predict(X)
@@ -316,10 +308,7 @@ def predictions(model: Any, X: Any) -> Any:
 def trusted_names(classes: Iterable[type]) -> list[str]:
     """Return the names of custom classes in a model file.
 
-    Parameters
-    ----------
-    classes : iterable of type
-        Classes of hilboost and scikit-learn are ignored.
+    ``classes``: classes of hilboost and scikit-learn are ignored.
 
     Returns
     -------
@@ -333,7 +322,7 @@ def trusted_names(classes: Iterable[type]) -> list[str]:
 
 
 def _compare_onnx(exported: Any, model: Any, X: Any) -> None:
-    """Compare predictions with those of onnxruntime, if it is installed."""
+    """Compare predictions with onnxruntime, if it is installed."""
     if find_spec("onnxruntime") is None:
         return
     from onnxruntime import InferenceSession

@@ -134,7 +134,7 @@ class OutputSpaceContract(ModelContract):
         return self.labels(np.random.default_rng([seed, 5]), _N)
 
     def fitted(self) -> tuple[Embedding, Any, Floats]:
-        """Return an embedding, its training labels, and points near those of the labels.
+        """Return an embedding, its training labels, and points near the labels' points.
 
         Returns
         -------

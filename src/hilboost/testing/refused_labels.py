@@ -21,11 +21,7 @@ Use = Callable[[Any], Any]
 def ensure_other_labels_are_refused(fit: Use, encode: Use, labels: Any) -> None:
     """Check that an invalid label raises an error that names its row.
 
-    Parameters
-    ----------
-    fit, encode : callable
-        Methods that take labels.
-    labels : array or list of n labels
+    ``fit``: methods that take labels. ``encode``: methods that take labels.
 
     Raises
     ------
@@ -46,10 +42,7 @@ def ensure_other_labels_are_refused(fit: Use, encode: Use, labels: Any) -> None:
 def ensure_no_labels_are_refused(fit: Use, encode: Use) -> None:
     """Check that an empty list raises an error.
 
-    Parameters
-    ----------
-    fit, encode : callable
-        Methods that take labels.
+    ``fit``: methods that take labels. ``encode``: methods that take labels.
 
     Raises
     ------
@@ -68,13 +61,7 @@ def ensure_no_labels_are_refused(fit: Use, encode: Use) -> None:
 def ensure_unknown_ways_are_refused(embedding: Embedding, raw: Floats, labels: Any) -> None:
     """Check that an unknown decoding method raises an error, with and without candidates.
 
-    Parameters
-    ----------
-    embedding : Embedding
-    raw : (n, r) float64
-        Points to decode.
-    labels : array or list of n labels
-        Valid candidates.
+    ``raw``: (n, r) float64: points to decode. ``labels``: valid candidates.
 
     Raises
     ------

@@ -37,31 +37,16 @@ from hilboost.training.snapshots import taken_up
 
 @dataclass(frozen=True)
 class InitialState:
-    """Ensemble members and held-out rows before the first new stage.
-
-    Attributes
-    ----------
-    state : TrainingState
-    validation : Validation or None
-    inputs : list of (n, …) arrays
-        The inputs of every member, often one shared array.
-    encoding : Encoding or None
-        Maps category codes to these inputs.
-    snapshot : FitSnapshot or None
-        What the learner continues from, besides the stages.
-    others : list of Validation
-        Further validation sets.
-    phases : Phases
-        Announces what the fit does between its stages.
-    """
+    """Ensemble members and held-out rows before the first new stage."""
 
     state: TrainingState
     validation: Validation | None
+    # list of (n, …) arrays: the inputs of every member, often one shared array
     inputs: list[Floats]
-    encoding: Encoding | None
-    snapshot: FitSnapshot | None = None
-    others: tuple[Validation, ...] = ()
-    phases: Phases = field(default_factory=Phases)
+    encoding: Encoding | None  # maps category codes to these inputs
+    snapshot: FitSnapshot | None = None  # what the learner continues from, besides the stages
+    others: tuple[Validation, ...] = ()  # further validation sets
+    phases: Phases = field(default_factory=Phases)  # announces what the fit does between its stages
 
 
 def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:

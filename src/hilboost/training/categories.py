@@ -50,7 +50,7 @@ def level_encoder(trees: Sequence[SplittingLearner], data: TrainingData) -> Enco
     """Create the encoder for learners in an output space; ``None`` without category columns.
 
     Trees split on the levels of every column, whatever their number: beyond 255, the rarest share
-    one.  Means of points are no encoding, because they have as many columns as the output space.
+    one.  Means of points do not serve as encoding: they have as many columns as the output space.
     """
     columns = category_columns(data.schema)
     if not columns:

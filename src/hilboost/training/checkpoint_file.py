@@ -35,19 +35,10 @@ _KIND = "checkpoint"
 
 @dataclass(frozen=True)
 class StoredFit:
-    """The content of a checkpoint.
-
-    Attributes
-    ----------
-    path : Path
-    model : AdditiveModel
-        The stages of all members.
-    header : dict
-    arrays : dict of str to array
-    """
+    """The content of a checkpoint."""
 
     path: Path
-    model: AdditiveModel
+    model: AdditiveModel  # the stages of all members
     header: dict[str, Any]
     arrays: dict[str, Any]
 

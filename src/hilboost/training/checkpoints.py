@@ -28,7 +28,7 @@ def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
 
 
 class StageKeeper(Protocol):
-    """What keeps the stages of a fit while it runs, such as a file."""
+    """Keeper of the stages of a running fit, such as a file."""
 
     def check_learner(self, learner: Learner) -> None:
         """Reject learners whose stages cannot be kept."""
@@ -44,19 +44,11 @@ class StageKeeper(Protocol):
 
 @dataclass(frozen=True)
 class Resumable:
-    """A fit that is saved to a file while it runs.
-
-    Attributes
-    ----------
-    checkpoint : Checkpoint
-    fingerprint : FitFingerprint
-    continuation : Continuation or None
-        The content of the file, if it is used.
-    """
+    """A fit that is saved to a file while it runs."""
 
     checkpoint: Checkpoint
     fingerprint: FitFingerprint
-    continuation: Continuation | None
+    continuation: Continuation | None  # the content of the file, if it is used
 
     @classmethod
     def of(

@@ -18,14 +18,8 @@ def learner_name(learner: Any) -> str:
 def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:
     """Reject category columns if the learner would treat them as numbers.
 
-    Parameters
-    ----------
-    learner : Learner
-    schema : Schema
-    name : str
-        Name of the learner in messages.
-    instead : str
-        Description of the learner of this estimator that supports categories.
+    ``name``: name of the learner in messages. ``instead``: description of the learner of this
+    estimator that supports categories.
 
     Raises
     ------

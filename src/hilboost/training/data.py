@@ -32,42 +32,23 @@ class ValidationSet:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated inputs and targets, without rows of zero weight.
+    """Validated inputs and targets, without rows of zero weight."""
 
-    Attributes
-    ----------
-    X : (n, d) array
-    target : Target
-    schema : Schema
-        Columns of ``X``.
-    codec : TargetCodec
-        Encoding of the labels.
-    held_out : (X, target) or None
-        Validation rows.
-    sample_weight : (n,) float64 or None
-        Weights of the rows without those of their classes; ``None`` is one for every row.
-    row_weight : float
-        The weight that counts as one row: see :mod:`hilboost.boosting.effective_size`.
-    is_split : bool
-        Whether the validation rows were split off the training rows.
-    held_in_place : bool
-        Whether the validation rows remain rows of a larger table.
-    others : tuple of ValidationSet
-        Further validation rows, whose loss and metrics are only noted.
-    has_one_class : bool
-        Whether all targets are of one class, so that there is nothing to learn.
-    """
-
-    X: Floats
+    X: Floats  # (n, d) array
     target: Target
-    schema: Schema
-    codec: TargetCodec
-    held_out: tuple[Floats, Target] | None = None
+    schema: Schema  # columns of ``X``
+    codec: TargetCodec  # encoding of the labels
+    held_out: tuple[Floats, Target] | None = None  # (X, target) or None: validation rows
+    # (n,) float64 or None: weights of the rows without those of their classes; ``None`` is one for
+    # every row
     sample_weight: Floats | None = None
+    # whether all targets are of one class, so that there is nothing to learn
     has_one_class: bool = False
+    # further validation rows, whose loss and metrics are only noted
     others: tuple[ValidationSet, ...] = ()
-    is_split: bool = False
-    held_in_place: bool = False
+    is_split: bool = False  # whether the validation rows were split off the training rows
+    held_in_place: bool = False  # whether the validation rows remain rows of a larger table
+    # the weight that counts as one row: see :mod:`hilboost.boosting.effective_size`
     row_weight: float = 1.0
 
     @property

@@ -19,7 +19,7 @@ _SMALLEST_EARLY = 200
 _SMALLEST_SCALED = 40
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
-_ROWS_PER_LEAF_ROW = 25  # without early stopping: one row of a leaf for so many rows of a table
+_ROWS_PER_LEAF_ROW = 25  # rows of the table for each row of a leaf, without early stopping
 _ROWS_PER_STATISTIC = 10  # for each row of a leaf whose value is a median or another quantile
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
 _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
@@ -29,60 +29,35 @@ _LEAVES_OF_WIDE, _SHARE_OF_WIDE = 8, 0.5
 
 
 def resolve(
+    # parameters of the estimator.  The defaults are 20 stages with a learning rate of 1 for
+    # ``learner="kernel"``, and 100 stages without early stopping for a learner object.
     parameters: Mapping[str, Any],
-    n: float,
-    n_here: int,
-    d: int,
-    n_trees: int,
-    held_out: bool,
+    n: float,  # effective number of rows: see :mod:`hilboost.boosting.effective_size`
+    n_here: int,  # number of rows as they are, which can be held out and take time
+    d: int,  # number of columns
+    n_trees: int,  # number of trees per stage
+    held_out: bool,  # whether the caller passed validation data
+    # whether the loss sets leaf values itself (medians, quantiles), so that L2 regularization
+    # cannot stabilize small leaves
     leaf_loss: bool,
+    # whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per row
     two_classes: bool,
-    coupled: bool = False,
+    coupled: bool = False,  # whether the loss compares rows
+    # whether a scale is estimated from the residuals, which requires rows that a model has not
+    # learned from
     scaled: bool = False,
+    # number of leaves of symmetric trees; ``None`` if trees grow best first
     symmetric_leaves: int | None = None,
-    small_hessians: bool = False,
+    small_hessians: bool = False,  # whether hessians are much smaller than one
+    # whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
+    # keeps the model from learning single groups.  With it, and with squared errors, twice the
+    # folds and few columns at each level rank held-out groups better.
     ranks: bool = False,
+    # whether the loss changes only where rows change their order, so that its mean over the held-
+    # out groups falls and rises from stage to stage
     noisy: bool = False,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
-
-    Parameters
-    ----------
-    parameters : mapping
-        Parameters of the estimator.  The defaults are 20 stages with a learning rate of 1 for
-        ``learner="kernel"``, and 100 stages without early stopping for a learner object.
-    n : float
-        Effective number of rows: see :mod:`hilboost.boosting.effective_size`.
-    n_here : int
-        Number of rows as they are, which can be held out and take time.
-    d : int
-        Number of columns.
-    n_trees : int
-        Number of trees per stage.
-    held_out : bool
-        Whether the caller passed validation data.
-    leaf_loss : bool
-        Whether the loss sets leaf values itself (medians, quantiles), so that L2 regularization
-        cannot stabilize small leaves.
-    two_classes : bool
-        Whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per
-        row.
-    coupled : bool
-        Whether the loss compares rows.
-    scaled : bool
-        Whether a scale is estimated from the residuals, which requires rows that a model has not
-        learned from.
-    symmetric_leaves : int or None
-        Number of leaves of symmetric trees; ``None`` if trees grow best first.
-    small_hessians : bool
-        Whether hessians are much smaller than one.
-    ranks : bool
-        Whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
-        keeps the model from learning single groups.  With it, and with squared errors, twice the
-        folds and few columns at each level rank held-out groups better.
-    noisy : bool
-        Whether the loss changes only where rows change their order, so that its mean over the
-        held-out groups falls and rises from stage to stage.
 
     Notes
     -----
@@ -173,11 +148,7 @@ def in_fit_weights(chosen: ResolvedParameters, scale: WeightScale) -> ResolvedPa
 def seconds_of_stage(n_cells: float, n_trees: int) -> float:
     """Estimate the duration of a stage of one member.
 
-    Parameters
-    ----------
-    n_cells : float
-        Rows times columns times trees.
-    n_trees : int
+    ``n_cells``: rows times columns times trees.
     """
     return n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
 

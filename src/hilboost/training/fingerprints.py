@@ -109,21 +109,12 @@ def _mixed(state: np.ndarray, factor: np.uint64) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FitFingerprint:
-    """The identity of a fit: two fits with the same fingerprint result in the same model.
+    """The identity of a fit: two fits with the same fingerprint result in the same model."""
 
-    Attributes
-    ----------
-    parameters : dict of str to plain values
-        Values that are not plain are represented by their type and hash.
-    data : dict of str to str
-        Shape, dtype and hash of every array; ``"none"`` for arrays that were not given.
-    seed : int or None
-        ``None`` if no seed was given, so that any seed matches.
-    """
-
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # values that are not plain are represented by their type and hash
+    # shape, dtype and hash of every array; ``"none"`` for arrays that were not given
     data: dict[str, str]
-    seed: int | None
+    seed: int | None  # ``None`` if no seed was given, so that any seed matches
 
     @classmethod
     def of(cls, parameters: dict[str, Any], data: TrainingData | None, seed: int) -> FitFingerprint:

@@ -22,22 +22,10 @@ def train_forest(
     data: TrainingData,
     seed: int,
     n_trees: int,
-    sampling: RowSampling,
+    sampling: RowSampling,  # the rows to which each tree is fitted
     n_threads: int,
 ) -> FittedModel:
-    """Train a forest: the mean of independent trees.
-
-    Parameters
-    ----------
-    learner : VectorTreeLearner
-    loss : Loss
-    data : TrainingData
-    seed : int
-    n_trees : int
-    sampling : RowSampling
-        The rows to which each tree is fitted.
-    n_threads : int
-    """
+    """Train a forest: the mean of independent trees."""
     warn_of_light_weights(data.target, learner.min_samples_leaf)
     target, X, encoding = data.target, data.X, None
     encoder = level_encoder([learner], data)

@@ -35,25 +35,15 @@ def can_compare(data: TrainingData) -> bool:
 
 
 def best_learner(
+    # for each learner, a function that creates its recipe for some training rows
     recipes: Mapping[str, Callable[[TrainingData], Recipe]],
+    # measures the distance between true and predicted points, the same for all learners
     error: Loss,
-    data: TrainingData,
-    seed: int,
+    data: TrainingData,  # held-out rows of the caller are not used
+    seed: int,  # draws the rows
     n_threads: int,
 ) -> str:
     """Return the learner with the smallest mean error on held-out rows; the first of equal ones.
-
-    Parameters
-    ----------
-    recipes : mapping from str to callable
-        For each learner, a function that creates its recipe for some training rows.
-    error : Loss
-        Measures the distance between true and predicted points, the same for all learners.
-    data : TrainingData
-        Held-out rows of the caller are not used.
-    seed : int
-        Draws the rows.
-    n_threads : int
 
     Notes
     -----

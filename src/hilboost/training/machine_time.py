@@ -42,16 +42,6 @@ def in_time(recipe: Recipe, n_threads: int, seconds: float) -> MetricKernelLearn
 
     Its metric is learned from fewer rows if there is little time, and its kernel is additive only
     if there is time for that.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    n_threads : int
-    seconds : float
-
-    Returns
-    -------
-    MetricKernelLearner or None
     """
     learner, (n, d), n_fits = recipe.kernel_part, recipe.data.X.shape, recipe.n_folds
     if learner is None:
@@ -124,12 +114,5 @@ def _more_seconds(n: int, n_centers: int, n_fits: int, n_threads: int, width: in
 
 
 def seconds_of_predictions(n: int, n_centers: int, n_threads: int) -> float:
-    """Estimate the duration of the predictions that all members make during a fit.
-
-    Parameters
-    ----------
-    n : int
-    n_centers : int
-    n_threads : int
-    """
+    """Estimate the duration of the predictions that all members make during a fit."""
     return _PREDICTIONS * _SECONDS_PER_VALUE * n * n_centers / n_threads

@@ -35,30 +35,18 @@ LossOfRows = Callable[[NDArray[np.integer[Any]], Floats], float]
 
 @dataclass(frozen=True)
 class Members:
-    """What the kernel machines of all members have in common.
+    """Inputs that the kernel machines of all members share."""
 
-    Attributes
-    ----------
-    inputs : tuple of (n, d) float64
-        The columns of each member, often one shared array.
-    folds : (n,) int64 or None
-        For each row, the member from which it is held out.
-    priorities : tuple of (d,) float64
-        For each member, how important the columns are to its trees.
-    seed : int
-    team : ThreadTeam
-    split_off : Rows or None
-        Rows that were held out from a single member to judge it.
-    loss_of : callable or None
-        Mean loss of outputs for some rows, where it is another one than that of least squares.
-    """
-
+    # tuple of (n, d) float64: the columns of each member, often one shared array
     inputs: tuple[Floats, ...]
+    # (n,) int64 or None: for each row, the member from which it is held out
     folds: NDArray[np.int64] | None
+    # tuple of (d,) float64: for each member, how important the columns are to its trees
     priorities: tuple[Floats, ...]
     seed: int
     team: ThreadTeam
-    split_off: Rows | None = None
+    split_off: Rows | None = None  # rows that were held out from a single member to judge it
+    # mean loss of outputs for some rows, where it is another one than that of least squares
     loss_of: LossOfRows | None = None
 
     def rows_of(self, member: int) -> NDArray[np.uint32]:
@@ -184,7 +172,7 @@ class SharedCenters:
             features, centers, table, members.parts, members.team, self._space.kernel
         )
         ridge = self._ridge
-        if ridge < self._space.ridge:  # otherwise, more rows than those of the search need no less
+        if ridge < self._space.ridge:  # otherwise, more rows than in the search need no less
             ridge = equations.better_ridge(ridge)
         return centers, equations, ridge
 
@@ -206,7 +194,7 @@ class SharedCenters:
 
     @cached_property
     def _ridge(self) -> float:
-        """The ridge that suits more rows than those of the search."""
+        """The ridge that suits more rows than the search used."""
         some = self._some
         return some.system.better_ridge(some.held, some.space.ridge)
 

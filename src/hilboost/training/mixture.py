@@ -49,27 +49,13 @@ _FEW_ROWS = 1000  # on which a small gain in a loss of two classes must exceed t
 def with_kernel_part(
     recipe: Recipe,
     initial: InitialState,
-    outcome: Outcome,
+    outcome: Outcome,  # with the stages of the trees up to the best one
     team: ThreadTeam,
-    began: float,
-    ends: float | None = None,
-    attempt: Attempt | None = None,
+    began: float,  # ``time.monotonic()`` at the start of the fit
+    ends: float | None = None,  # ``time.monotonic()`` at the end of the time budget
+    attempt: Attempt | None = None,  # an attempt that began before the trees were complete
 ) -> Outcome:
     """Add a kernel machine to each member, if this decreases the held-out loss.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    initial : InitialState
-    outcome : Outcome
-        With the stages of the trees up to the best one.
-    team : ThreadTeam
-    began : float
-        ``time.monotonic()`` at the start of the fit.
-    ends : float or None
-        ``time.monotonic()`` at the end of the time budget.
-    attempt : Attempt or None
-        An attempt that began before the trees were complete.
 
     Returns
     -------
@@ -197,12 +183,7 @@ class Attempt:
         ]
 
     def needs_no_more(self, n_stages: int) -> bool:
-        """Whether the last half of the stages gains hardly anything beside a kernel machine.
-
-        Parameters
-        ----------
-        n_stages : int
-        """
+        """Whether the last half of the stages gains hardly anything beside a kernel machine."""
         with self._timed():
             if not self._leads:
                 return False
@@ -241,10 +222,6 @@ class Attempt:
 
         These are expected to decrease the loss as much as the last ones, by the same ratio of the
         numbers of stages.  Otherwise, the attempt ends.
-
-        Parameters
-        ----------
-        n_more : int
         """
         losses = self._state.validation
         n_stages = len(losses) - 1
@@ -297,12 +274,7 @@ class Attempt:
     def result(self, outcome: Outcome, seconds: float) -> Outcome:
         """Return the mixture, or the trees alone.
 
-        Parameters
-        ----------
-        outcome : Outcome
-            With the stages of the trees.
-        seconds : float
-            Duration of the fit so far.
+        ``outcome``: with the stages of the trees. ``seconds``: duration of the fit so far.
         """
         seconds -= self._seconds
         with self._timed():

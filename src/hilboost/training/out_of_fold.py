@@ -22,21 +22,10 @@ from hilboost.training.recipe import Recipe
 
 def raw_out_of_fold(
     fitted: FittedModel, initial: InitialState, recipe: Recipe, n_threads: int
-) -> Floats | None:
+) -> Floats | None:  # (n, r) float64 or None: ``None`` without folds
     """Predict each training row by the member that did not learn from it.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    initial : InitialState
-        The folds, and the inputs of each member.
-    recipe : Recipe
-    n_threads : int
-
-    Returns
-    -------
-    (n, r) float64 or None
-        ``None`` without folds.
+    ``initial``: the folds, and the inputs of each member.
 
     Notes
     -----
@@ -58,14 +47,7 @@ def out_of_fold(
 ) -> Calibration | None:
     """Score each training row by the member that did not learn from it.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-    initial : InitialState
-        The folds.
-    recipe : Recipe
-    raw : (n, r) float64 or None
-        Result of :func:`raw_out_of_fold`.
+    ``initial``: the folds. ``raw``: (n, r) float64 or None: result of :func:`raw_out_of_fold`.
 
     Returns
     -------

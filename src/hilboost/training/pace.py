@@ -28,34 +28,16 @@ _UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
 
 
 def paced(
-    recipe: Recipe,
+    recipe: Recipe,  # with a time budget
     config: BoostingConfig,
-    initial: InitialState,
+    initial: InitialState,  # the members have their data
     team: ThreadTeam,
-    n_kernel_threads: int,
-    began: float,
-) -> Recipe:
+    n_kernel_threads: int,  # of the kernel machine
+    began: float,  # ``time.monotonic()`` at the start of the fit
+) -> Recipe:  # its time budget is what the stages may take
     """Choose the learning rate by the number of stages that the time suffices for.
 
     Trial runs are left out if they would take too long.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        With a time budget.
-    config : BoostingConfig
-    initial : InitialState
-        The members have their data.
-    team : ThreadTeam
-    n_kernel_threads : int
-        Of the kernel machine.
-    began : float
-        ``time.monotonic()`` at the start of the fit.
-
-    Returns
-    -------
-    Recipe
-        Its time budget is what the stages may take.
     """
     assert recipe.time_budget is not None
     if not recipe.learner.resumable:
@@ -87,16 +69,7 @@ def paced(
 
 
 class _Probe:
-    """A run of the first member with large steps, which tells how many stages there is time for.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    resolved : ResolvedParameters
-    config : BoostingConfig
-    initial : InitialState
-    team : ThreadTeam
-    """
+    """A run of the first member with large steps, which tells how many stages there is time for."""
 
     def __init__(
         self,
@@ -119,12 +92,7 @@ class _Probe:
         return max(float(np.median(self._trial.state.seconds[1:])), 1e-6)
 
     def progress(self, seconds: float) -> float:
-        """Return the sum of the rates of the stages that a fit needs, after some seconds at most.
-
-        Parameters
-        ----------
-        seconds : float
-        """
+        """Return the sum of the rates of the stages that a fit needs, after some seconds at most."""
         trial, most = self._trial, int(seconds / self.seconds_per_stage)
         while trial.is_going_on and trial.n_stages < most:
             trial.run(min(trial.n_stages + _STEP_OF_PROBE, most), self._target, self._team)

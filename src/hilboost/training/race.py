@@ -51,7 +51,7 @@ class Trial:
     ) -> Trial:
         """Start a run with the first member, beside the state of the fit.
 
-        ``in_place``, it overwrites the predictions of this member, and those of the held-out rows.
+        ``in_place``, it overwrites the predictions of this member and of the held-out rows.
         """
         state, validation = initial.state, initial.validation
         first = state.members[0]
@@ -160,7 +160,7 @@ def seconds_of_trials(recipe: Recipe) -> float:
 
 
 def _lengths(recipe: Recipe) -> tuple[int, int]:
-    """Return the number of stages of the first runs, and of those of the last candidates."""
+    """Return the number of stages of the first runs, and of the last candidates' runs."""
     share = 1 if seconds_of_trials(recipe) < _VERY_LONG_RACE else 2
     return _FIRST_STAGES // share, _STAGES // share
 

@@ -39,30 +39,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of boosting, before it becomes a fitted model.
-
-    Attributes
-    ----------
-    loss : Loss
-    learner : Learner
-    learner_data : object
-        The data that the learner prepared, with the choices it made during the fit.
-    data : TrainingData
-        The training rows without those held out.
-    initial_raw : (r,) float64
-    state : TrainingState
-    kernel_machine : KernelMachineSummary or None
-    parts : dict of str to ModelPart, or None
-        With ``learner="auto"``, what became of each learner.
-    """
+    """The result of boosting, before it becomes a fitted model."""
 
     loss: Loss
     learner: Learner
-    learner_data: Any
-    data: TrainingData
-    initial_raw: Floats
+    learner_data: Any  # the data that the learner prepared, with the choices it made during the fit
+    data: TrainingData  # the training rows without those held out
+    initial_raw: Floats  # (r,) float64
     state: TrainingState
     kernel_machine: KernelMachineSummary | None = None
+    # with ``learner="auto"``, what became of each learner
     parts: dict[str, ModelPart] | None = None
 
 
@@ -73,77 +59,44 @@ def unchanged(outcome: Outcome) -> Outcome:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A fully specified fit.
+    """A fully specified fit."""
 
-    Attributes
-    ----------
-    loss : Loss
-        The loss for the given targets, masked where some of them are missing.
-    initial_raw : (r,) float64
-        Best constant for all rows, including those that will be held out, because a class may be
-        missing in a subset of the rows.
-    learner : Learner
-    data : TrainingData
-        Training data with the held-out rows.
-    seed : int
-    n_stages : int
-    rules : tuple of Rule
-        Rules for step lengths and leaf values; shrinkage is separate and comes last.
-    learning_rate : float
-    sampling : RowSampling
-    stopping : EarlyStopping or None
-    n_folds : int
-        Number of members of a cross-validated ensemble; 1 for a single model.
-    shards : ShardPlan
-    encoder : Encoder or None
-        Encoder of category columns that base models cannot read directly.
-    candidates : tuple of Candidate
-        Learners to select from by short trial runs; either none or at least two.
-    resolved : ResolvedParameters or None
-    units : TargetUnits or None
-        Units of the loss, the data and the stages until the fit ends.
-    time_budget : float or None
-        Seconds, from the start of the fit.
-    chooses_rate : bool
-        Whether the learning rate may depend on the time budget.
-    division : RowShare or None
-        Other workers with the same rows, among which kernel values are divided.
-    choose_penalty : callable or None
-        Selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
-        and the number of basis vectors.
-    metric : Loss or None
-        The loss of the history and of early stopping, if it is not that of the stages.
-    kernel_part : MetricKernelLearner or None
-        The kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`.
-    metrics : tuple of Metric
-        Metrics of the held-out rows; the first one decides about early stopping.
-    finish : callable
-        Converts the outcome of boosting, for learners that need it.
-    """
-
-    loss: Loss
+    loss: Loss  # the loss for the given targets, masked where some of them are missing
+    # (r,) float64: best constant for all rows, including those that will be held out, because a
+    # class may be missing in a subset of the rows
     initial_raw: Floats
     learner: Learner
-    data: TrainingData
+    data: TrainingData  # training data with the held-out rows
     seed: int
     n_stages: int
+    # rules for step lengths and leaf values; shrinkage is separate and comes last
     rules: tuple[Rule, ...] = ()
     learning_rate: float = 1.0
     sampling: RowSampling = field(default_factory=RowSampling)
     stopping: EarlyStopping | None = None
-    n_folds: int = 1
+    n_folds: int = 1  # number of members of a cross-validated ensemble; 1 for a single model
     shards: ShardPlan = field(default_factory=ShardPlan)
+    # encoder of category columns that base models cannot read directly
     encoder: Encoder | None = None
+    # learners to select from by short trial runs; either none or at least two
     candidates: tuple[Candidate, ...] = ()
     resolved: ResolvedParameters | None = None
+    # units of the loss, the data and the stages until the fit ends
     units: TargetUnits | None = None
-    time_budget: float | None = None
-    chooses_rate: bool = False
+    time_budget: float | None = None  # seconds, from the start of the fit
+    chooses_rate: bool = False  # whether the learning rate may depend on the time budget
+    # the loss of the history and of early stopping, if it is not that of the stages
     metric: Loss | None = None
+    # the kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`
     kernel_part: MetricKernelLearner | None = None
+    # metrics of the held-out rows; the first one decides about early stopping
     metrics: tuple[Metric, ...] = ()
+    # converts the outcome of boosting, for learners that need it
     finish: Callable[[Outcome], Outcome] = unchanged
+    # selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
+    # and the number of basis vectors
     choose_penalty: Callable[..., float] | None = None
+    # other workers with the same rows, among which kernel values are divided
     division: RowShare | None = None
 
     @property
@@ -159,35 +112,19 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Continuation:
-    """An earlier fit to continue.
+    """An earlier fit to continue."""
 
-    Attributes
-    ----------
-    state : TrainingState
-        State with the existing stages.
-    seed : int
-    resolved : ResolvedParameters or None
-        Values of the automatic parameters at the start of the earlier fit.
-    encoding : Encoding or None
-        Encoding of category columns for the existing stages.
-    in_units : bool
-        Whether the existing stages are in units of the fit, as in a checkpoint.
-    units : TargetUnits or None
-        Otherwise, the units of the existing stages.
-    belongs_to : mapping of str to str, or None
-        Hashes of what the snapshots of the state belong to; ``None`` if this has been checked.
-    stages : str or None
-        Name of the kernel stages in a checkpoint.
-    """
-
-    state: TrainingState
+    state: TrainingState  # state with the existing stages
     seed: int
+    # values of the automatic parameters at the start of the earlier fit
     resolved: ResolvedParameters | None = None
-    encoding: Encoding | None = None
+    encoding: Encoding | None = None  # encoding of category columns for the existing stages
+    # whether the existing stages are in units of the fit, as in a checkpoint
     in_units: bool = False
-    units: TargetUnits | None = None
+    units: TargetUnits | None = None  # otherwise, the units of the existing stages
+    # hashes of what the snapshots of the state belong to; ``None`` if this has been checked
     belongs_to: Mapping[str, str] | None = None
-    stages: str | None = None
+    stages: str | None = None  # name of the kernel stages in a checkpoint
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:

@@ -34,18 +34,7 @@ def refit_leaves(
     the Newton step of its new rows, with the learning rate of the fit.  Leaves without new rows
     keep their value.
 
-    Parameters
-    ----------
-    fitted : FittedModel
-        A model of trees.
-    data : TrainingData
-        The new rows.
-    keep : float in [0, 1]
-    n_threads : int
-
-    Returns
-    -------
-    FittedModel
+    ``fitted``: A model of trees. ``data``: the new rows.
 
     Raises
     ------

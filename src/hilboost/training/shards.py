@@ -19,27 +19,19 @@ _FEWEST_ROWS = 100
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """Numbers of shards.
+    """Numbers of shards."""
 
-    Attributes
-    ----------
-    at_start : int
-        Number of shards at the start of the fit, or of the fit that is continued.  The rows are in
-        the order of these shards.  1 if every stage may learn from all rows.
-    now : int
-        Number of shards for the next stage.
-    adapts : bool
-        Whether shards are joined when they are too small.
-    """
-
+    # number of shards at the start of the fit, or of the fit that is continued.  The rows are in
+    # the order of these shards.  1 if every stage may learn from all rows.
     at_start: int = 1
-    now: int = 1
-    adapts: bool = False
+    now: int = 1  # number of shards for the next stage
+    adapts: bool = False  # whether shards are joined when they are too small
 
     @classmethod
     def of(
         cls,
-        n_shards: Any,
+        n_shards: Any,  # as given by the user
+        # for a continued fit, with the number of shards after its stages
         resolved: ResolvedParameters,
         learner: Learner,
         n: int,
@@ -47,17 +39,6 @@ class ShardPlan:
         continued: bool,
     ) -> Self:
         """Plan the shards of a fit to n rows.
-
-        Parameters
-        ----------
-        n_shards : int or "auto"
-            As given by the user.
-        resolved : ResolvedParameters
-            For a continued fit, with the number of shards after its stages.
-        learner : Learner
-        n : int
-        n_folds : int
-        continued : bool
 
         Raises
         ------

@@ -79,35 +79,17 @@ class TrainingResult:
 
 def train(
     recipe: Recipe,
-    n_threads: int = 1,
+    n_threads: int = 1,  # maximum number of threads.  The model does not depend on it.
     callbacks: Sequence[Callback] = (),
-    continuation: Continuation | None = None,
-    resumable: StageKeeper | None = None,
+    continuation: Continuation | None = None,  # earlier fit to continue
+    resumable: StageKeeper | None = None,  # what keeps the stages while the fit runs
     observer: Observer | None = None,
+    # whether the fitted model is to be continued, as with ``warm_start=True``
     keeps_state: bool = False,
+    # the same for the kernel machine beside the trees; ``None`` for ``n_threads``
     n_kernel_threads: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    n_threads : int
-        Maximum number of threads.  The model does not depend on it.
-    callbacks : sequence of Callback
-    continuation : Continuation, optional
-        Earlier fit to continue.
-    resumable : StageKeeper, optional
-        What keeps the stages while the fit runs.
-    observer : callable, optional
-    keeps_state : bool
-        Whether the fitted model is to be continued, as with ``warm_start=True``.
-    n_kernel_threads : int or None
-        The same for the kernel machine beside the trees; ``None`` for ``n_threads``.
-
-    Returns
-    -------
-    TrainingResult
 
     Raises
     ------
@@ -202,7 +184,7 @@ def _watch(
 
 
 def _complete(config: BoostingConfig, state: TrainingState) -> BoostingConfig:
-    """Add no stages to those of a checkpoint: the fit in the file was complete."""
+    """Add no stages to a checkpoint: the fit in the file was complete."""
     return replace(config, n_stages=len(state.members[0].stages))
 
 

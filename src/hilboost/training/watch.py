@@ -45,12 +45,7 @@ class Watch:
         return self.stops_after(event.stage)
 
     def stops_after(self, n_stages: int) -> bool:
-        """Return whether to stop after a number of stages.
-
-        Parameters
-        ----------
-        n_stages : int
-        """
+        """Return whether to stop after a number of stages."""
         n_looks, rest = divmod(n_stages, FIRST_LOOK)
         if rest or n_looks.bit_count() != 1:
             return False
@@ -66,7 +61,7 @@ class TimedWatch:
     """The same for fits with a time budget.
 
     The kernel machine is fitted after some of the time or a hundred stages, with as many centers
-    as there is time for, and the trees end in time for those of the other members.
+    as there is time for, and the trees end in time for the other members' machines.
 
     Parameters
     ----------
@@ -123,12 +118,7 @@ class TimedWatch:
         self._pace.resume()
 
     def stops_after(self, n_stages: int) -> bool:
-        """Return false: the looks of a resumed fit begin anew.
-
-        Parameters
-        ----------
-        n_stages : int
-        """
+        """Return false: the looks of a resumed fit begin anew."""
         return False
 
     def begun(self) -> Attempt | None:

@@ -138,7 +138,7 @@ class Judge:
     def without_trees(
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats
     ) -> Floats:
-        """Return the weights, or those of the kernel machine alone if trees gain little more."""
+        """Return the weights, or the kernel machine alone if trees gain little more."""
         mass, parts = mass_of(target), (trees, kernel)
         losses = self.losses(target, weights, parts)
         unit = float(mass @ losses) / float(mass.sum())

@@ -16,7 +16,7 @@ def is_name(value: Any, name: str) -> bool:
 
 
 def check_regressor(learner: Any, names: Iterable[str]) -> None:
-    """Check that a learner is a scikit-learn regressor; ``names`` are those of other learners.
+    """Check that a learner is a scikit-learn regressor; ``names`` lists other learners.
 
     Raises
     ------

@@ -15,13 +15,8 @@ from hilboost.core.errors import InvalidParameter, first_few, shown
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     """Convert directions to one for each column; empty if no column has one.
 
-    Parameters
-    ----------
-    given : array-like (d,), dict from column name to direction, or None
-    d : int
-        Number of columns.
-    names : sequence of str or None
-        Column names, if ``X`` had any.
+    ``given``: array-like (d,), dict from column name to direction, or None. ``d``: number of
+    columns. ``names``: column names, if ``X`` had any.
 
     Raises
     ------
@@ -79,14 +74,8 @@ def interaction_groups(
 ) -> tuple[tuple[int, ...], ...]:
     """Convert to groups of columns that may interact on a path; empty if all columns may.
 
-    Parameters
-    ----------
-    given : "pairwise", "no_interactions", sequence of collections of int or str, or None
-        Columns by index or by name.  Columns that are not in any group form an additional group.
-    d : int
-        Number of columns.
-    names : sequence of str or None
-        Column names, if ``X`` had any.
+    ``given``: columns by index or by name.  Columns that are not in any group form an additional
+    group. ``d``: number of columns. ``names``: column names, if ``X`` had any.
 
     Raises
     ------

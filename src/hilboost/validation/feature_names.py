@@ -16,14 +16,8 @@ _NAMES_SHOWN = 20
 def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset: bool) -> None:
     """Store the names and number of columns in a fit, and compare them in later calls.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``feature_names_in_`` and ``n_features_in_`` are set or compared.
-    names : sequence of str or None
-    d : int
-    reset : bool
-        Whether this is a call of fit.
+    ``estimator``: its ``feature_names_in_`` and ``n_features_in_`` are set or compared. ``reset``:
+    whether this is a call of fit.
 
     Raises
     ------

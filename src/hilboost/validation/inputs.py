@@ -37,28 +37,15 @@ _DTYPES = [np.float64, np.float32]
 
 @dataclass(frozen=True)
 class Expected:
-    """Properties that inputs must have.
+    """Properties that inputs must have."""
 
-    Attributes
-    ----------
-    schema : Schema or None
-        Columns of the fit; ``None`` in a new fit.
-    categorical : "from_dtype", sequence of names or column numbers, mask, or None
-        Category columns, as specified by the user.
-    sparse : bool
-        Whether sparse matrices are accepted.
-    blocks : bool
-        Whether a table that is not a matrix of floats may remain as it is, to be read in blocks;
-        its values are not checked.
-    infinite : bool
-        Whether infinite values are accepted.
-    """
-
-    schema: Schema | None
-    categorical: Any = "from_dtype"
-    sparse: bool = False
+    schema: Schema | None  # columns of the fit; ``None`` in a new fit
+    categorical: Any = "from_dtype"  # category columns, as specified by the user
+    sparse: bool = False  # whether sparse matrices are accepted
+    # whether a table that is not a matrix of floats may remain as it is, to be read in blocks; its
+    # values are not checked
     blocks: bool = False
-    infinite: bool = False
+    infinite: bool = False  # whether infinite values are accepted
 
     @property
     def finite(self) -> bool | str:
@@ -69,12 +56,8 @@ class Expected:
 def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
     """Convert inputs to a matrix (n, d) with NaN for missing values and codes for categories.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fit sets its ``n_features_in_`` and ``feature_names_in_``; predictions compare them.
-    X : array-like, data frame or sparse matrix (n, d)
-    expected : Expected
+    ``estimator``: fit sets its ``n_features_in_`` and ``feature_names_in_``; predictions compare
+    them. ``X``: array-like, data frame or sparse matrix (n, d).
 
     Returns
     -------

@@ -55,7 +55,7 @@ def _as_numbers(offset: Any) -> NDArray[Any]:
     Raises
     ------
     InvalidData
-        A value is no number, or the rows have different lengths.
+        A value is not a number, or the rows have different lengths.
     """
     try:
         found = np.asarray(offset)

@@ -12,14 +12,8 @@ from hilboost.tables import is_pandas
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     """Warn if a series has the index of the table in another order.
 
-    Parameters
-    ----------
-    X : object
-        Only pandas objects are checked.
-    suffix : str
-        Part of the names of validation rows.
-    **others
-        Targets and weights by name.
+    ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
+    ``others``: targets and weights by name.
 
     Warns
     -----

@@ -28,11 +28,8 @@ class SurvivalLabels:
 def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     """Return the lower and upper bounds of the times, and the causes of the events, (n,) each.
 
-    Parameters
-    ----------
-    y : structured array (n,), data frame or array-like (n, 2)
-        Event and time, or lower and upper bounds.
-    n : int
+    ``y``: structured array (n,), data frame or array-like (n, 2): event and time, or lower and
+    upper bounds.
 
     Raises
     ------
@@ -63,9 +60,7 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
 def warn_of_events(lower: Floats, upper: Floats) -> None:
     """Warn about bounds, (n,) each, that are probably events and times.
 
-    Parameters
-    ----------
-    lower, upper : (n,) float64
+    ``lower``: (n,) float64. ``upper``: (n,) float64.
     """
     intervals = np.isfinite(upper).all() and (upper > lower).any()
     if intervals and set(lower.tolist()) == {0.0, 1.0}:

@@ -35,7 +35,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
 
 
 def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
-    """Return weights (n,) float64, of which none is negative.
+    """Return weights (n,) float64; none is negative.
 
     Raises
     ------
@@ -61,12 +61,7 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
     """Warn if weights are so small that no leaf can reach ``min_samples_leaf``.
 
-    Parameters
-    ----------
-    target : Target
-    min_samples_leaf : float
-    divisor : float
-        By which the weights of the target were divided.
+    ``divisor``: by which the weights of the target were divided.
     """
     if target.weight is None and divisor == 1:
         return

@@ -33,12 +33,7 @@ class WorkerLost(Exception):
 
 
 class TreeExchange(Exchange):
-    """Base class of exchanges, which add connections to neighbors in the tree.
-
-    Parameters
-    ----------
-    rank, n_workers : int
-    """
+    """Base class of exchanges, which add connections to neighbors in the tree."""
 
     def __init__(self, rank: int, n_workers: int) -> None:
         self._rank, self._n_workers = rank, n_workers
@@ -120,7 +115,7 @@ class TreeExchange(Exchange):
         return self.objects(own if self.rank == 0 else None)[0]
 
     def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of all workers, those of worker 0 first."""
+        """Return the rows of all workers in the order of the workers."""
         tagged = [np.array([self.rank]), rows]
         found = self._reduced(tagged, lambda own, other: [*own, *other])
         order = np.argsort([int(rank[0]) for rank in found[::2]])

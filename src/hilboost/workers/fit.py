@@ -51,46 +51,26 @@ from hilboost.workers.progress import Progress
 
 @dataclass(frozen=True)
 class KeptFit:
-    """A fit that is kept in a checkpoint.
-
-    Attributes
-    ----------
-    path : Path
-    header : dict or None
-        That of the file, if the fit continues from it.
-    """
+    """A fit that is kept in a checkpoint."""
 
     path: Path
-    header: dict[str, Any] | None
+    header: dict[str, Any] | None  # that of the file, if the fit continues from it
 
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """What all workers of a fit are told.
+    """Instructions for all workers of a fit."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        Not fitted.
-    seed : int
-    n_threads : int
-    weighted, weighted_val : bool
-        Whether partitions, and those of the validation rows, have sample weights.
-    has_offsets : bool
-        Whether both have offsets.
-    checkpoint : KeptFit or None
-    last : int or None
-        Number of stages after which a callback has ended the fit.
-    """
-
-    estimator: Any
+    estimator: Any  # not fitted
     seed: int
     n_threads: int = 1
+    # whether partitions, and those of the validation rows, have sample weights
     weighted: bool = False
+    # whether partitions, and those of the validation rows, have sample weights
     weighted_val: bool = False
-    has_offsets: bool = False
+    has_offsets: bool = False  # whether both have offsets
     checkpoint: KeptFit | None = None
-    last: int | None = None
+    last: int | None = None  # number of stages after which a callback has ended the fit
 
 
 def check_supported(estimator: Any) -> None:
@@ -119,26 +99,14 @@ def check_supported(estimator: Any) -> None:
 
 def fit_share(
     task: WorkerTask,
-    partitions: Sequence[Partition],
-    held_out: Sequence[Partition],
+    partitions: Sequence[Partition],  # training rows, and validation rows
+    held_out: Sequence[Partition],  # training rows, and validation rows
     exchange: TreeExchange,
     callbacks: Sequence[Callback] = (),
-    continuation: Continuation | None = None,
-    progress: Progress | None = None,
+    continuation: Continuation | None = None,  # stages that an earlier session has finished
+    progress: Progress | None = None,  # sends records of the stages
 ) -> tuple[FittedModel, Schema]:
     """Fit the model of all partitions; every worker calls with its own, and has the same result.
-
-    Parameters
-    ----------
-    task : WorkerTask
-    partitions, held_out : sequence of Partition
-        Training rows, and validation rows.
-    exchange : TreeExchange
-    callbacks : sequence of Callback
-    continuation : Continuation, optional
-        Stages that an earlier session has finished.
-    progress : Progress, optional
-        Sends records of the stages.
 
     Raises
     ------
@@ -174,7 +142,7 @@ def _identify(
     continuation: Continuation | None,
     progress: Progress,
 ) -> None:
-    """Compare the data with those of the checkpoint, and describe them for the next one."""
+    """Compare the data with the checkpoint's data, and describe them for the next one."""
     fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
     if kept.header is not None:
         fingerprint.check(kept.path, kept.header)
@@ -235,7 +203,7 @@ def _embedded(
     share: RowShare,
     exchange: TreeExchange,
 ) -> tuple[TargetCodec, Floats]:
-    """Encode the labels in an output space that those of all rows span; rows without weight do not.
+    """Encode the labels in an output space that all rows span except rows without weight.
 
     Every worker has the labels of all rows, because models contain them.
     """

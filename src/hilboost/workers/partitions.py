@@ -25,51 +25,27 @@ from hilboost.workers.exchange import TreeExchange
 
 @dataclass(frozen=True)
 class Partition:
-    """Some rows of a table.
+    """Some rows of a table."""
 
-    Attributes
-    ----------
-    number : int
-        From 0; rows are numbered in the order of the partitions.
-    X : array or data frame (n, d)
-    y : array-like (n,) or (n, c)
-    weight : array-like (n,) or None
-    offset : array-like (n,) or (n, r), or None
-    """
-
-    number: int
-    X: Any
-    y: Any
-    weight: Any = None
-    offset: Any = None
+    number: int  # from 0; rows are numbered in the order of the partitions
+    X: Any  # array or data frame (n, d)
+    y: Any  # array-like (n,) or (n, c)
+    weight: Any = None  # array-like (n,) or None
+    offset: Any = None  # array-like (n,) or (n, r), or None
 
 
 @dataclass(frozen=True)
 class CheckedPartition:
-    """A partition as numbers.
-
-    Attributes
-    ----------
-    number : int
-    X : (n, d) float32 or float64
-        Category codes are those of ``schema``.
-    schema : Schema
-        Columns of this partition.
-    y : (n, ...) array
-        Labels as given.
-    codec : TargetCodec or None
-        Encoding of these labels alone; ``None`` without rows, or if it needs all labels.
-    weight : (n,) float64 or None
-    offset : (n, r) float64 or None
-    """
+    """A partition as numbers."""
 
     number: int
-    X: Floats
-    schema: Schema
-    y: Any
+    X: Floats  # (n, d) float32 or float64: category codes refer to ``schema``
+    schema: Schema  # columns of this partition
+    y: Any  # (n, ...) array: labels as given
+    # encoding of these labels alone; ``None`` without rows, or if it needs all labels
     codec: TargetCodec | None
-    weight: Floats | None
-    offset: Floats | None = None
+    weight: Floats | None  # (n,) float64 or None
+    offset: Floats | None = None  # (n, r) float64 or None
 
 
 def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str = "") -> Any:

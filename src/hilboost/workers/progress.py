@@ -21,37 +21,19 @@ from hilboost.training.recipe import Continuation, Recipe
 
 @dataclass(frozen=True)
 class StageRecord:
-    """A finished stage, in units of the fit.
+    """A finished stage, in units of the fit."""
 
-    Attributes
-    ----------
-    number : int
-        Number of stages so far.
-    n_stages : int
-        Most stages of the fit.
-    stages : tuple of Stage
-        One for each member; empty if the fit cannot be continued from its stages.
-    initial_raw : tuple of (r,) float64
-        Of each member.
-    train : list of float
-        Losses from the initial one on, in the first record, and later the last one.
-    validation : list of float
-        Likewise; empty without held-out rows.
-    metrics : dict of str to list of float
-        Likewise, by name.
-    resolved : ResolvedParameters or None
-    header : dict or None
-        What a checkpoint contains beside its stages, if there is to be one.
-    """
-
-    number: int
-    n_stages: int
+    number: int  # number of stages so far
+    n_stages: int  # most stages of the fit
+    # one for each member; empty if the fit cannot be continued from its stages
     stages: tuple[Stage, ...]
-    initial_raw: tuple[Floats, ...]
+    initial_raw: tuple[Floats, ...]  # tuple of (r,) float64: of each member
+    # losses from the initial one on, in the first record, and later the last one
     train: list[float]
-    validation: list[float]
-    metrics: dict[str, list[float]]
+    validation: list[float]  # likewise; empty without held-out rows
+    metrics: dict[str, list[float]]  # likewise, by name
     resolved: ResolvedParameters | None
+    # what a checkpoint contains beside its stages, if there is to be one
     header: dict[str, Any] | None
 
     @property
@@ -70,7 +52,7 @@ class StageLog:
     state : TrainingState
         The stages so far, in units of the fit; without members before the first one.
     header : dict or None
-        What a checkpoint of the fit contains beside its stages.
+        Contents of a checkpoint of the fit besides its stages.
     n_stages : int
         Number of stages so far.
     """
@@ -133,23 +115,14 @@ class StageLog:
 
 
 class Progress:
-    """Sends a record of each stage; takes the place of a checkpoint.
-
-    Parameters
-    ----------
-    send : callable or None
-        ``None`` in workers that do not send.
-    is_wanted : callable, optional
-        Whether the fit is still wanted; asked after each stage, and the fit ends if it is not.
-    last : int or None
-        Number of stages after which a callback has ended the fit.
-    """
+    """Sends a record of each stage; takes the place of a checkpoint."""
 
     def __init__(
         self,
-        send: Callable[[StageRecord], None] | None,
+        send: Callable[[StageRecord], None] | None,  # ``None`` in workers that do not send
+        # whether the fit is still wanted; asked after each stage, and the fit ends if it is not
         is_wanted: Callable[[], bool] | None = None,
-        last: int | None = None,
+        last: int | None = None,  # number of stages after which a callback has ended the fit
     ) -> None:
         self._send, self._is_wanted, self._last = send, is_wanted, last
         self._fingerprint: FitFingerprint | None = None

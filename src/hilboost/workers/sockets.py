@@ -23,20 +23,6 @@ _GREETING = struct.Struct("!16sI")
 class SocketExchange(TreeExchange):
     """Exchange between processes, each of which listens on a port that the system has chosen.
 
-    Parameters
-    ----------
-    rank : int
-    addresses : sequence of (str, int)
-        Hosts and ports of all workers.
-    listener : socket
-        Of this worker.
-    token : bytes
-        16 bytes that identify the fit; other connections are closed.
-    timeout : float
-        Seconds after which a silent worker is taken for lost.
-    contexts : (SSLContext, SSLContext) or None
-        For incoming and for outgoing connections.
-
     Raises
     ------
     WorkerLost
@@ -46,10 +32,12 @@ class SocketExchange(TreeExchange):
     def __init__(
         self,
         rank: int,
+        # sequence of (str, int): hosts and ports of all workers
         addresses: Sequence[tuple[str, int]],
-        listener: socket.socket,
-        token: bytes,
-        timeout: float,
+        listener: socket.socket,  # of this worker
+        token: bytes,  # 16 bytes that identify the fit; other connections are closed
+        timeout: float,  # seconds after which a silent worker is taken for lost
+        # (SSLContext, SSLContext) or None: for incoming and for outgoing connections
         contexts: tuple[SSLContext, SSLContext] | None = None,
     ) -> None:
         super().__init__(rank, len(addresses))

@@ -47,11 +47,6 @@ class ThreadExchange(TreeExchange):
 def run_together(n_workers: int, work: Callable[[TreeExchange], Any]) -> list[Any]:
     """Run a function in several threads, each with its exchange.
 
-    Parameters
-    ----------
-    n_workers : int
-    work : callable
-
     Returns
     -------
     list

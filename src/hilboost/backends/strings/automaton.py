@@ -30,7 +30,7 @@ class Automaton(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """What is minimized: ``|c|²/2 - c'f``, or ``offset - c'f / |c|`` (0 where c = 0)."""
+    """The criterion to minimize: ``|c|²/2 - c'f``, or ``offset - c'f / |c|`` (0 where c = 0)."""
 
     cosine: bool
     offset: float

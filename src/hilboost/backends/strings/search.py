@@ -166,25 +166,12 @@ def _search_length(automaton, point, criterion, length, scale, max_nodes, buffer
 @compiled
 def search_strings(
     automaton, point, criterion, starts, start_lengths, lengths, least, max_nodes, buffers
-):
+):  # whether no string is better, up to rounding
     """Minimize a criterion over all strings of given lengths.
 
-    Parameters
-    ----------
-    automaton : Automaton
-    point : (r,) float64, f
-    criterion : Criterion
-    starts : (k, L) int64, strings to begin with, from which ties are resolved
-    start_lengths : (k,) int64
-    lengths : (l,) int64, none below the shortest n-gram
-    least : float, a value below which there is none
-    max_nodes : int, prefixes; 128 numbers of a bound count as one
-    buffers : Buffers, of which ``found`` and ``best`` return the string, its value and length
-
-    Returns
-    -------
-    bool
-        Whether no string is better, up to rounding.
+    ``point``: (r,) float64, f. ``starts``: (k, L) int64, strings to begin with, from which ties are
+    resolved. ``start_lengths``: (k,) int64. ``lengths``: (l,) int64, none below the shortest
+    n-gram.
     """
     scale = 1e-300
     for column in range(point.shape[0]):

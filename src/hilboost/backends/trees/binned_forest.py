@@ -101,17 +101,10 @@ def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, co
 def add_forest_on_bins(words, last_bin, trees, leaf_masks, leaves, begin, end, raw):
     """Add the leaf values of all trees to ``raw[begin:end]``.
 
-    Parameters
-    ----------
-    words : (n_words, n) uint64
-        The bins, as in :class:`~hilboost.backends.trees.binning.BinTable`.
-    last_bin : int
-        The bin of missing values.
-    trees : FlatTrees
-        With a uint8 array of thresholds: a row goes right if its bin is larger.
-    leaf_masks : LeafMasks
-    leaves : FlatLeaves
-    raw : (n, r) float64
+    ``words``: (n_words, n) uint64: the bins, as in
+    :class:`~hilboost.backends.trees.binning.BinTable`. ``last_bin``: the bin of missing values.
+    ``trees``: with a uint8 array of thresholds: a row goes right if its bin is larger. ``raw``: (n,
+    r) float64.
 
     Notes
     -----

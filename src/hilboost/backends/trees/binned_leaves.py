@@ -36,23 +36,13 @@ class BinnedTree(NamedTuple):
 
 
 class WalkScratch(NamedTuple):
-    """Working memory for one tree of up to so many nodes.
+    """Working memory for one tree of up to so many nodes."""
 
-    Attributes
-    ----------
-    roots : (2,) int64
-    order : (n_nodes,) int64
-        Number of each leaf from left to right.
-    masks : (n_nodes,) uint64
-    in_order : (n_leaves,) int32
-    words : (64,) uint64
-    """
-
-    roots: NDArray[np.int64]
-    order: NDArray[np.int64]
-    masks: NDArray[np.uint64]
-    in_order: NDArray[np.int32]
-    words: NDArray[np.uint64]
+    roots: NDArray[np.int64]  # (2,) int64
+    order: NDArray[np.int64]  # (n_nodes,) int64: number of each leaf from left to right
+    masks: NDArray[np.uint64]  # (n_nodes,) uint64
+    in_order: NDArray[np.int32]  # (n_leaves,) int32
+    words: NDArray[np.uint64]  # (64,) uint64
 
 
 def walk_scratch(n_nodes: int) -> WalkScratch:
@@ -143,13 +133,8 @@ def _binned_leaves_by_bits(table, tree, categories, first, words):
 def binned_leaves(table, tree, categories, words, begin, end, leaf_of_row):
     """Find the leaves of those rows of the binned table that are marked with -1.
 
-    Parameters
-    ----------
-    table : BinTable
-    tree : BinnedTree
-    categories : CategorySplits
-    words : (64,) uint64, working memory
-    leaf_of_row : (n,) int32, written between ``begin`` and ``end``
+    ``words``: (64,) uint64, working memory. ``leaf_of_row``: (n,) int32, written between ``begin``
+    and ``end``.
 
     Notes
     -----

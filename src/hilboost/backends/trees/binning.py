@@ -12,24 +12,15 @@ from hilboost.backends.intrinsics import HAS_AVX512
 
 
 class BinTable(NamedTuple):
-    """A table of bins, eight columns to a word.
+    """A table of bins, eight columns to a word."""
 
-    Attributes
-    ----------
-    words : (n_words, n) uint64
-        ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7`` of row ``i``, lowest byte first.
-    flat : (n_words * n * 8,) uint8
-        The same memory.
-    n_values : (d,) int64
-        Bins of every column without the one for missing values.
-    n_bins : int
-        Bins of every column, the last one for missing values; at most 256.
-    """
-
+    # (n_words, n) uint64: ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7`` of row ``i``,
+    # lowest byte first
     words: NDArray[np.uint64]
-    flat: NDArray[np.uint8]
+    flat: NDArray[np.uint8]  # (n_words * n * 8,) uint8: the same memory
+    # (d,) int64: bins of every column without the one for missing values
     n_values: NDArray[np.int64]
-    n_bins: int
+    n_bins: int  # bins of every column, the last one for missing values; at most 256
 
 
 @tiny
@@ -42,16 +33,11 @@ def offset_of(table, column):
 def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, position):
     """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
 
-    Parameters
-    ----------
-    values : (m, d) float32 or float64
-    edges : (d, 2**k - 1) float64
-        Ascending, filled up with ``inf``; a value ``v`` falls into the first bin with
-        ``v <= edges[b]``.
-    n_steps : (d,) int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``
-    missing_bin : int, the bin of NaN
-    words : (n_words, n) uint64, written in ``[:, begin:begin + m]``
-    column : (m,) float64, position : (m,) int64; working memory
+    ``values``: (m, d) float32 or float64. ``edges``: (d, 2**k - 1) float64: ascending, filled up
+    with ``inf``; a value ``v`` falls into the first bin with ``v <= edges[b]``. ``n_steps``: (d,)
+    int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``. ``words``: (n_words, n)
+    uint64, written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) int64;
+    working memory.
 
     Notes
     -----

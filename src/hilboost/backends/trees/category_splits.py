@@ -32,17 +32,11 @@ _AHEAD = 32
 
 
 class CategorySplits(NamedTuple):
-    """Columns of categories, and the splits on them.
+    """Columns of categories, and the splits on them."""
 
-    Attributes
-    ----------
-    is_category : (d,) uint8
-        1 at columns of categories; (0,) without any.
-    left_sets : (n_nodes, SET_WORDS) uint64
-        Written at nodes that such a column splits; (0, SET_WORDS) without any.
-    """
-
-    is_category: NDArray[np.uint8]
+    is_category: NDArray[np.uint8]  # (d,) uint8: 1 at columns of categories; (0,) without any
+    # (n_nodes, SET_WORDS) uint64: written at nodes that such a column splits; (0, SET_WORDS)
+    # without any
     left_sets: NDArray[np.uint64]
 
 
@@ -84,23 +78,12 @@ def sort_by_step(order, size, steps):
 
 
 @compiled
-def order_levels(column, totals, packing, limits, scratch):
+def order_levels(column, totals, packing, limits, scratch):  # how many bins are occupied
     """Sort the occupied bins of a column, the one for missing values among them.
 
-    Parameters
-    ----------
-    column : Column
-    totals : (n_channels,) int64, of the node: one output, and perhaps a channel for the count
-    packing : Packing
-    limits : SplitLimits
-        Steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels of less
-        weight than ``level_count`` share one step.
-    scratch : ScanScratch, ``places`` and ``gains`` hold the order and, at occupied bins, the steps
-
-    Returns
-    -------
-    int
-        How many bins are occupied.
+    ``totals``: (n_channels,) int64, of the node: one output, and perhaps a channel for the count.
+    ``limits``: steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels of
+    less weight than ``level_count`` share one step.
     """
     keep_apart()
     order, steps = scratch.places, scratch.gains

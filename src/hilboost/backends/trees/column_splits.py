@@ -18,86 +18,50 @@ _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 
 
 class Packing(NamedTuple):
-    """How to read packed gradients.
+    """How to read packed gradients."""
 
-    Attributes
-    ----------
-    hessian_shift, gradient_shift : int
-        The lowest bit of either.
-    hessian_mask, count_mask : int
-        Their bits, before shifting; 0 where there are none.
-    gradient_step, hessian_step, count_step : float
-        What one unit of the integers stands for.
-    hessian_of_count : float
-        Hessian of one unit of the count, where hessians are constant; else 0.
-    """
-
-    hessian_shift: int
-    hessian_mask: int
-    count_mask: int
-    gradient_shift: int
-    gradient_step: float
-    hessian_step: float
-    hessian_of_count: float
-    count_step: float
+    hessian_shift: int  # the lowest bit of either
+    hessian_mask: int  # their bits, before shifting; 0 where there are none
+    count_mask: int  # their bits, before shifting; 0 where there are none
+    gradient_shift: int  # the lowest bit of either
+    gradient_step: float  # what one unit of the integers stands for
+    hessian_step: float  # what one unit of the integers stands for
+    hessian_of_count: float  # Hessian of one unit of the count, where hessians are constant; else 0
+    count_step: float  # what one unit of the integers stands for
 
 
 class SplitLimits(NamedTuple):
-    """What a split must keep to.
+    """Constraints on a split."""
 
-    Attributes
-    ----------
-    l2 : float
-        Added to the hessian of a side.
-    min_count, min_hessian : float
-        Least sums of weights and of hessians (over all outputs) on either side.
-    min_gain : float
-    level_smoothing, level_count, level_l2 : float
-        For categories: see :mod:`hilboost.backends.trees.category_splits`.
-    """
-
-    l2: float
-    min_count: float
-    min_hessian: float
+    l2: float  # added to the hessian of a side
+    min_count: float  # least sums of weights and of hessians (over all outputs) on either side
+    min_hessian: float  # least sums of weights and of hessians (over all outputs) on either side
     min_gain: float
+    # for categories: see :mod:`hilboost.backends.trees.category_splits`
     level_smoothing: float = 0.0
-    level_count: float = 0.0
-    level_l2: float = 0.0
+    level_count: float = 0.0  # for categories: see :mod:`hilboost.backends.trees.category_splits`
+    level_l2: float = 0.0  # for categories: see :mod:`hilboost.backends.trees.category_splits`
 
 
 class Column(NamedTuple):
-    """One column of a node's histogram.
+    """One column of a node's histogram."""
 
-    Attributes
-    ----------
-    histogram : flat int64
-        Bin ``b`` begins at ``(base + b) * n_channels``.
-    base : int
-    n_values, n_bins : int
-        Bins that values can fall into, and all of them: the last one is for missing values.
-    """
-
-    histogram: NDArray[np.int64]
+    histogram: NDArray[np.int64]  # bin ``b`` begins at ``(base + b) * n_channels``
     base: int
+    # bins that values can fall into, and all of them: the last one is for missing values
     n_values: int
+    # bins that values can fall into, and all of them: the last one is for missing values
     n_bins: int
 
 
 class ScanScratch(NamedTuple):
-    """Memory of one thread.
+    """Memory of one thread."""
 
-    Attributes
-    ----------
-    sums, places : (n_bins,) int64
-    gains : (n_bins,) float64
-    left, right : (n_channels,) int64
-    """
-
-    sums: NDArray[np.int64]
-    places: NDArray[np.int64]
-    gains: NDArray[np.float64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    sums: NDArray[np.int64]  # (n_bins,) int64
+    places: NDArray[np.int64]  # (n_bins,) int64
+    gains: NDArray[np.float64]  # (n_bins,) float64
+    left: NDArray[np.int64]  # (n_channels,) int64
+    right: NDArray[np.int64]  # (n_channels,) int64
 
 
 @tiny
@@ -269,17 +233,8 @@ def _first_place(number, numbers):
 def scan(column, total, packing, limits, direction, bounds, least, scratch):
     """Best split of a column with one channel.
 
-    Parameters
-    ----------
-    column : Column
-    total : int64, packed sum of the node
-    packing : Packing
-    limits : SplitLimits
-    direction : int, the sign of right minus left value that the column asks for, 0 for none
-    bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
-        ``None`` where no node has any.
-    least : float, a split of no larger gain is not looked for
-    scratch : ScanScratch
+    ``bounds``: (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds:
+    ``None`` where no node has any.
 
     Returns
     -------

@@ -17,19 +17,11 @@ from hilboost.backends.fixed_point import curvature, round_step, row_bits
 
 
 class Compact(NamedTuple):
-    """How the 32 bits of a row are read; each row counts once.
+    """How the 32 bits of a row are read; each row counts once."""
 
-    Attributes
-    ----------
-    hessian_bits : int
-        Lowest bits of the 32; 0 where hessians are constant.
-    hessian_shift, gradient_shift : int
-        The lowest bit of either among 64.
-    """
-
-    hessian_bits: int
-    hessian_shift: int
-    gradient_shift: int
+    hessian_bits: int  # lowest bits of the 32; 0 where hessians are constant
+    hessian_shift: int  # the lowest bit of either among 64
+    gradient_shift: int  # the lowest bit of either among 64
 
 
 @tiny
@@ -49,16 +41,8 @@ def in_64_bits(value, compact):
 def pack_compact(learned, compact, rounding, begin, end, ordered, result):
     """:func:`~hilboost.backends.fixed_point.pack_one` in 32 bits.
 
-    Parameters
-    ----------
-    learned : WeightedGradients
-        One output, all rows, no weights.
-    compact : Compact
-    rounding : Rounding
-    begin, end : int
-    ordered : (n,) int32
-    result : (2,) int64
-        The sum of the packed gradients, and a number that is 0 if each one fits.
+    ``learned``: one output, all rows, no weights. ``ordered``: (n,) int32. ``result``: (2,) int64:
+    the sum of the packed gradients, and a number that is 0 if each one fits.
     """
     gradients, hessians, logistic = learned.gradients, learned.hessians, learned.logistic
     bits, g_factor, h_factor = compact.hessian_bits, rounding.of_gradient, rounding.of_hessian

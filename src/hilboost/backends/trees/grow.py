@@ -6,7 +6,7 @@ thread 0 alone takes decisions.  Integer histograms and fixed tie rules make the
 any number of threads.  Nothing is allocated here: an exception in one thread would leave the others
 waiting at a barrier.
 
-One node is split in three steps, of which all state lies in the records::
+One node is split in three steps; all state lies in the records::
 
     divide           rows of the node to be split     -> control[N_LEFT], rows that go left
     sum_histograms   open its children, sum their rows -> the histograms of `awaited`
@@ -82,67 +82,35 @@ from hilboost.backends.trees.split_search import (
 
 
 class GrowthLimits(NamedTuple):
-    """Where growth ends.
-
-    Attributes
-    ----------
-    max_leaves, max_depth : int
-    min_rows : int
-        A node of fewer rows cannot be split.
-    columns_per_node : int
-        So many are drawn for every node; 0 where all are searched.
-    in_turn : bool
-        Nodes are split as they come and not by priority.
-    """
+    """Where growth ends."""
 
     max_leaves: int
     max_depth: int
-    min_rows: int
-    columns_per_node: int
-    in_turn: bool
+    min_rows: int  # A node of fewer rows cannot be split
+    columns_per_node: int  # so many are drawn for every node; 0 where all are searched
+    in_turn: bool  # nodes are split as they come and not by priority
 
 
 class Growth(NamedTuple):
-    """All that one tree is grown from, and all that growth writes.
-
-    Attributes
-    ----------
-    table : BinTable
-    packed : (n, width) int64 or None
-        Fixed-point gradients in the table's row order; ``None`` with one channel, where
-        ``buffers.ordered`` holds them.  The width is the number of channels, or one less if the
-        last one counts one for each row.
-    rules : SplitRules
-    limits : GrowthLimits
-    constraints : SplitConstraints or None
-        ``None`` where all columns are numbers without constraints.
-    nodes : NodeStore
-        With an open root; ``max_leaves`` leaves need room for ``2 * max_leaves - 1`` nodes.
-    sums : NodeSums
-        ``totals[0]`` filled.
-    categories : CategorySplits or None
-        ``None`` where all columns are numbers.
-    buffers : RowBuffers
-        ``rows``, and ``ordered`` if there, filled but for the spare memory.
-    histograms : Histograms
-    scratch : SearchScratch
-        ``permitted`` and ``drawn`` filled with the allowed columns.
-    joint : JointColumns or None
-        ``None`` where columns have many values, and with several channels.
-    """
+    """All that one tree is grown from, and all that growth writes."""
 
     table: BinTable
+    # (n, width) int64 or None: fixed-point gradients in the table's row order; ``None`` with one
+    # channel, where ``buffers.ordered`` holds them.  The width is the number of channels, or one
+    # less if the last one counts one for each row.
     packed: NDArray[np.int64] | None
     rules: SplitRules
     limits: GrowthLimits
+    # ``None`` where all columns are numbers without constraints
     constraints: SplitConstraints | None
+    # with an open root; ``max_leaves`` leaves need room for ``2 * max_leaves - 1`` nodes
     nodes: NodeStore
-    sums: NodeSums
-    categories: CategorySplits | None
-    buffers: RowBuffers
+    sums: NodeSums  # ``totals[0]`` filled
+    categories: CategorySplits | None  # ``None`` where all columns are numbers
+    buffers: RowBuffers  # ``rows``, and ``ordered`` if there, filled but for the spare memory
     histograms: Histograms
-    scratch: SearchScratch
-    joint: JointColumns | None
+    scratch: SearchScratch  # ``permitted`` and ``drawn`` filled with the allowed columns
+    joint: JointColumns | None  # ``None`` where columns have many values, and with several channels
 
 
 @inner
@@ -168,7 +136,7 @@ def _inherit(node, nodes, sums):
 
 @inner
 def _constrain(node, nodes, totals, rules, constraints, permitted):
-    """What the children of a split inherit: bounds, columns they may be split on."""
+    """Constraints that the children of a split inherit: bounds and allowed columns."""
     if constraints is None:
         return
     if rules.monotonic.shape[0] > 0:

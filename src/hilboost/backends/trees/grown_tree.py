@@ -55,13 +55,9 @@ def empty_tree(*shape: int) -> GrownTree:
 def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
     """Write the nodes of a tree and return its depth.
 
-    Parameters
-    ----------
-    nodes : (n_nodes or more, N_NODE_FIELDS) int64
-    n_nodes : int
-    gains, thresholds : (n_nodes or more,) float64, of the splits; ignored at leaves
-    is_category : (d,) uint8, or (0,) without categories
-    tree : GrownTree
+    ``nodes``: (n_nodes or more, N_NODE_FIELDS) int64. ``gains``: (n_nodes or more,) float64, of the
+    splits; ignored at leaves. ``thresholds``: (n_nodes or more,) float64, of the splits; ignored at
+    leaves. ``is_category``: (d,) uint8, or (0,) without categories.
     """
     depth, n_leaves = np.int64(0), np.int64(0)
     for node in range(n_nodes):

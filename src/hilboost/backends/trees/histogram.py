@@ -31,21 +31,15 @@ STRIDE = 256
 
 
 class Histograms(NamedTuple):
-    """Memory for the histograms of the open nodes.
+    """Memory for the histograms of the open nodes."""
 
-    Attributes
-    ----------
-    slots : (n_slots, d * stride * n_channels) int64
-        A stride of :data:`STRIDE` with one channel and of ``n_bins`` with more.  One slot for every
-        leaf keeps parents for subtraction; two slots do without.
-    private : (n_threads, d * stride * n_channels) int64
-        One for every thread.
-    kept : (d * stride * n_channels,) int64
-        A copy of the root's, for the next tree; (0,) if it is not needed.
-    """
-
+    # (n_slots, d * stride * n_channels) int64: a stride of :data:`STRIDE` with one channel and of
+    # ``n_bins`` with more.  One slot for every leaf keeps parents for subtraction; two slots do
+    # without.
     slots: NDArray[np.int64]
-    private: NDArray[np.int64]
+    private: NDArray[np.int64]  # (n_threads, d * stride * n_channels) int64: one for every thread
+    # (d * stride * n_channels,) int64: a copy of the root's, for the next tree; (0,) if it is not
+    # needed
     kept: NDArray[np.int64]
 
 
@@ -78,17 +72,10 @@ def accumulate(
 
     Cells of bins that a column does not have remain as they are.
 
-    Parameters
-    ----------
-    words : (n_words, n) uint64
-    first_word, last_word : int
-    n_values : (n_columns,) int64, bins of every column without the one for missing values
-    n_bins : int
-    rows : (m,) uint32
-    ordered : (m,) int64, the packed gradient of ``rows[i]`` at ``i``
-        int32 with ``compact``, which says how these are read; else it is None.
-    begin, end : int
-    histogram : (n_columns * STRIDE,) int64, overwritten in the slabs of these words
+    ``words``: (n_words, n) uint64. ``n_values``: (n_columns,) int64, bins of every column without
+    the one for missing values. ``rows``: (m,) uint32. ``ordered``: (m,) int64, the packed gradient
+    of ``rows[i]`` at ``i``: int32 with ``compact``, which says how these are read; else it is None.
+    ``histogram``: (n_columns * STRIDE,) int64, overwritten in the slabs of these words.
     """
     keep_apart()
     n_columns = n_values.shape[0]

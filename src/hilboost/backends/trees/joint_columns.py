@@ -25,34 +25,28 @@ FEWEST_ROWS = 512
 
 
 class JointColumns(NamedTuple):
-    """Groups of columns.
+    """Groups of columns."""
 
-    Attributes
-    ----------
-    words : (n_words, n) uint64
-        The codes of the rows, eight groups to a word, lowest byte first.
-    n_codes : (n_groups,) int64
-    starts : (n_groups + 1,) int64
-        Where the columns of a group begin in the following arrays.
-    columns, strides, sizes : (d,) int64
-        The bin of a column is ``code // stride % size``.  A bin beyond the values of the column is
-        that of missing values.
-    sums : (n_threads, n_groups * STRIDE) int64
-        Working memory.
-    """
-
+    # (n_words, n) uint64: the codes of the rows, eight groups to a word, lowest byte first
     words: NDArray[np.uint64]
-    n_codes: NDArray[np.int64]
+    n_codes: NDArray[np.int64]  # (n_groups,) int64
+    # (n_groups + 1,) int64: where the columns of a group begin in the following arrays
     starts: NDArray[np.int64]
+    # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
+    # column is that of missing values.
     columns: NDArray[np.int64]
+    # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
+    # column is that of missing values.
     strides: NDArray[np.int64]
+    # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
+    # column is that of missing values.
     sizes: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    sums: NDArray[np.int64]  # (n_threads, n_groups * STRIDE) int64: working memory
 
 
 @inner
 def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
-    """Add up the sums of codes to those of the bins of one column."""
+    """Add up the sums of codes to sums of the bins of one column."""
     for b in range(size):
         histogram[uint64(slab + b)] = 0
     for begin in range(first, first + n_codes, stride * size):
@@ -70,35 +64,19 @@ def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
 @compiled
 def accumulate_joint(
     joint,
-    thread,
-    first_word,
-    last_word,
-    n_values,
+    thread,  # whose working memory is used
+    first_word,  # words of ``joint``
+    last_word,  # words of ``joint``
+    n_values,  # (d,) int64
     n_bins,
-    rows,
-    ordered,
+    rows,  # (m,) uint32
+    ordered,  # (m,) int64 or int32
     compact,
     begin,
     end,
-    histogram,
+    histogram,  # (d * STRIDE,) int64, overwritten
 ):
-    """:func:`~hilboost.backends.trees.histogram.accumulate` by the groups of some words.
-
-    Parameters
-    ----------
-    joint : JointColumns
-    thread : int
-        Whose working memory is used.
-    first_word, last_word : int
-        Words of ``joint``.
-    n_values : (d,) int64
-    n_bins : int
-    rows : (m,) uint32
-    ordered : (m,) int64 or int32
-    compact : Compact or None
-    begin, end : int
-    histogram : (d * STRIDE,) int64, overwritten
-    """
+    """:func:`~hilboost.backends.trees.histogram.accumulate` by the groups of some words."""
     keep_apart()
     stride, sums, n_codes = np.int64(STRIDE), joint.sums[thread], joint.n_codes
     given = n_codes, stride, rows, ordered, compact, begin, end, sums

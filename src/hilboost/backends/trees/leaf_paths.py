@@ -10,28 +10,15 @@ from hilboost.backends.trees.traverse import goes_right
 
 
 class LeafPaths(NamedTuple):
-    """Conditions on the paths to the leaves of one tree.
+    """Conditions on the paths to the leaves of one tree."""
 
-    Attributes
-    ----------
-    node : (n_conditions,) int32
-        The split; from the leaf up, for leaves in the order of their nodes.
-    right : (n_conditions,) bool
-        Whether the path goes right.
-    slot : (n_conditions,) int32
-        Place of the player among those of the leaf.
-    start : (n_leaves + 1,) int64
-        First condition of each leaf.
-    player : (n_slots,) int32
-    first_slot : (n_leaves + 1,) int64
-    """
-
+    # (n_conditions,) int32: the split; from the leaf up, for leaves in the order of their nodes
     node: NDArray[np.int32]
-    right: NDArray[np.bool_]
-    slot: NDArray[np.int32]
-    start: NDArray[np.int64]
-    player: NDArray[np.int32]
-    first_slot: NDArray[np.int64]
+    right: NDArray[np.bool_]  # (n_conditions,) bool: whether the path goes right
+    slot: NDArray[np.int32]  # (n_conditions,) int32: place of the player among the leaf's players
+    start: NDArray[np.int64]  # (n_leaves + 1,) int64: first condition of each leaf
+    player: NDArray[np.int32]  # (n_slots,) int32
+    first_slot: NDArray[np.int64]  # (n_leaves + 1,) int64
 
 
 @compiled
@@ -54,13 +41,7 @@ def node_counts(X, trees, begin, end, counts):
 def leaf_paths(trees, tree, player_of_column, parent, paths):
     """Write the paths of one tree.
 
-    Parameters
-    ----------
-    trees : FlatTrees
-    tree : int
-    player_of_column : (d,) int32
-    parent : (n_nodes of the tree,) int64, scratch
-    paths : LeafPaths, with memory for the depth of the tree for each leaf
+    ``player_of_column``: (d,) int32. ``parent``: (n_nodes of the tree,) int64, scratch.
     """
     root, end = trees.roots[tree], trees.roots[tree + 1]
     for node in range(root, end):

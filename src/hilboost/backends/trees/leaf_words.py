@@ -128,7 +128,7 @@ def clear_in_bins(
     missing_right,
     last_bin,
 ):
-    """The same for bins, of which the last one is that of missing numbers.
+    """The same for bins; the last bin holds missing numbers.
 
     block : (d, 64) uint8; thresholds : (n_nodes,) uint8; missing_right : (n_nodes,) bool
     """

@@ -19,31 +19,15 @@ from hilboost.backends.trees.row_order import ROWS_PER_BLOCK, row_at
 
 
 class LeafGradients(NamedTuple):
-    """What the values of leaves are computed from.
+    """Sums that give the values of leaves."""
 
-    Attributes
-    ----------
-    gradients : (n, r) float64
-    hessians : (n, r) float64
-        (n, 0) for ones.
-    weights : (n, 1) float64
-        (0, 1) for ones.
-    ones : (0, 1) float64
-    whole : bool
-        See :func:`~hilboost.backends.exact_sums.is_whole`.
-    l2 : float
-        Added to the hessian of a leaf.
-    logistic : bool
-        Whether ``hessians`` are the gradients, see
-        :func:`~hilboost.backends.fixed_point.curvature`.
-    """
-
-    gradients: NDArray[np.float64]
-    hessians: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ones: NDArray[np.float64]
-    whole: bool
-    l2: float
+    gradients: NDArray[np.float64]  # (n, r) float64
+    hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) for ones
+    weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
+    ones: NDArray[np.float64]  # (0, 1) float64
+    whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
+    l2: float  # added to the hessian of a leaf
+    # whether ``hessians`` are the gradients, see :func:`~hilboost.backends.fixed_point.curvature`
     logistic: bool = False
 
 
@@ -141,15 +125,10 @@ def leaf_sums(
 def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
     """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish.
 
-    Parameters
-    ----------
-    nodes : (n_nodes, N_NODE_FIELDS) int64
-    leaves : (n_leaves,) int64, their node numbers
-    rows : (m,) uint32, or more
-    learned : LeafGradients
-    scratch : (n_threads, 2, CHUNK) float64
-    sums : (2, n_leaves, r, 5) int64, working memory
-    values : (n_leaves, r) float64, written by each thread for its share of the leaves
+    ``nodes``: (n_nodes, N_NODE_FIELDS) int64. ``leaves``: (n_leaves,) int64, their node numbers.
+    ``rows``: (m,) uint32, or more. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2,
+    n_leaves, r, 5) int64, working memory. ``values``: (n_leaves, r) float64, written by each thread
+    for its share of the leaves.
 
     Notes
     -----

@@ -4,7 +4,7 @@ It is the sum of the gradients that are expected, plus the differences of the ot
 found by comparison.  It is therefore the sum over all rows, exactly, whatever the gradients are.
 
 With squared error, the gradients of all rows of a leaf decrease by what is added to their
-predictions.  In fixed point, the expected sums follow from those of the leaves::
+predictions.  In fixed point, the expected sums follow from the sums of the leaves::
 
     sum of the root  =  sum over leaves of (sum of gradients - step * number of rows)
 
@@ -28,18 +28,10 @@ _ROWS_AT_A_TIME = 64
 
 
 class LeafSteps(NamedTuple):
-    """By how much gradients decrease.
+    """By how much gradients decrease."""
 
-    Attributes
-    ----------
-    leaf_at : (n,) uint8
-        The leaf of the row at each position.
-    steps : (n_leaves,) int32
-        For the rows of each leaf, in fixed point.
-    """
-
-    leaf_at: NDArray[np.uint8]
-    steps: NDArray[np.int32]
+    leaf_at: NDArray[np.uint8]  # (n,) uint8: the leaf of the row at each position
+    steps: NDArray[np.int32]  # (n_leaves,) int32: for the rows of each leaf, in fixed point
 
 
 @tiny
@@ -54,20 +46,10 @@ def _expected_at(position, before, leaves):
 def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
     """Find the gradients of some rows that are not as expected.
 
-    Parameters
-    ----------
-    before : (n,) int32
-        The gradients of the stage before, at the positions of the rows.
-    leaves : LeafSteps or None
-        What changes them; ``None`` if they are expected to stay as they are.
-    compact : Compact
-    ordered : (n,) int32
-        The gradients of this stage.
-    begin, end : int
-    positions : (k,) uint32
-        Written.
-    differences : (k,) int64
-        From the expected gradients, in 64 bits; written.
+    ``before``: (n,) int32: the gradients of the stage before, at the positions of the rows.
+    ``leaves``: what changes them; ``None`` if they are expected to stay as they are. ``ordered``:
+    (n,) int32: the gradients of this stage. ``positions``: (k,) uint32: written. ``differences``:
+    (k,) int64: from the expected gradients, in 64 bits; written.
 
     Returns
     -------
@@ -129,20 +111,10 @@ def _write_cells(steps, packing, histograms, differences, begin, end):
 def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
     """Write the histogram of the root to the first slot, in the words of a thread's share.
 
-    Parameters
-    ----------
-    thread, n_threads : int
-    table : BinTable
-    steps : (n_leaves,) int64 or None
-        Of the leaf whose histogram is in each slot; with ``None``, the kept root is expected, and
-        replaced by this one.
-    packing : Packing
-    positions : (k,) uint32
-        Of the gradients that are not as expected.
-    differences : (k,) int64
-        From those expected.
-    histograms : Histograms
-        With one channel.
+    ``steps``: (n_leaves,) int64 or None: of the leaf whose histogram is in each slot; with
+    ``None``, the kept root is expected, and replaced by this one. ``positions``: (k,) uint32: of
+    the gradients that are not as expected. ``differences``: (k,) int64: from those expected.
+    ``histograms``: with one channel.
     """
     n_columns = table.n_values.shape[0]
     first_word, last_word = share(table.words.shape[0], thread, n_threads)

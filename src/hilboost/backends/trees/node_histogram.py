@@ -22,17 +22,8 @@ def fill_histogram(
 ):
     """Sum a node's rows into a slot; every thread has :func:`own_cells` complete in the end.
 
-    Parameters
-    ----------
-    threads : Threads
-        All of them call.
-    table : BinTable
-    packed : (n, width) int64, in the table's row order, or None with one channel
-    n_channels : int
-    nodes : NodeStore
-    buffers : RowBuffers
-    histograms : Histograms
-    joint : JointColumns or None
+    ``threads``: all of them call. ``packed``: (n, width) int64, in the table's row order, or None
+    with one channel.
 
     Notes
     -----

@@ -26,26 +26,16 @@ ONLY_SUMMED = 2
 
 
 class NodeStore(NamedTuple):
-    """The table of the nodes, and what the threads agree on.
+    """The table of the nodes, and what the threads agree on."""
 
-    Attributes
-    ----------
-    fields : (n_nodes, N_NODE_FIELDS) int64
-    gains : (n_nodes,) float64
-        Of the splits.
-    priority : (n_nodes,) float64
-        The open node of the largest is split next; ``NO_GAIN`` where a node is not to be split.
-        May be the array ``gains`` itself.
-    control : (CONTROL_SIZE,) int64
-    seeds : (n_nodes,) uint64
-        Of the random draws of a node.  The root's is given; the others follow from the path to the
-        node, whatever the order in which nodes are opened.
-    """
-
-    fields: NDArray[np.int64]
-    gains: NDArray[np.float64]
+    fields: NDArray[np.int64]  # (n_nodes, N_NODE_FIELDS) int64
+    gains: NDArray[np.float64]  # (n_nodes,) float64: of the splits
+    # (n_nodes,) float64: the open node of the largest is split next; ``NO_GAIN`` where a node is
+    # not to be split. May be the array ``gains`` itself.
     priority: NDArray[np.float64]
-    control: NDArray[np.int64]
+    control: NDArray[np.int64]  # (CONTROL_SIZE,) int64
+    # (n_nodes,) uint64: of the random draws of a node.  The root's is given; the others follow from
+    # the path to the node, whatever the order in which nodes are opened.
     seeds: NDArray[np.uint64]
 
 

@@ -1,6 +1,6 @@
 """Stable partition of a node's rows, in passes that threads share.
 
-Most rows stay among those of the node.  The part of fewer rows comes last, by way of spare memory
+Most rows stay among the rows of the node.  The part of fewer rows comes last, by way of spare memory
 for half of all rows::
 
     rows     [ a b c d e f g h ]          spare [ . . . . ]
@@ -57,27 +57,18 @@ _AHEAD = 256
 
 
 class RowBuffers(NamedTuple):
-    """The rows that a tree learns from, ordered by node.
+    """The rows that a tree learns from, ordered by node."""
 
-    Attributes
-    ----------
-    rows : (m + k,) uint32
-        The rows, at first all of them in their order, and spare memory; ``k`` as in
-        :func:`n_spare`.
-    ordered : (m + k,) int64 or int32
-        Packed gradients in the order of ``rows``; (0,) where there are none to move along.
-    flags : (m,) uint8
-    counts : (8 * n_threads,) int64
-        Rows that go left in every thread's share, a cache line apart.
-    compact : Compact or None
-        How the 32 bits of ``ordered`` are read; None with 64.
-    """
-
+    # (m + k,) uint32: the rows, at first all of them in their order, and spare memory; ``k`` as in
+    # :func:`n_spare`
     rows: NDArray[np.uint32]
+    # (m + k,) int64 or int32: packed gradients in the order of ``rows``; (0,) where there are none
+    # to move along
     ordered: NDArray[np.int64] | NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint8]  # (m,) uint8
+    # (8 * n_threads,) int64: rows that go left in every thread's share, a cache line apart
     counts: NDArray[np.int64]
-    compact: Compact | None = None
+    compact: Compact | None = None  # how the 32 bits of ``ordered`` are read; None with 64
 
 
 def n_spare(m: int, n_threads: int) -> int:
@@ -93,11 +84,7 @@ def n_spare(m: int, n_threads: int) -> int:
 def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     """Mark the rows that go left and count them.
 
-    Parameters
-    ----------
-    table : BinTable
-    rows : (m,) uint32, or more
-    flags : (m,) uint8, written in ``[begin, end)``
+    ``rows``: (m,) uint32, or more. ``flags``: (m,) uint8, written in ``[begin, end)``.
     """
     keep_apart()
     bins, offset, words = table.flat, offset_of(table, column), table.words[column // 8]
@@ -158,17 +145,10 @@ def _move_eights(buffers, keeps, begin, end, kept, others, backwards):
 def move_rows(buffers, keeps, begin, end, kept, others, backwards):
     """Divide some rows (and packed gradients, where there are any) by their flags.
 
-    Parameters
-    ----------
-    buffers : RowBuffers
-    keeps : int
-        The flag of the rows that are written from ``kept`` on; those from ``others`` on have the
-        other one.
-    begin, end : int
-    kept, others : int
-        Places in ``rows``, which may be ``begin``.
-    backwards : bool
-        Begin with the last row, and write up to ``kept`` and ``others``; ``kept`` may be ``end``.
+    ``keeps``: the flag of the rows that are written from ``kept`` on; those from ``others`` on have
+    the other one. ``kept``: places in ``rows``, which may be ``begin``. ``others``: places in
+    ``rows``, which may be ``begin``. ``backwards``: begin with the last row, and write up to
+    ``kept`` and ``others``; ``kept`` may be ``end``.
     """
     keep_apart()
     flags, rows, ordered = buffers.flags, buffers.rows, buffers.ordered
@@ -238,7 +218,7 @@ def _move_share(thread, n_parts, begin, end, buffers):
     if n_parts > 1:
         from_last, _ = share(n, n_parts - 1, n_parts)
         n_last, left_last = n - from_last, counts[8 * (n_parts - 1)]
-    # What stays if the left rows come first, and if the right ones do.
+    # The rows that stay if the left rows come first, and if the right rows do.
     stays, others_stay = left_first + n_last - left_last, n_first - left_first + left_last
     leads = int64(stays >= others_stay)  # the flag of the part that comes first
     n_leading, left_here = n_left, counts[8 * thread]
@@ -263,15 +243,8 @@ def _move_share(thread, n_parts, begin, end, buffers):
 def divide_rows(threads, node, table, nodes, categories, buffers):
     """Divide a node's rows by its split; notes how many go left, and where these begin.
 
-    Parameters
-    ----------
-    threads : Threads
-        All of them call; they must meet before the rows are read.
-    table : BinTable
-    nodes : NodeStore
-        ``control[N_LEFT_HERE]`` and ``control[LEFT_BEGIN]`` are written by thread 0.
-    categories : CategorySplits or None
-    buffers : RowBuffers
+    ``threads``: all of them call; they must meet before the rows are read. ``nodes``:
+    ``control[N_LEFT_HERE]`` and ``control[LEFT_BEGIN]`` are written by thread 0.
     """
     fields, counts = nodes.fields, buffers.counts
     begin, end = fields[node, BEGIN], fields[node, END]

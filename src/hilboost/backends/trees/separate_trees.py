@@ -48,94 +48,46 @@ from hilboost.backends.trees.symmetric import grow_levels
 
 
 class SeparateTrees(NamedTuple):
-    """What the trees of a stage, or of several in a row, are grown from.
+    """Inputs from which the trees of one or several stages are grown."""
 
-    Attributes
-    ----------
-    learned : TreeGradients
-        Of one stage.
-    weights : (n,) float64
-        (0,) for ones.
-    column_weights : (n, 1) or (0, 1) float64
-        The same.
-    ones : (0, 1) float64
-    rows : (m,) uint32
-        The rows to learn from, which each stage of a series draws; (0,) for all.
-    rounding : Rounding
-        Of all trees but for the factors and the salt.
-    gradient_room, hessian_room : float
-        The largest sums of magnitudes, in steps.
-    salts : (n_trees,) uint64
-        Of all trees of all stages, as the next two.
-    seeds : (n_trees,) int64
-        Of the draws of columns.
-    allowed : (n_trees, d) uint8
-        Columns that a tree may use.
-    thresholds : (d, n_cuts) float64
-    l2 : float
-        Added to the hessian of a leaf.
-    next_tree : (1,) int64
-        The number of trees of the stage that have been taken.
-    """
-
-    learned: TreeGradients
-    weights: NDArray[np.float64]
-    column_weights: NDArray[np.float64]
-    ones: NDArray[np.float64]
+    learned: TreeGradients  # of one stage
+    weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
+    column_weights: NDArray[np.float64]  # (n, 1) or (0, 1) float64: the same
+    ones: NDArray[np.float64]  # (0, 1) float64
+    # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
     rows: NDArray[np.uint32]
-    rounding: Rounding
-    gradient_room: float
-    hessian_room: float
-    salts: NDArray[np.uint64]
-    seeds: NDArray[np.int64]
-    allowed: NDArray[np.uint8]
-    thresholds: NDArray[np.float64]
-    l2: float
+    rounding: Rounding  # of all trees but for the factors and the salt
+    gradient_room: float  # the largest sums of magnitudes, in steps
+    hessian_room: float  # the largest sums of magnitudes, in steps
+    salts: NDArray[np.uint64]  # (n_trees,) uint64: of all trees of all stages, as the next two
+    seeds: NDArray[np.int64]  # (n_trees,) int64: of the draws of columns
+    allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns that a tree may use
+    thresholds: NDArray[np.float64]  # (d, n_cuts) float64
+    l2: float  # added to the hessian of a leaf
+    # (1,) int64: the number of trees of the stage that have been taken
     next_tree: NDArray[np.int64]
 
 
 class GrownTrees(NamedTuple):
-    """The trees of one stage after the other.
+    """The trees of one stage after the other."""
 
-    Attributes
-    ----------
-    trees : GrownTree
-        With a first axis (n_trees,).
-    sizes, depths : (n_trees,) int64
-        Numbers of nodes, and depths.
-    left_sets : (n_trees, n_sets, SET_WORDS) uint64
-    values : (n_trees, n_leaves, 1) float64
-        Newton steps.
-    steps : (n_trees,) float64
-        Of the fixed-point gradients.
-    bounds : (n_trees, n_leaves, 2) float64
-        Of the values; (n_trees, 0, 2) without constraints.
-    """
-
-    trees: GrownTree
-    sizes: NDArray[np.int64]
-    depths: NDArray[np.int64]
-    left_sets: NDArray[np.uint64]
-    values: NDArray[np.float64]
-    steps: NDArray[np.float64]
+    trees: GrownTree  # with a first axis (n_trees,)
+    sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
+    depths: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
+    left_sets: NDArray[np.uint64]  # (n_trees, n_sets, SET_WORDS) uint64
+    values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64: newton steps
+    steps: NDArray[np.float64]  # (n_trees,) float64: of the fixed-point gradients
+    # (n_trees, n_leaves, 2) float64: of the values; (n_trees, 0, 2) without constraints
     bounds: NDArray[np.float64]
 
 
 class StageScratch(NamedTuple):
-    """Memory of one thread.
+    """Memory of one thread."""
 
-    Attributes
-    ----------
-    numbers : (1, 2, CHUNK) float64
-    sums : (2, n_leaves, 1, 5) int64
-    totals : (3, 5) int64
-    thresholds : (n_nodes,) float64
-    """
-
-    numbers: NDArray[np.float64]
-    sums: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    thresholds: NDArray[np.float64]
+    numbers: NDArray[np.float64]  # (1, 2, CHUNK) float64
+    sums: NDArray[np.int64]  # (2, n_leaves, 1, 5) int64
+    totals: NDArray[np.int64]  # (3, 5) int64
+    thresholds: NDArray[np.float64]  # (n_nodes,) float64
 
 
 @inner
@@ -371,25 +323,13 @@ def grow_separate_trees(
 ):
     """Grow trees until all of the stage have been taken, or of a series of stages.
 
-    Parameters
-    ----------
-    alone : Threads
-        One thread: each tree is grown by the thread that has taken it.
-    team : Threads
-        This thread, and those that grow other trees of the stages.
-    series : Series or None
-        ``None`` for one stage, from given gradients.
-    stage : SeparateTrees
-    growth : Growth
-        Of the thread, for any tree: gradients, rows, root and columns are those of each tree.
-    scratch : StageScratch
-    walk : WalkScratch or None
-        Leads rows that trees have not learned from to their leaves; ``None`` if there are none.
-    summed : (1, 512) float64 or None
-        Working memory of symmetric trees; ``None`` for trees that are grown best first.
-    grown : GrownTrees
-    leaf_of_row : (n_outputs, n) int32
-        Written.
+    ``alone``: one thread: each tree is grown by the thread that has taken it. ``team``: this
+    thread, and those that grow other trees of the stages. ``series``: ``None`` for one stage, from
+    given gradients. ``growth``: of the thread, for any tree: gradients, rows, root and columns are
+    those of each tree. ``walk``: leads rows that trees have not learned from to their leaves;
+    ``None`` if there are none. ``summed``: (1, 512) float64 or None: working memory of symmetric
+    trees; ``None`` for trees that are grown best first. ``leaf_of_row``: (n_outputs, n) int32:
+    written.
 
     Notes
     -----

@@ -114,21 +114,12 @@ def add_interventional(
 ):
     """Add the interventional Shapley values of one tree.
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    background : (m, d) float32 or float64
-        The value of a set of players is the mean output over these rows, with the players'
-        columns taken from the explained row.
-    trees : FlatTrees
-    tree : int
-    paths : LeafPaths
-    factors : (most + 1, most + 1) float64
-        ``(a - 1)! b! / (a + b)!``
-    leaf_values : (n_leaves, r) float64, in the order of the nodes
-    first_output, begin, end : int
-        Of the leaf values in ``shapley``; rows of X.
-    shapley : (n, n_players, r) float64
+    ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: the value of a set
+    of players is the mean output over these rows, with the players' columns taken from the
+    explained row. ``factors``: (most + 1, most + 1) float64: ``(a - 1)! b! / (a + b)!``.
+    ``leaf_values``: (n_leaves, r) float64, in the order of the nodes. ``first_output``: of the leaf
+    values in ``shapley``; rows of X. ``begin``: of the leaf values in ``shapley``; rows of X.
+    ``end``: of the leaf values in ``shapley``; rows of X. ``shapley``: (n, n_players, r) float64.
 
     Notes
     -----
@@ -207,21 +198,14 @@ def add_path_dependent(
 ):
     """Add the path-dependent Shapley values of one tree (Lundberg et al. 2020, Algorithm 1).
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    counts : (n_nodes,) int64
-        Rows in the nodes of the forest: where a column is no player, a row goes both ways with
-        the fractions of these.
-    trees : FlatTrees
-    tree : int
-    paths : LeafPaths
-    points, masses : (most + 1, most // 2 + 1) float64
-        Gauss rules on [0, 1] that are exact for polynomials of so many factors.
-    leaf_values : (n_leaves, r) float64, in the order of the nodes
-    first_output, begin, end : int
-        Of the leaf values in ``shapley``; rows of X.
-    shapley : (n, n_players, r) float64
+    ``X``: (n, d) float32 or float64. ``counts``: (n_nodes,) int64: rows in the nodes of the forest:
+    where a column is no player, a row goes both ways with the fractions of these. ``points``: (most
+    + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for polynomials of so many
+    factors. ``masses``: (most + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for
+    polynomials of so many factors. ``leaf_values``: (n_leaves, r) float64, in the order of the
+    nodes. ``first_output``: of the leaf values in ``shapley``; rows of X. ``begin``: of the leaf
+    values in ``shapley``; rows of X. ``end``: of the leaf values in ``shapley``; rows of X.
+    ``shapley``: (n, n_players, r) float64.
     """
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
     count = end - begin
@@ -275,39 +259,23 @@ def _pairs(pattern, n_players, shares, mass, points, masses, before, values):
 
 @allocating
 def add_interactions(
-    X,
+    X,  # (n, d) float32 or float64
+    # (m, d) float32 or float64: rows of the interventional values; those of the path-dependent
+    # values if m is 0
     background,
-    counts,
+    counts,  # (n_nodes,) int64: rows in the nodes of the forest, for path-dependent values
     trees,
     tree,
     paths,
-    points,
-    masses,
-    leaf_values,
-    first_output,
-    begin,
-    end,
-    shapley,
+    points,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
+    masses,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
+    leaf_values,  # (n_leaves, r) float64, in the order of the nodes
+    first_output,  # of the leaf values in ``shapley``; rows of X
+    begin,  # of the leaf values in ``shapley``; rows of X
+    end,  # of the leaf values in ``shapley``; rows of X
+    shapley,  # (n, n_players, n_players, r) float64
 ):
-    """Add the Shapley interactions of pairs of different players in one tree.
-
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    background : (m, d) float32 or float64
-        Rows of the interventional values; those of the path-dependent values if m is 0.
-    counts : (n_nodes,) int64
-        Rows in the nodes of the forest, for path-dependent values.
-    trees : FlatTrees
-    tree : int
-    paths : LeafPaths
-    points, masses : (most + 1, most // 2 + 1) float64
-        As in :func:`add_path_dependent`.
-    leaf_values : (n_leaves, r) float64, in the order of the nodes
-    first_output, begin, end : int
-        Of the leaf values in ``shapley``; rows of X.
-    shapley : (n, n_players, n_players, r) float64
-    """
+    """Add the Shapley interactions of pairs of different players in one tree."""
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
     count, m = end - begin, background.shape[0]
     right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)

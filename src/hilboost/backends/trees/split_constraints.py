@@ -1,4 +1,4 @@
-"""What the children of a split inherit: bounds of their values, columns they may be split on."""
+"""Constraints that the children of a split inherit: bounds of their values, allowed columns."""
 
 from typing import NamedTuple
 
@@ -12,25 +12,19 @@ from hilboost.backends.trees.nodes import COLUMN, LEFT, RIGHT
 
 
 class SplitConstraints(NamedTuple):
-    """What nodes inherit from those above them.
+    """Constraints that nodes inherit from their ancestors."""
 
-    Attributes
-    ----------
-    allowed : (d,) uint8
-        Columns this tree may use.
-    bounds : (n_nodes, 2, n_outputs) float64
-        Least and greatest value below a node, ``bounds[0]`` filled; (n_nodes, 0, 0) where no column
-        has a direction.
-    group_start, group_columns : (n_groups + 1,) and flat, int64
-        Columns that may meet on a path from the root; (0,) where all may.
-    used : (n_nodes, d) uint8
-        Columns split on above a node, ``used[0]`` zero; (0, d) where all may meet.
-    """
-
-    allowed: NDArray[np.uint8]
+    allowed: NDArray[np.uint8]  # (d,) uint8: columns this tree may use
+    # (n_nodes, 2, n_outputs) float64: least and greatest value below a node, ``bounds[0]`` filled;
+    # (n_nodes, 0, 0) where no column has a direction
     bounds: NDArray[np.float64]
+    # (n_groups + 1,) and flat, int64: columns that may meet on a path from the root; (0,) where all
+    # may
     group_start: NDArray[np.int64]
+    # (n_groups + 1,) and flat, int64: columns that may meet on a path from the root; (0,) where all
+    # may
     group_columns: NDArray[np.int64]
+    # (n_nodes, d) uint8: columns split on above a node, ``used[0]`` zero; (0, d) where all may meet
     used: NDArray[np.uint8]
 
 

@@ -25,69 +25,45 @@ from hilboost.backends.trees.nodes import BIN, COLUMN, MISSING_LEFT
 
 
 class SplitRules(NamedTuple):
-    """What all splits of a tree have in common.
+    """Settings that all splits of a tree share."""
 
-    Attributes
-    ----------
-    n_values : (d,) int64
-        Bins of every column without the one for missing values; a column of none is passed over.
-    n_bins : int
-    n_outputs : int or None
-        Channels of a histogram that are outputs; one more is that of the count.  ``None`` with one
-        channel.
-    packing : Packing
-    limits : SplitLimits
-    monotonic : (d,) int64
-        The direction 1 or -1 of a column and 0 for none; (0,) without any.
-    is_category : (d,) uint8
-        1 at columns of categories; (0,) without any.
-    """
-
+    # (d,) int64: bins of every column without the one for missing values; a column of none is
+    # passed over
     n_values: NDArray[np.int64]
     n_bins: int
+    # channels of a histogram that are outputs; one more is that of the count.  ``None`` with one
+    # channel.
     n_outputs: int | None
     packing: Packing
     limits: SplitLimits
+    # (d,) int64: the direction 1 or -1 of a column and 0 for none; (0,) without any
     monotonic: NDArray[np.int64]
-    is_category: NDArray[np.uint8]
+    is_category: NDArray[np.uint8]  # (d,) uint8: 1 at columns of categories; (0,) without any
 
 
 class NodeSums(NamedTuple):
-    """Packed sums.
+    """Packed sums."""
 
-    Attributes
-    ----------
-    totals, left_totals : (n_nodes, n_channels) int64
-        Of every node, and of the left side of its split.
-    """
-
+    # (n_nodes, n_channels) int64: of every node, and of the left side of its split
     totals: NDArray[np.int64]
+    # (n_nodes, n_channels) int64: of every node, and of the left side of its split
     left_totals: NDArray[np.int64]
 
 
 class SearchScratch(NamedTuple):
-    """What threads note during a search, for both children of a split.
+    """Notes of the threads during a search, for both children of a split."""
 
-    Attributes
-    ----------
-    permitted : (d,) uint8
-        Columns on which the next nodes may be split.
-    drawn : (2, d) uint8
-        Those of them that are searched.
-    gains, splits : (n_threads, 2, 8) float64, int64
-        Every thread's best: its gain; its column, cut and side of missing values.
-    sums : (n_threads, 2, 512) int64
-    bin_gains : (n_threads, 512) float64
-    sides : (n_threads, 2, n_channels) int64
-    """
-
-    permitted: NDArray[np.uint8]
-    drawn: NDArray[np.uint8]
+    permitted: NDArray[np.uint8]  # (d,) uint8: columns on which the next nodes may be split
+    drawn: NDArray[np.uint8]  # (2, d) uint8: the ones that are searched
+    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
+    # missing values
     gains: NDArray[np.float64]
+    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
+    # missing values
     splits: NDArray[np.int64]
-    sums: NDArray[np.int64]
-    bin_gains: NDArray[np.float64]
-    sides: NDArray[np.int64]
+    sums: NDArray[np.int64]  # (n_threads, 2, 512) int64
+    bin_gains: NDArray[np.float64]  # (n_threads, 512) float64
+    sides: NDArray[np.int64]  # (n_threads, 2, n_channels) int64
 
 
 @tiny
@@ -136,19 +112,9 @@ def _search_column(number, column, totals, n_outputs, bounds, rules, least, scra
 def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
     """Best split over the columns ``[first, last)``; the first one wins a tie.
 
-    Parameters
-    ----------
-    histogram : flat int64
-    drawn : (d,) uint8
-    totals : (n_channels,) int64, of the node
-    bounds : (2, n_outputs) float64, least and greatest value below the node; (0, 0) without bounds
-        ``None`` in trees of numbers without constraints: directions and categories are not read.
-    rules : SplitRules
-    scratch : ScanScratch
-
-    Returns
-    -------
-    gain, column, cut, missing_left
+    ``drawn``: (d,) uint8. ``totals``: (n_channels,) int64, of the node. ``bounds``: (2, n_outputs)
+    float64, least and greatest value below the node; (0, 0) without bounds: ``None`` in trees of
+    numbers without constraints: directions and categories are not read.
     """
     keep_apart()
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
@@ -245,16 +211,6 @@ def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch
 
     A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
     one is taken.  Rows without a value follow the larger part where none was seen.
-
-    Parameters
-    ----------
-    split : gain, column, cut, missing_left
-    histogram : flat int64
-    nodes : NodeStore
-    sums : NodeSums
-    categories : CategorySplits or None
-    rules : SplitRules
-    scratch : ScanScratch
     """
     keep_apart()
     gain, number, cut, missing_left = split

@@ -1,4 +1,4 @@
-"""What leads from one stage to the next within a compiled call: rows, leaf values, gradients.
+"""Steps between stages within a compiled call: rows, leaf values, gradients.
 
 The threads of a series share the rows of the gradients and the trees of each stage, and meet in
 between::
@@ -25,67 +25,36 @@ LEARNED, HELD_OUT = range(2)
 
 
 class RowDraws(NamedTuple):
-    """How each stage draws rows.
+    """How each stage draws rows."""
 
-    Attributes
-    ----------
-    pool : (m,) uint32
-        The rows to draw from; (0,) for all.
-    hashes : (2, m) uint64
-        Working memory.
-    keys : (n_stages,) uint64
-        Of the stages.
-    """
-
-    pool: NDArray[np.uint32]
-    hashes: NDArray[np.uint64]
-    keys: NDArray[np.uint64]
+    pool: NDArray[np.uint32]  # (m,) uint32: the rows to draw from; (0,) for all
+    hashes: NDArray[np.uint64]  # (2, m) uint64: working memory
+    keys: NDArray[np.uint64]  # (n_stages,) uint64: of the stages
 
 
 class Series(NamedTuple):
     """Consecutive stages of one member of an ensemble.
 
     What a loss does not need is ``None``, and then not compiled.
-
-    Attributes
-    ----------
-    n_stages : int
-    y : (c, n) float64 or None
-        Targets, unless they are classes in ``codes``.
-    codes : (n,) int64 or None
-        Classes of the log loss of more than two classes.
-    raw : (r n,) float64
-        The outputs, column after column; updated.
-    negative : (r n,) float64
-        The memory of the gradients of the trees.
-    hessian : (r n,) float64 or None
-        The same; ``None`` for squared error.
-    parts : (n,) int64
-        ``LEARNED`` or ``HELD_OUT``.
-    draws : RowDraws or None
-        ``None`` if stages learn from all rows.
-    rate : float
-        Factor of the leaf values.
-    values : (2, n) float64
-        Working memory.
-    losses : (n_threads, n_stages, 2, 5) int64
-        Exact sums of the losses of both parts after each stage, by the thread that added them up;
-        written.
-    n_fitted : (1,) int64
-        Number of stages, or fewer if a loss was not finite; written.
     """
 
     n_stages: int
+    # (c, n) float64 or None: targets, unless they are classes in ``codes``
     y: NDArray[np.float64] | None
+    # (n,) int64 or None: classes of the log loss of more than two classes
     codes: NDArray[np.int64] | None
-    raw: NDArray[np.float64]
-    negative: NDArray[np.float64]
+    raw: NDArray[np.float64]  # (r n,) float64: the outputs, column after column; updated
+    negative: NDArray[np.float64]  # (r n,) float64: the memory of the gradients of the trees
+    # (r n,) float64 or None: the same; ``None`` for squared error
     hessian: NDArray[np.float64] | None
-    parts: NDArray[np.int64]
-    draws: RowDraws | None
-    rate: float
-    values: NDArray[np.float64]
+    parts: NDArray[np.int64]  # (n,) int64: ``LEARNED`` or ``HELD_OUT``
+    draws: RowDraws | None  # ``None`` if stages learn from all rows
+    rate: float  # factor of the leaf values
+    values: NDArray[np.float64]  # (2, n) float64: working memory
+    # (n_threads, n_stages, 2, 5) int64: exact sums of the losses of both parts after each stage, by
+    # the thread that added them up; written
     losses: NDArray[np.int64]
+    # (1,) int64: number of stages, or fewer if a loss was not finite; written
     n_fitted: NDArray[np.int64]
 
 

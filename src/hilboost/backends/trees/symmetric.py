@@ -7,7 +7,7 @@ allowed adds nothing to the sum and stays a leaf, which the next level may still
     level 2       x1 <= 2    x1 <= 2         here one cut of x1 for both
     level 3     x7 <= 0 ...
 
-The steps in which a node is divided and its children are summed are those of
+A node is divided and its children are summed in the same steps as in
 :mod:`hilboost.backends.trees.grow`, with a histogram kept for every leaf.
 """
 
@@ -132,7 +132,7 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
 
 @inner
 def _add_gains(n_cuts, last, scratch, summed):
-    """Add the gains of a node to those of all cuts, each from its place to the next one."""
+    """Add the gains of a node to the gains of all cuts, each from its place to the next one."""
     scratch.places[n_cuts] = last
     for i in range(n_cuts):
         gain = scratch.gains[i]

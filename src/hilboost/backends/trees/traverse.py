@@ -21,56 +21,34 @@ SPLIT_COLUMN, CHILD, MISSING_RIGHT, SET_OR_VALUES, N_LINKS = range(5)
 
 
 class FlatTrees(NamedTuple):
-    """The nodes of all trees behind one another.
+    """The nodes of all trees behind one another."""
 
-    Attributes
-    ----------
-    roots : (n_trees + 1,) int64
-        The last one past the end.
-    depths : (n_trees,) int32
-    column, child : (n_nodes,) int32
-        The left child, the right one follows it; a leaf is its own child.
-    threshold : (n_nodes,) float64, or float32 for rows of float32, or uint8 for bins
-        ``inf`` at leaves.
-    missing_right : (n_nodes,) bool
-    set_numbers : (n_nodes,) int32
-        The set of a node that splits on categories, else -1; (0,) without any.
-    left_sets : (n_sets, SET_WORDS) uint64
-        A bit a level that goes left.
-    has_sets : (n_trees,) bool
-        Trees with such nodes.
-    """
-
-    roots: NDArray[np.int64]
-    depths: NDArray[np.int32]
+    roots: NDArray[np.int64]  # (n_trees + 1,) int64: the last one past the end
+    depths: NDArray[np.int32]  # (n_trees,) int32
+    # (n_nodes,) int32: the left child, the right one follows it; a leaf is its own child
     column: NDArray[np.int32]
+    # (n_nodes,) float64, or float32 for rows of float32, or uint8 for bins: ``inf`` at leaves
     threshold: NDArray[np.float64]
-    missing_right: NDArray[np.bool_]
+    missing_right: NDArray[np.bool_]  # (n_nodes,) bool
+    # (n_nodes,) int32: the left child, the right one follows it; a leaf is its own child
     child: NDArray[np.int32]
+    # (n_nodes,) int32: the set of a node that splits on categories, else -1; (0,) without any
     set_numbers: NDArray[np.int32]
-    left_sets: NDArray[np.uint64]
-    has_sets: NDArray[np.bool_]
+    left_sets: NDArray[np.uint64]  # (n_sets, SET_WORDS) uint64: a bit a level that goes left
+    has_sets: NDArray[np.bool_]  # (n_trees,) bool: trees with such nodes
 
 
 class LeafMasks(NamedTuple):
-    """How leaves are found without walking; see :func:`mark_left_leaves`.
+    """How leaves are found without walking; see :func:`mark_left_leaves`."""
 
-    Attributes
-    ----------
-    inner : (n_inner,) int32
-        The nodes that are not leaves; tree ``t`` has those from ``start[t]`` to ``start[t + 1]``,
-        first those from which missing values go left.
-    start : (n_trees + 1,) int64
-    missing_right : (n_trees,) int64
-        Where those from which missing values go right begin.
-    masks, half_masks : (n_nodes,) uint64, uint32
-    """
-
+    # (n_inner,) int32: the nodes that are not leaves; tree ``t`` has those from ``start[t]`` to
+    # ``start[t + 1]``, first those from which missing values go left
     inner: NDArray[np.int32]
-    start: NDArray[np.int64]
+    start: NDArray[np.int64]  # (n_trees + 1,) int64
+    # (n_trees,) int64: where those from which missing values go right begin
     missing_right: NDArray[np.int64]
-    masks: NDArray[np.uint64]
-    half_masks: NDArray[np.uint32]
+    masks: NDArray[np.uint64]  # (n_nodes,) uint64, uint32
+    half_masks: NDArray[np.uint32]  # (n_nodes,) uint64, uint32
 
 
 class FlatLeaves(NamedTuple):
@@ -100,22 +78,13 @@ class FlatLeaves(NamedTuple):
 
 
 class BlockScratch(NamedTuple):
-    """Memory for a block of rows.
+    """Memory for a block of rows."""
 
-    Attributes
-    ----------
-    block : (d, BLOCK) float64 or float32, like thresholds
-        The rows, column by column.
-    words, half_words : (BLOCK,) uint64, uint32
-        Leaves that are not excluded yet.
-    nodes : (BLOCK,) int32
-        Where rows that walk have come.
-    """
-
+    # (d, BLOCK) float64 or float32, like thresholds: the rows, column by column
     block: NDArray[np.float64]
-    words: NDArray[np.uint64]
-    half_words: NDArray[np.uint32]
-    nodes: NDArray[np.int32]
+    words: NDArray[np.uint64]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
+    half_words: NDArray[np.uint32]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
+    nodes: NDArray[np.int32]  # (BLOCK,) int32: where rows that walk have come
 
 
 @compiled
@@ -132,12 +101,9 @@ def mark_left_leaves(roots, children, order, masks):
                    /    \
                leaf 1  leaf 2
 
-    Parameters
-    ----------
-    roots : (n_trees + 1,) int64, the last one past the end
-    children : (n_nodes,) int32, behind their parents
-    order : (n_nodes,) int64, written: first leaf number of the subtree
-    masks : (n_nodes,) uint64, written: all but the leaves of the left subtree
+    ``roots``: (n_trees + 1,) int64, the last one past the end. ``children``: (n_nodes,) int32,
+    behind their parents. ``order``: (n_nodes,) int64, written: first leaf number of the subtree.
+    ``masks``: (n_nodes,) uint64, written: all but the leaves of the left subtree.
     """
     for tree in range(roots.shape[0] - 1):
         first, last = roots[tree], roots[tree + 1]
@@ -313,15 +279,8 @@ def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch,
 def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     """Add the leaf values of all trees to ``raw[begin:end]``.
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    trees : FlatTrees
-    leaf_masks : LeafMasks
-    leaves : FlatLeaves
-    has_missing : bool
-        False where no value is missing in rows that walk.
-    raw : (n, r) float64
+    ``X``: (n, d) float32 or float64. ``has_missing``: false where no value is missing in rows that
+    walk. ``raw``: (n, r) float64.
 
     Notes
     -----
@@ -345,18 +304,11 @@ def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, valu
 
     Without records of arrays, which cost more to pass than one row takes to walk.
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    roots : (n_trees + 1,) int64
-    first_output, widths : (n_trees,) int32
-    thresholds : (n_nodes,) float64, ``inf`` at leaves
-    links : (n_nodes, 4) int32
-        Column; left child (a leaf is its own child); 1 where missing values go right; set of
-        levels, -1 for none, or at a leaf where its values begin.
-    left_sets : (n_sets, SET_WORDS) uint64
-    values : flat float64
-    raw : (n, r) float64
+    ``X``: (n, d) float32 or float64. ``roots``: (n_trees + 1,) int64. ``first_output``: (n_trees,)
+    int32. ``widths``: (n_trees,) int32. ``thresholds``: (n_nodes,) float64, ``inf`` at leaves.
+    ``links``: (n_nodes, 4) int32: column; left child (a leaf is its own child); 1 where missing
+    values go right; set of levels, -1 for none, or at a leaf where its values begin. ``left_sets``:
+    (n_sets, SET_WORDS) uint64. ``raw``: (n, r) float64.
     """
     for i in range(X.shape[0]):
         for tree in range(widths.shape[0]):

@@ -21,39 +21,22 @@ FOUND_SIZE = 4
 
 
 class ValueRanges(NamedTuple):
-    """Least and greatest value in every bin.
+    """Least and greatest value in every bin."""
 
-    Attributes
-    ----------
-    low, high : (d, n_bins) float64
-        ``inf`` and ``-inf`` in empty bins.
-    """
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: NDArray[np.float64]  # (d, n_bins) float64: ``inf`` and ``-inf`` in empty bins
+    high: NDArray[np.float64]  # (d, n_bins) float64: ``inf`` and ``-inf`` in empty bins
 
 
 class Candidates(NamedTuple):
-    """Columns that a node may be split by, and what was found out about them.
+    """Columns that a node may be split by, and what was found out about them."""
 
-    Attributes
-    ----------
-    number : (1,) int64
-        How many there are.
-    columns : (d,) int64
-        The candidates first.
-    found : (FOUND_SIZE, d) float64
-    left_sets : (d, SET_WORDS) uint64
-        A bit a level that goes left, for columns of categories; (0, SET_WORDS) without any.
-    present : (SET_WORDS,) uint64
-        Room for the levels of a node.
-    """
-
-    number: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    found: NDArray[np.float64]
+    number: NDArray[np.int64]  # (1,) int64: how many there are
+    columns: NDArray[np.int64]  # (d,) int64: the candidates first
+    found: NDArray[np.float64]  # (FOUND_SIZE, d) float64
+    # (d, SET_WORDS) uint64: a bit a level that goes left, for columns of categories; (0, SET_WORDS)
+    # without any
     left_sets: NDArray[np.uint64]
-    present: NDArray[np.uint64]
+    present: NDArray[np.uint64]  # (SET_WORDS,) uint64: room for the levels of a node
 
 
 def empty_candidates(d: int, any_categories: bool) -> Candidates:
@@ -122,16 +105,8 @@ def _draw_split(table, ranges, is_category, column, here, state, number, candida
 def draw_candidates(table, ranges, is_category, here, seed, n_drawn, random_cuts, candidates):
     """Columns, and cuts where these are random, that a node may be split by.
 
-    Parameters
-    ----------
-    ranges : ValueRanges
-    is_category : (d,) uint8, (0,) without any
-    seed : uint64, of the node
-    n_drawn : int, how many columns to draw
-    random_cuts : bool
-        A cut, or a subset of levels, is drawn as well; columns without two values in the node do
-        not count among those drawn.
-    candidates : Candidates, written
+    ``is_category``: (d,) uint8, (0,) without any. ``random_cuts``: A cut, or a subset of levels, is
+    drawn as well; columns without two values in the node do not count among those drawn.
     """
     keep_apart()
     columns = candidates.columns

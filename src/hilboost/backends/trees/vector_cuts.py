@@ -21,56 +21,29 @@ ALMOST = 1.0 - 1e-6  # of a weight that others must reach: sums of fractions are
 
 
 class VectorGradients(NamedTuple):
-    """The gradients to learn from, about their mean.
+    """The gradients to learn from, about their mean."""
 
-    Attributes
-    ----------
-    values : (n, k) float64
-        Multiplied by the weights.
-    weights : (n,) float64
-        (0,) for ones.
-    squares : (n,) float64
-        Weight times squared length of each row's gradient.
-    """
-
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n, k) float64: multiplied by the weights
+    weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
+    squares: NDArray[np.float64]  # (n,) float64: weight times squared length of each row's gradient
 
 
 class NodeRows(NamedTuple):
-    """The rows of a node, and sums over them.
+    """The rows of a node, and sums over them."""
 
-    Attributes
-    ----------
-    rows : (m,) uint32
-        The node's are those in ``[begin, end)``.
-    begin, end : int
-    totals : (k,) float64
-        Sum of the gradients.
-    weight : float
-    """
-
-    rows: NDArray[np.uint32]
+    rows: NDArray[np.uint32]  # (m,) uint32: the node's are those in ``[begin, end)``
     begin: int
     end: int
-    totals: NDArray[np.float64]
+    totals: NDArray[np.float64]  # (k,) float64: sum of the gradients
     weight: float
 
 
 class CutScratch(NamedTuple):
-    """Memory of one thread.
+    """Memory of one thread."""
 
-    Attributes
-    ----------
-    starts : (n_bins + 1,) int64
-    order : (m,) uint32
-    sums : (k,) float64
-    """
-
-    starts: NDArray[np.int64]
-    order: NDArray[np.uint32]
-    sums: NDArray[np.float64]
+    starts: NDArray[np.int64]  # (n_bins + 1,) int64
+    order: NDArray[np.uint32]  # (m,) uint32
+    sums: NDArray[np.float64]  # (k,) float64
 
 
 @reordered
@@ -100,7 +73,7 @@ def bin_of(table, offset, row):
 
 @inner
 def sort_by_bin(table, column, here, scratch):
-    """Rows of a node by bin, stably; ``starts[b]`` is where those of bin ``b`` begin."""
+    """Rows of a node by bin, stably; bin ``b`` begins at ``starts[b]``."""
     starts, order, offset = scratch.starts, scratch.order, offset_of(table, column)
     starts[:] = 0
     for i in range(here.begin, here.end):
@@ -131,16 +104,6 @@ def add_rows(gradients, order, begin, end, last, sums, weight):
 @compiled
 def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
     """Best cut of one column over the rows of a node.
-
-    Parameters
-    ----------
-    table : BinTable
-    column : int
-    here : NodeRows
-    gradients : VectorGradients
-    min_weight : float, least weight of a side
-    tie : float, by so much a cut must be better than one before it
-    scratch : CutScratch
 
     Returns
     -------

@@ -38,25 +38,15 @@ _SETTLED = 1e-9
 
 
 class LevelScratch(NamedTuple):
-    """Memory of one thread, for ``l`` levels of a column with missing values as one of them.
+    """Memory of one thread, for ``l`` levels of a column with missing values as one of them."""
 
-    Attributes
-    ----------
-    bins, order : (l,) int64
-    weights : (l,) float64
-    sums : (l, k) float64
-    gram : (l, l) float64
-    steps : (2, l) float64
-    subsets : (2, 2 ** (MOST_TRIED - 1)) float64
-        Weight and squared length of the sum of every subset.
-    """
-
-    bins: NDArray[np.int64]
-    order: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    gram: NDArray[np.float64]
-    steps: NDArray[np.float64]
+    bins: NDArray[np.int64]  # (l,) int64
+    order: NDArray[np.int64]  # (l,) int64
+    weights: NDArray[np.float64]  # (l,) float64
+    sums: NDArray[np.float64]  # (l, k) float64
+    gram: NDArray[np.float64]  # (l, l) float64
+    steps: NDArray[np.float64]  # (2, l) float64
+    # (2, 2 ** (MOST_TRIED - 1)) float64: weight and squared length of the sum of every subset
     subsets: NDArray[np.float64]
 
 
@@ -117,7 +107,7 @@ def _sum_levels(table, column, here, gradients, scratch, levels):
 
 @inner
 def _spread(weight, length, here, min_weight):
-    """What a subset of this weight adds to the score; ``NO_GAIN`` where a side is too light."""
+    """Score of a subset of this weight; ``NO_GAIN`` where a side is too light."""
     other = here.weight - weight
     if weight < min_weight or other < min_weight or other <= 0.0:
         return NO_GAIN
@@ -216,17 +206,7 @@ def _add_level(b, missing, left_set):
 def scan_subsets(table, column, here, gradients, min_weight, tie, scratch, levels, left_set):
     """Best split of the levels of one column over the rows of a node.
 
-    Parameters
-    ----------
-    table : BinTable
-    column : int
-    here : NodeRows
-    gradients : VectorGradients
-    min_weight : float, least weight of a side
-    tie : float, by so much a split must be better than one before it
-    scratch : CutScratch
-    levels : LevelScratch
-    left_set : (SET_WORDS,) uint64, written: a bit a level of the node that goes left
+    ``left_set``: (SET_WORDS,) uint64, written: a bit a level of the node that goes left.
 
     Returns
     -------
@@ -292,14 +272,8 @@ def _find_present(table, column, here, present):
 def draw_subset(table, column, here, seed, present, left_set):
     """Draw a subset of the levels of a node: not all, not none, all others equally likely.
 
-    Parameters
-    ----------
-    table : BinTable
-    column : int
-    here : NodeRows
-    seed : uint64
-    present : (SET_WORDS,) uint64, written
-    left_set : (SET_WORDS,) uint64, written: a bit a level of the node that goes left
+    ``present``: (SET_WORDS,) uint64, written. ``left_set``: (SET_WORDS,) uint64, written: a bit a
+    level of the node that goes left.
 
     Returns
     -------
@@ -332,15 +306,8 @@ def draw_subset(table, column, here, seed, present, left_set):
 def settle_subset(table, column, here, weights, missing_left, present, left_set):
     """Send levels without rows in the node, and unseen ones, to the heavier side.
 
-    Parameters
-    ----------
-    table : BinTable
-    column : int
-    here : NodeRows
-    weights : (n,) float64, (0,) for ones
-    missing_left : int
-    present : (SET_WORDS,) uint64, written
-    left_set : (SET_WORDS,) uint64, changed
+    ``weights``: (n,) float64, (0,) for ones. ``present``: (SET_WORDS,) uint64, written.
+    ``left_set``: (SET_WORDS,) uint64, changed.
 
     Returns
     -------

@@ -18,48 +18,24 @@ WEIGHT, SQUARES, VARIANCE = range(3)
 
 
 class VectorLimits(NamedTuple):
-    """What splits must keep to, and where growth ends.
+    """Constraints on splits, and the limits of growth."""
 
-    Attributes
-    ----------
-    min_weight : float
-        Smallest weight of a leaf, less what sums of weights are rounded by.
-    tie : float
-        Share of the root's variance within which gains are equal.
-    pure : float
-        Total variance up to which a node counts as pure.
-    max_leaves, max_depth : int
-    n_columns : int
-        So many are drawn for every node.
-    random_cuts : bool
-    in_turn : bool
-        Nodes are split as they come and not by priority.
-    """
-
-    min_weight: float
-    tie: float
-    pure: float
+    min_weight: float  # smallest weight of a leaf, less what sums of weights are rounded by
+    tie: float  # share of the root's variance within which gains are equal
+    pure: float  # total variance up to which a node counts as pure
     max_leaves: int
     max_depth: int
-    n_columns: int
+    n_columns: int  # so many are drawn for every node
     random_cuts: bool
-    in_turn: bool
+    in_turn: bool  # nodes are split as they come and not by priority
 
 
 class VectorSums(NamedTuple):
-    """What is known of every node beside its place in the tree.
+    """Properties of every node besides its place in the tree."""
 
-    Attributes
-    ----------
-    totals : (n_nodes, k) float64
-    masses : (n_nodes, 3) float64
-    values : (n_nodes,) float64
-        Where the split cuts.
-    """
-
-    totals: NDArray[np.float64]
-    masses: NDArray[np.float64]
-    values: NDArray[np.float64]
+    totals: NDArray[np.float64]  # (n_nodes, k) float64
+    masses: NDArray[np.float64]  # (n_nodes, 3) float64
+    values: NDArray[np.float64]  # (n_nodes,) float64: where the split cuts
 
 
 def empty_sums(n_nodes: int, k: int) -> VectorSums:
@@ -68,49 +44,24 @@ def empty_sums(n_nodes: int, k: int) -> VectorSums:
 
 
 class VectorScratch(NamedTuple):
-    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`.
+    """Memory of all threads; see :class:`~hilboost.backends.trees.vector_cuts.CutScratch`."""
 
-    Attributes
-    ----------
-    starts : (n_threads, n_bins + 1) int64
-    order : (n_threads, m) uint32
-    sums : (n_threads, k) float64
-    levels : LevelScratch
-        With an axis of threads in front.
-    """
-
-    starts: NDArray[np.int64]
-    order: NDArray[np.uint32]
-    sums: NDArray[np.float64]
-    levels: LevelScratch
+    starts: NDArray[np.int64]  # (n_threads, n_bins + 1) int64
+    order: NDArray[np.uint32]  # (n_threads, m) uint32
+    sums: NDArray[np.float64]  # (n_threads, k) float64
+    levels: LevelScratch  # with an axis of threads in front
 
 
 class VectorGrowth(NamedTuple):
-    """All that one tree is grown from, and all that growth writes.
-
-    Attributes
-    ----------
-    table : BinTable
-    ranges : ValueRanges
-    gradients : VectorGradients
-    limits : VectorLimits
-    nodes : NodeStore
-        With an open root; ``priority`` an array of its own.
-    sums : VectorSums
-    categories : CategorySplits
-    buffers : RowBuffers
-        ``rows`` filled but for the spare memory, nothing in ``ordered``.
-    candidates : Candidates
-    scratch : VectorScratch
-    """
+    """All that one tree is grown from, and all that growth writes."""
 
     table: BinTable
     ranges: ValueRanges
     gradients: VectorGradients
     limits: VectorLimits
-    nodes: NodeStore
+    nodes: NodeStore  # with an open root; ``priority`` an array of its own
     sums: VectorSums
     categories: CategorySplits
-    buffers: RowBuffers
+    buffers: RowBuffers  # ``rows`` filled but for the spare memory, nothing in ``ordered``
     candidates: Candidates
     scratch: VectorScratch

@@ -39,17 +39,6 @@ class BlockLearner(KernelLearner):
     Losses whose curvature has no bound (:class:`~hilboost.core.gradients.Gradients`) would need
     short steps.  For these, the weights of the block are optimal on all rows, as in a sparse stage.
 
-    Parameters
-    ----------
-    setting : KernelMachineConfig
-    block_size : int
-    selection : {"residual", "random"}
-        ``"residual"`` draws rows from a mixture, half uniform and half proportional to the squared
-        residual.
-    on_all_rows : bool
-        Whether weights are optimal on all rows under every loss.  Stages of several kernels need
-        this: the dual problem of a block takes the function for that of one kernel.
-
     Notes
     -----
     Cost of a stage with a block of b rows: O(n b) kernel values and O(b³); O(n b²) if weights are
@@ -58,7 +47,11 @@ class BlockLearner(KernelLearner):
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     block_size: int = 2000
+    # ``"residual"`` draws rows from a mixture, half uniform and half proportional to the squared
+    # residual
     selection: str = "residual"
+    # whether weights are optimal on all rows under every loss.  Stages of several kernels need
+    # this: the dual problem of a block takes the function for that of one kernel.
     on_all_rows: bool = False
 
     name: ClassVar[str] = "block"

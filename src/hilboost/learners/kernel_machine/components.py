@@ -16,19 +16,11 @@ class Component:
     """The part of the model that lies in the space of one kernel, on the training rows.
 
     :meth:`add` changes the arrays in place; nothing else does.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    alpha : (n, r) float64
-        Weights, by training row.
-    function : (n, r) float64
-        Values ``K alpha``.
     """
 
     kernel: Kernel
-    alpha: Floats
-    function: Floats
+    alpha: Floats  # (n, r) float64: weights, by training row
+    function: Floats  # (n, r) float64: values ``K alpha``
 
     @classmethod
     def zero(cls, kernel: Kernel, n: int, n_outputs: int) -> Component:
@@ -40,13 +32,8 @@ class Component:
     ) -> None:
         """Add a multiple of an expansion.
 
-        Parameters
-        ----------
-        rows : (m,) int64
-            Distinct row numbers of its basis vectors.
-        weights : (m, r) float64
-        outputs : (n, r) float64
-        coefficient : (r,) float64
+        ``rows``: (m,) int64: distinct row numbers of its basis vectors. ``weights``: (m, r)
+        float64. ``outputs``: (n, r) float64. ``coefficient``: (r,) float64.
         """
         alpha, function = self.alpha, self.function
         alpha[rows] += coefficient * weights

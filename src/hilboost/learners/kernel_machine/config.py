@@ -27,47 +27,28 @@ _FLOAT64_UP_TO = 4096
 
 @dataclass(frozen=True)
 class KernelMachineConfig:
-    """The parameters that all kernel learners share.
+    """The parameters that all kernel learners share."""
 
-    Parameters
-    ----------
-    kernel : Kernel or "auto"
-        ``"auto"`` chooses kernel, length scales and regularization from the first gradients.
-    regularization : float or "auto"
-        λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process.
-    standardize : bool or "auto"
-        Scales columns to mean 0 and standard deviation 1; length scales are in these units.
-        ``"auto"`` divides more than 64 columns of similar spread (pixels, spectra) by one number,
-        leaves columns as they are for kernels of row numbers, fingerprints and codes, and moves a
-        few outlying values of a column to its bounds.
-    categorical : tuple of int
-        Columns of category codes, which are compared by equality.
-    memory_budget : float or "auto"
-        Bytes for Gram matrices; "auto" is 8e9 on any computer.
-    precision : {"auto", "float32", "float64"}
-        Of kernel values; "auto" is float64 up to 4,096 rows.
-    device : str or None
-        A Torch device such as ``"cuda"``; ``None`` is NumPy.
-    tuning : {"auto", "marginal_likelihood", "mean_distance"}
-        ``"marginal_likelihood"`` fits the hyperparameters of the given kernel, or of SY2006, eq.
-        (23), and λ to 1,000 rows; ``"mean_distance"`` uses a Gaussian whose θ is the mean squared
-        distance (SY2006, section 4), and chooses λ by leave-one-out.
-    tuning_seconds : float or None
-        Approximate time limit of the choice of kernel.
-    tunes_briefly : bool
-        Whether the choice of kernel only serves to compare the learner with others: it considers
-        fewer families of kernels.
-    """
-
+    # ``"auto"`` chooses kernel, length scales and regularization from the first gradients
     kernel: Kernel | str = "auto"
+    # λ of ``½ sum_i w_i (y_i - f(x_i))² + ½ λ |f|²``; the noise variance of a Gaussian process
     regularization: float | str = "auto"
+    # scales columns to mean 0 and standard deviation 1; length scales are in these units.
+    # ``"auto"`` divides more than 64 columns of similar spread (pixels, spectra) by one number,
+    # leaves columns as they are for kernels of row numbers, fingerprints and codes, and moves a few
+    # outlying values of a column to its bounds.
     standardize: bool | str = "auto"
-    categorical: tuple[int, ...] = ()
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    device: str | None = None
+    categorical: tuple[int, ...] = ()  # columns of category codes, which are compared by equality
+    memory_budget: float | str = "auto"  # bytes for Gram matrices; "auto" is 8e9 on any computer
+    precision: str = "auto"  # of kernel values; "auto" is float64 up to 4,096 rows
+    device: str | None = None  # A Torch device such as ``"cuda"``; ``None`` is NumPy
+    # ``"marginal_likelihood"`` fits the hyperparameters of the given kernel, or of SY2006, eq.
+    # (23), and λ to 1,000 rows; ``"mean_distance"`` uses a Gaussian whose θ is the mean squared
+    # distance (SY2006, section 4), and chooses λ by leave-one-out.
     tuning: str = "auto"
-    tuning_seconds: float | None = None
+    tuning_seconds: float | None = None  # approximate time limit of the choice of kernel
+    # whether the choice of kernel only serves to compare the learner with others: it considers
+    # fewer families of kernels
     tunes_briefly: bool = False
 
     @property

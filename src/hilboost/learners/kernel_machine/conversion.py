@@ -20,18 +20,10 @@ _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """From all rows to the distinct ones, and to a unit in which squares of gradients are finite.
+    """From all rows to the distinct ones, and to a unit in which squares of gradients are finite."""
 
-    Attributes
-    ----------
-    distinct : DistinctRows or None
-        ``None`` if no two rows are equal.
-    unit : float
-        A power of two that gradients are divided by.
-    """
-
-    distinct: DistinctRows | None
-    unit: float
+    distinct: DistinctRows | None  # ``None`` if no two rows are equal
+    unit: float  # A power of two that gradients are divided by
 
     @classmethod
     def of(cls, distinct: DistinctRows | None, gradients: Gradients) -> Conversion:
@@ -79,10 +71,7 @@ class Conversion:
     ) -> tuple[NDArray[np.int64], Floats]:
         """Predictions for some distinct rows as predictions for the rows of the table.
 
-        Parameters
-        ----------
-        rows : (m,) int64
-        outputs : (m, r) float64
+        ``rows``: (m,) int64. ``outputs``: (m, r) float64.
 
         Returns
         -------

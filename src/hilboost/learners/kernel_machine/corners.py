@@ -17,19 +17,10 @@ from hilboost.learners.kernel_machine.merging import DistinctRows
 
 @dataclass(frozen=True, eq=False)
 class CornerRows:
-    """The corners of all rows, as a function of the outputs of the distinct rows.
+    """The corners of all rows, as a function of the outputs of the distinct rows."""
 
-    Attributes
-    ----------
-    corners : Corners
-        Of all rows.
-    weight : (n,) float64 or None
-        Sample weights of all rows.
-    distinct : DistinctRows or None
-    """
-
-    corners: Corners
-    weight: Floats | None
+    corners: Corners  # of all rows
+    weight: Floats | None  # (n,) float64 or None: sample weights of all rows
     distinct: DistinctRows | None
 
     def left(self, outputs: Floats) -> Floats:

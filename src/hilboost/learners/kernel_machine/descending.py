@@ -17,22 +17,17 @@ from hilboost.learners.kernel_machine.problem import StageProblem
 
 @dataclass(frozen=True)
 class Descending(FittedTerm[KernelExpansion]):
-    """An expansion, and the change of the penalized loss along it.
+    """An expansion, and the change of the penalized loss along it."""
 
-    Attributes
-    ----------
-    slope, curvature : float or (r,) float64
-        Of the penalty: a multiple ``c`` of the step adds ``slope c + ½ curvature c²``.  A number
-        means one length for all outputs, an array a length for each.
-    descent : float or (r,) float64
-        Negative slope of the penalized loss at the start of the step.
-    is_minimizer : bool
-        Whether the whole step minimizes the penalized loss over the span of its basis.
-    """
-
+    # float or (r,) float64: of the penalty: a multiple ``c`` of the step adds ``slope c + ½
+    # curvature c²``.  A number means one length for all outputs, an array a length for each.
     slope: Floats | float = 0.0
+    # float or (r,) float64: of the penalty: a multiple ``c`` of the step adds ``slope c + ½
+    # curvature c²``.  A number means one length for all outputs, an array a length for each.
     curvature: Floats | float = 0.0
+    # float or (r,) float64: negative slope of the penalized loss at the start of the step
     descent: Floats | float = 0.0
+    # whether the whole step minimizes the penalized loss over the span of its basis
     is_minimizer: bool = False
 
     @property
@@ -49,11 +44,7 @@ class Descending(FittedTerm[KernelExpansion]):
     def of(cls, model: KernelExpansion, outputs: Floats) -> Descending:
         """A step with unknown effect on the penalty, for stages that no rule changes.
 
-        Parameters
-        ----------
-        model : KernelExpansion
-        outputs : (n, r) float64
-            Its values on the training rows.
+        ``outputs``: (n, r) float64: its values on the training rows.
         """
         return cls(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
 
@@ -62,21 +53,15 @@ class Descending(FittedTerm[KernelExpansion]):
         cls,
         problem: StageProblem,
         model: KernelExpansion,
-        outputs: Floats,
+        outputs: Floats,  # (n, r) float64: its values on the training rows
+        # (m, r) float64: values of the penalized function so far, and of the step, at the basis
+        # vectors
         function: Floats,
+        # (m, r) float64: values of the penalized function so far, and of the step, at the basis
+        # vectors
         step: Floats,
     ) -> Descending:
-        """A step with one length for every output, or for all if the curvature is isotropic.
-
-        Parameters
-        ----------
-        problem : StageProblem
-        model : KernelExpansion
-        outputs : (n, r) float64
-            Its values on the training rows.
-        function, step : (m, r) float64
-            Values of the penalized function so far, and of the step, at the basis vectors.
-        """
+        """A step with one length for every output, or for all if the curvature is isotropic."""
         lam, weights = problem.regularization, model.weights
         slope = lam * (weights * function).sum(axis=0)
         curvature = lam * (weights * step).sum(axis=0)
@@ -89,7 +74,7 @@ class Descending(FittedTerm[KernelExpansion]):
     def multiplied(self, factor: Floats | float) -> Self:
         """The expansion with its weights and outputs multiplied by a number, or one per output.
 
-        Slope, curvature and descent remain those of the step itself.
+        Slope, curvature and descent still refer to the step itself.
         """
         assert self.outputs is not None
         model = self.term.model
@@ -125,26 +110,16 @@ class Descending(FittedTerm[KernelExpansion]):
 
 @dataclass(frozen=True)
 class Descent:
-    """The decrease of the penalized loss so far.
-
-    Attributes
-    ----------
-    patience : int
-        Number of consecutive stages with a negligible decrease after which the fit ends.
-    least : float
-        Decrease of a stage, relative to the decrease so far, below which it is negligible.
-    fall : float
-        Decrease so far.
-    n_flat : int
-        Number of last stages with a negligible decrease.
-    """
+    """The decrease of the penalized loss so far."""
 
     in_files: ClassVar[bool] = True
 
+    # number of consecutive stages with a negligible decrease after which the fit ends
     patience: int
+    # decrease of a stage, relative to the decrease so far, below which it is negligible
     least: float = 1e-7
-    fall: float = 0.0
-    n_flat: int = 0
+    fall: float = 0.0  # decrease so far
+    n_flat: int = 0  # number of last stages with a negligible decrease
 
     @property
     def has_ended(self) -> bool:

@@ -21,27 +21,18 @@ from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion(BaseModel):
-    """Base model that is a weighted sum of kernel functions.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    inputs : Inputs
-        Scaling of the columns.
-    basis : (m, d) float32 or float64
-        Scaled basis vectors; their dtype determines that of the kernel values.
-    weights : (m, r) float64
-    rows : (m,) int64 or None
-        Numbers of the training rows that are the basis vectors; ``None`` in a model read from a
-        file.
-    """
+    """Base model that is a weighted sum of kernel functions."""
 
     family: ClassVar[Literal["expansions"]] = "expansions"
 
     kernel: Kernel
-    inputs: Inputs
+    inputs: Inputs  # scaling of the columns
+    # (m, d) float32 or float64: scaled basis vectors; their dtype determines that of the kernel
+    # values
     basis: NDArray
-    weights: Floats
+    weights: Floats  # (m, r) float64
+    # (m,) int64 or None: numbers of the training rows that are the basis vectors; ``None`` in a
+    # model read from a file
     rows: NDArray[np.int64] | None = None
 
     def predict_raw(self, X: Floats) -> Floats:

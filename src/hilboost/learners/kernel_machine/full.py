@@ -66,14 +66,6 @@ class FullLearner(KernelLearner):
 
     Losses whose curvature has no bound take Newton steps, with one system per stage and output.
 
-    Parameters
-    ----------
-    setting : KernelMachineConfig
-    iterations : int
-    n_landmarks : int or "auto"
-    tolerance : float
-        The fit ends when the residual has fallen to this fraction of the first one.
-
     Notes
     -----
     The Gram matrix is kept if it fits into the memory budget, at 2 n² bytes; otherwise it is
@@ -87,6 +79,7 @@ class FullLearner(KernelLearner):
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     iterations: int = 10
     n_landmarks: int | str = "auto"
+    # the fit ends when the residual has fallen to this fraction of the first one
     tolerance: float = 1e-3
 
     name: ClassVar[str] = "full"
@@ -260,11 +253,7 @@ class FullState(MachineState):
     def settle_precision(self, problem: StageProblem, D: Floats) -> float:
         """Turn to double precision if single is too coarse for λ; a factor by which λ is too small.
 
-        Parameters
-        ----------
-        problem : StageProblem
-        D : (n,) float64
-            Diagonal of the system.
+        ``D``: (n,) float64: diagonal of the system.
 
         Returns
         -------
@@ -286,7 +275,7 @@ class FullState(MachineState):
 
     @property
     def is_restored(self) -> bool:
-        """Whether earlier stages, of which this is a continuation, settled the precision."""
+        """Whether earlier stages of a continued fit settled the precision."""
         return self._restored is not None
 
     def has_system_of(self, D: Floats) -> bool:

@@ -78,15 +78,10 @@ class Bounds:
 
     A few wrong cells, such as 10⁶ for a missing number, would otherwise determine the scale of
     their column.
-
-    Attributes
-    ----------
-    low, high : (d,) float64
-        The largest floats for columns without outlying values.
     """
 
-    low: Floats
-    high: Floats
+    low: Floats  # (d,) float64: the largest floats for columns without outlying values
+    high: Floats  # (d,) float64: the largest floats for columns without outlying values
 
     @classmethod
     def of(cls, X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()) -> Bounds | None:
@@ -127,7 +122,7 @@ def quantiles(
     """Smallest values that at least these shares of the weight do not exceed."""
     order = np.argsort(values, kind="stable")
     mass = np.cumsum(np.ones(len(values)) if weight is None else weight[order])
-    # Shares are those of whole rows, whatever the rounding errors of the sum.
+    # Shares refer to whole rows, whatever the rounding errors of the sum.
     places = np.searchsorted(mass, np.array(shares) * mass[-1] * (1 - 1e-12))
     low, high = values[order][places]
     return float(low), float(high)
@@ -135,19 +130,13 @@ def quantiles(
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Scaling ``(x - center) / scale`` of each column.
+    """Scaling ``(x - center) / scale`` of each column."""
 
-    Attributes
-    ----------
-    center, scale : (d,) float64
-        ``scale`` is 1 for columns that are constant or contain categories.
-    bounds : Bounds or None
-        Limits of the values before they are scaled.
-    """
-
+    # (d,) float64: ``scale`` is 1 for columns that are constant or contain categories
     center: Floats
+    # (d,) float64: ``scale`` is 1 for columns that are constant or contain categories
     scale: Floats
-    bounds: Bounds | None = None
+    bounds: Bounds | None = None  # limits of the values before they are scaled
 
     @classmethod
     def of(
@@ -193,10 +182,7 @@ class Inputs:
     def placed(self, widened: Callable[[Floats, float], Floats]) -> Inputs:
         """Return the scaling for a wider table.
 
-        Parameters
-        ----------
-        widened : callable
-            Takes one number for each column, and the number for the additional columns.
+        ``widened``: takes one number for each column, and the number for the additional columns.
         """
         bounds = None if self.bounds is None else self.bounds.placed(widened)
         return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds)

@@ -22,30 +22,17 @@ _JITTER = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FalkonPreconditioner:
-    """``((w / m) K_SS² + λ K_SS)⁻¹``, with ``(w / m) K_SS²`` for ``K'WK`` (Rudi et al. 2017).
+    """``((w / m) K_SS² + λ K_SS)⁻¹``, with ``(w / m) K_SS²`` for ``K'WK`` (Rudi et al. 2017)."""
 
-    Attributes
-    ----------
-    T : (m, m)
-        Cholesky factor of ``K_SS``.
-    inner : (m, m)
-        Cholesky factor of ``(w / m) T'T + λ I``.
-    """
-
-    T: Array
-    inner: Array
+    T: Array  # (m, m): cholesky factor of ``K_SS``
+    inner: Array  # (m, m): cholesky factor of ``(w / m) T'T + λ I``
 
     @classmethod
     def of(cls, K_SS: Array, mass: float, regularization: float) -> FalkonPreconditioner:
         """Factor twice; cost O(m³).
 
-        Parameters
-        ----------
-        K_SS : (m, m)
-        mass : float
-            ``w``, the sum of the weights of all rows.
-        regularization : float
-            λ
+        ``K_SS``: (m, m). ``mass``: ``w``, the sum of the weights of all rows. ``regularization``:
+        λ.
         """
         T = array_api.cholesky(K_SS + 0.0, _JITTER)
         product = T.T @ T * (mass / K_SS.shape[0])
@@ -59,20 +46,11 @@ class FalkonPreconditioner:
 
 @dataclass(frozen=True, eq=False)
 class NormalOperator:
-    """``K'WK + λ K_SS`` for a Gram matrix ``K`` (n, m) that need not be in memory.
+    """``K'WK + λ K_SS`` for a Gram matrix ``K`` (n, m) that need not be in memory."""
 
-    Attributes
-    ----------
-    gram : Gram, (n, m)
-    weight : (n,) or None
-        Diagonal of ``W``.
-    K_SS : (m, m)
-    regularization : float
-    """
-
-    gram: Gram
-    weight: Array | None
-    K_SS: Array
+    gram: Gram  # gram, (n, m)
+    weight: Array | None  # (n,) or None: diagonal of ``W``
+    K_SS: Array  # (m, m)
     regularization: float
 
     def __call__(self, V: Array) -> Array:
@@ -83,26 +61,14 @@ class NormalOperator:
 
 def refit(
     state: MachineState, problem: StageProblem, iterations: int, tolerance: float = 1e-6
-) -> Descending | None:
+) -> Descending | None:  # ``None`` before the first stage
     """A stage with all basis vectors so far, which makes their weights nearly optimal.
 
     It solves ``(K'WK + λ K_SS) δ = K'g - λ f(S)`` for the weighted negative gradient ``g`` and the
     function so far ``f``, by preconditioned conjugate gradients.
 
-    Parameters
-    ----------
-    state : MachineState
-    problem : StageProblem
-        All outputs share the largest curvature of a row.
-    iterations : int
-        Maximum number of steps.
-    tolerance : float
-        Of the residual, relative to the first one.
-
-    Returns
-    -------
-    Descending or None
-        ``None`` before the first stage.
+    ``problem``: all outputs share the largest curvature of a row. ``iterations``: maximum number of
+    steps. ``tolerance``: of the residual, relative to the first one.
 
     Notes
     -----

@@ -26,7 +26,7 @@ class JointKernels:
         self.functions = [function.copy() for function in functions]
 
     def snapshot(self) -> JointSnapshot:
-        """What later stages need."""
+        """State that later stages need."""
         return JointSnapshot(list(self.kernels), [function.copy() for function in self.functions])
 
     def add(self, workspace: Workspace, step: Descending, stage: Stage) -> int:

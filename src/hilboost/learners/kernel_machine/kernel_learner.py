@@ -1,4 +1,4 @@
-"""What the learners of kernel stages have in common."""
+"""The shared base of the learners of kernel stages."""
 
 from __future__ import annotations
 
@@ -99,14 +99,9 @@ class KernelLearner(Learner):
 
 @dataclass(frozen=True)
 class DividedKernelValues(AmongWorkers):
-    """Prepares a learner whose workers have all rows, and evaluate some of the kernel values each.
+    """Prepares a learner whose workers have all rows, and evaluate some of the kernel values each."""
 
-    Parameters
-    ----------
-    learner : Learner
-        Its ``data`` has a :class:`~hilboost.learners.kernel_machine.workspace.Workspace`.
-    """
-
+    # its ``data`` has a :class:`~hilboost.learners.kernel_machine.workspace.Workspace`
     learner: Learner
 
     def prepared(

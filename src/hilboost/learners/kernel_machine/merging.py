@@ -25,10 +25,7 @@ _OFTEN, _FEW_DISTINCT = 10, 200
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     """Merge rows with equal inputs and targets; weights are summed.
 
-    Parameters
-    ----------
-    X : (n, d) float64
-    target : Target
+    ``X``: (n, d) float64.
 
     Returns
     -------
@@ -60,10 +57,7 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
 def row_ranks(*tables: Floats) -> NDArray[np.int64]:
     """Rank of each row, (n,), in lexicographic order of all columns; equal rows have equal ranks.
 
-    Parameters
-    ----------
-    *tables : (n, d) arrays
-        Tables whose columns are compared one after the other.
+    ``tables``: (n, d) arrays: tables whose columns are compared one after the other.
 
     Notes
     -----
@@ -142,21 +136,11 @@ def count_distinct(X: Floats) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Grouping of the rows of a table by equality.
+    """Grouping of the rows of a table by equality."""
 
-    Attributes
-    ----------
-    first : (m,) int64
-        First occurrence of each distinct row, ascending.
-    group : (n,) int64
-        For each row, the number of its distinct row.
-    weight : (n,) float64
-        Sample weights of all rows.
-    """
-
-    first: NDArray[np.int64]
-    group: NDArray[np.int64]
-    weight: Floats
+    first: NDArray[np.int64]  # (m,) int64: first occurrence of each distinct row, ascending
+    group: NDArray[np.int64]  # (n,) int64: for each row, the number of its distinct row
+    weight: Floats  # (n,) float64: sample weights of all rows
 
     @classmethod
     def of(cls, X: Floats, weight: Floats | None) -> DistinctRows | None:
@@ -205,10 +189,7 @@ class DistinctRows:
     def members(self, distinct: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Find all rows that are equal to one of the given distinct rows.
 
-        Parameters
-        ----------
-        distinct : (k,) int64
-            Numbers of distinct rows, without repetition.
+        ``distinct``: (k,) int64: numbers of distinct rows, without repetition.
 
         Returns
         -------

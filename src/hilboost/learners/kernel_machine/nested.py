@@ -41,23 +41,14 @@ class NestedLearner(KernelLearner):
 
     It minimizes ``Σ_i w_i loss_i(F) + ½ λ |f|²`` for ``F = start + f`` (SY2006, eq. 6) over
     functions ``f`` in the span of the basis.
-
-    Parameters
-    ----------
-    sparse : SparseLearner
-        Chooses the basis, and sets up the linear systems.
-    tol : float
-        Decrease of the mean loss by a step below which a nested machine is finished.
-    max_iter : int
-        Maximum number of steps on one machine.
-    regularize : callable or None
-        Chooses λ, from the workspace, the kernel and the number of basis vectors; ``None`` uses
-        that of the least squares problem.
     """
 
-    sparse: SparseLearner
+    sparse: SparseLearner  # chooses the basis, and sets up the linear systems
+    # decrease of the mean loss by a step below which a nested machine is finished
     tol: float = 1e-5
-    max_iter: int = 200
+    max_iter: int = 200  # maximum number of steps on one machine
+    # chooses λ, from the workspace, the kernel and the number of basis vectors; ``None`` uses that
+    # of the least squares problem
     regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
     name: ClassVar[str] = "sparse"

@@ -21,24 +21,13 @@ class StageProblem:
 
     ``g`` is the negative gradient of the loss at the ensemble so far, ``h`` its hessian (1 without
     one, or a bound), and ``f`` the part of the ensemble that lies in the kernel's space.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    regularization : float
-        λ
-    gradients : Gradients
-        Of the distinct rows.
-    weight : (n,) float64 or None
-        Sample weights; zero for rows outside the sample.
-    corners : CornerRows or None
-        The loss itself, if the gradients are those of a smoothed loss with corners.
     """
 
     kernel: Kernel
-    regularization: float
-    gradients: Gradients
-    weight: Floats | None
+    regularization: float  # λ
+    gradients: Gradients  # of the distinct rows
+    weight: Floats | None  # (n,) float64 or None: sample weights; zero for rows outside the sample
+    # the loss itself, if the gradients are those of a smoothed loss with corners
     corners: CornerRows | None = None
 
     @property

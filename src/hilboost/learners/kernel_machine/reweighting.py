@@ -33,18 +33,13 @@ class Reweighting:
     products in the space of the kernel.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and ``M M' = G'G + λ I``,
     a new stage adds one row to each factor.
 
-    Parameters
-    ----------
-    regularization : float
-        λ
-
     Notes
     -----
     Cost O(n j) for the j-th stage, compared to O(n j²) without the recursion; it keeps 8 n bytes a
     stage.
     """
 
-    regularization: float
+    regularization: float  # λ
     _G: list[Floats] = field(default_factory=list, init=False, repr=False)
     _L: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
     _M: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
@@ -52,23 +47,17 @@ class Reweighting:
     def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
         """Add one stage.
 
-        Parameters
-        ----------
-        f : (n,) float64
-            Its outputs, multiplied by the roots of the sample weights, if any.
-        q : (j - 1,) float64
-            Inner products of the stage with the earlier stages.
-        q_own : float
-            Squared norm of the stage.
-        residual : (n,) float64
-            ``y - F c`` before it, multiplied likewise.
+        ``f``: (n,) float64: its outputs, multiplied by the roots of the sample weights, if any.
+        ``q``: (j - 1,) float64: inner products of the stage with the earlier stages. ``q_own``:
+        squared norm of the stage. ``residual``: (n,) float64: ``y - F c`` before it, multiplied
+        likewise.
 
         Returns
         -------
         own : float
             Weight of the new stage.
         change : (j - 1,) float64
-            What to add to the weights of the earlier stages.
+            Increments of the weights of the earlier stages.
         """
         lam = self.regularization
         low = _solve(self._L, q)
@@ -122,7 +111,7 @@ class ReweightedStages:
         self._stages: list[Descending] = []
 
     def snapshot(self) -> ReweightedSnapshot:
-        """What later stages need."""
+        """State that later stages need."""
         models = [stage.term.model for stage in self._stages]
         return ReweightedSnapshot(
             self._regularization,
@@ -136,11 +125,7 @@ class ReweightedStages:
     def restored(cls, snapshot: ReweightedSnapshot, terms: Sequence[Term]) -> Self:
         """The stages of a snapshot.
 
-        Parameters
-        ----------
-        snapshot : ReweightedSnapshot
-        terms : sequence of Term
-            All terms so far: those of a stage are its own and changes of all earlier ones.
+        ``terms``: all terms so far: those of a stage are its own and changes of all earlier ones.
 
         Raises
         ------
@@ -166,12 +151,7 @@ class ReweightedStages:
     ) -> list[Descending]:
         """Add a stage.
 
-        Parameters
-        ----------
-        model : KernelExpansion
-        outputs : (n, r) float64
-            Its values on the training rows.
-        problem : StageProblem
+        ``outputs``: (n, r) float64: its values on the training rows.
 
         Returns
         -------

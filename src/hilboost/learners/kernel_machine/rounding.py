@@ -37,12 +37,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     ``E`` is evaluated for at most 512 random rows.  Its norm off the diagonal is proportional to
     their number, because whole rows share the errors of the terms of a distance.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : (n, d) float32 array
-    D : (n,) float64
-    seed : int
+    ``X``: (n, d) float32 array. ``D``: (n,) float64.
     """
     n = X.shape[0]
     rng = np.random.default_rng((seed, 4))
@@ -62,13 +57,9 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
 def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float) -> bool:
     """Whether the error of ``k(A, B) weights`` in float32 exceeds a thousandth of the spread.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    A, B : (a, d), (b, d) float32 arrays
-    weights : (b, r) float64
-    spread : float
-        Root mean square of the function so far; that of the outputs is used if it is larger.
+    ``A``: (a, d), (b, d) float32 arrays. ``B``: (a, d), (b, d) float32 arrays. ``weights``: (b, r)
+    float64. ``spread``: root mean square of the function so far; that of the outputs is used if it
+    is larger.
     """
     A, B = array_api.to_numpy(A), array_api.to_numpy(B)
     exact = evaluate(kernel, A, B) @ weights
@@ -85,12 +76,7 @@ def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = N
 
     The line search takes care of steps under other losses.
 
-    Parameters
-    ----------
-    step : Descending
-    problem : StageProblem
-    allowed : (r,) float64 or None
-        How much the error may increase.
+    ``allowed``: (r,) float64 or None: how much the error may increase.
     """
     gradients = problem.gradients
     if gradients.hessian is not None:
@@ -104,31 +90,19 @@ def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = N
 
 
 def length_of_descent(
-    negative: Floats,
-    outputs: Floats,
-    weight: Floats | None,
-    slope: Floats,
-    curvature: Floats,
+    negative: Floats,  # (n, r) float64
+    outputs: Floats,  # (n, r) float64
+    weight: Floats | None,  # (n,) float64 or None
+    slope: Floats,  # (r,) float64: derivatives of the penalty along the step
+    curvature: Floats,  # (r,) float64: derivatives of the penalty along the step
+    # (r,) float64 or None: how much the objective may increase; ``None`` allows rounding errors
+    # only
     allowed: Floats | None = None,
-) -> Floats | None:
+) -> Floats | None:  # (r,) float64 or None: ``None`` if the whole step can be used
     """The length of a step that rounding errors have spoilt; ``None`` if they have not.
 
     The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` plus the change of
     the penalty.  If the objective does not decrease, the length is the best one, possibly zero.
-
-    Parameters
-    ----------
-    negative, outputs : (n, r) float64
-    weight : (n,) float64 or None
-    slope, curvature : (r,) float64
-        Derivatives of the penalty along the step.
-    allowed : (r,) float64 or None
-        How much the objective may increase; ``None`` allows rounding errors only.
-
-    Returns
-    -------
-    (r,) float64 or None
-        ``None`` if the whole step can be used.
     """
     w = np.ones((len(outputs), 1)) if weight is None else weight[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -145,31 +119,15 @@ def length_of_descent(
 
 
 def check_predictions(
-    predict: Callable[[Floats], Floats],
-    X: Floats,
-    raw: Floats,
-    start: Floats,
-    y: Floats,
-    precision: str,
+    predict: Callable[[Floats], Floats],  # maps rows (m, d) to raw predictions (m, r)
+    X: Floats,  # (n, d) float64: training rows; 128 of them are checked
+    raw: Floats,  # (n, r) float64: values of the model on these rows, as computed in the fit
+    start: Floats,  # (r,) float64: initial prediction
+    y: Floats,  # (n, r) float64: a deviation of a few rounding errors of their spread is harmless
+    precision: str,  # precision of the kernel values
     seed: int,
 ) -> None:
     """Refuse a model whose predictions differ from the values computed in its fit.
-
-    Parameters
-    ----------
-    predict : callable
-        Maps rows (m, d) to raw predictions (m, r).
-    X : (n, d) float64
-        Training rows, of which 128 are checked.
-    raw : (n, r) float64
-        Values of the model on these rows, as computed in the fit.
-    start : (r,) float64
-        Initial prediction.
-    y : (n, r) float64
-        A deviation of a few rounding errors of their spread is harmless.
-    precision : {"float32", "float64"}
-        Precision of the kernel values.
-    seed : int
 
     Raises
     ------

@@ -40,16 +40,6 @@ class SeveralKernelsLearner(Learner):
     stage that it would make alone, given the function so far; the proposal with the largest
     ``½ g'H⁻¹g`` is added.  The first of several equal ones wins.
 
-    Parameters
-    ----------
-    stage : FullLearner, SparseLearner or BlockLearner
-        Proposes the stages.  The kernel of its setting is ignored.
-    kernels : tuple of Kernel
-        At least two, all different.
-    reweight : bool
-        Whether to set the weights of the stages of all kernels anew after each one, by the
-        recursion (27).  Functions of different kernels have no inner product.
-
     Notes
     -----
     This is block coordinate descent with the Gauss-Southwell rule.  The stages converge to the
@@ -57,8 +47,10 @@ class SeveralKernelsLearner(Learner):
     kernels draw the same random numbers, so that their order has no effect.
     """
 
-    stage: KernelLearner
-    kernels: tuple[Kernel, ...]
+    stage: KernelLearner  # proposes the stages.  The kernel of its setting is ignored.
+    kernels: tuple[Kernel, ...]  # at least two, all different
+    # whether to set the weights of the stages of all kernels anew after each one, by the recursion
+    # (27).  Functions of different kernels have no inner product.
     reweight: bool = False
 
     base_model: ClassVar[type[KernelExpansion]] = KernelExpansion

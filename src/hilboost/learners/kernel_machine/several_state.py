@@ -36,7 +36,7 @@ _LEAST_FALL = 1e-7
 class SeveralKernelsState:
     """The state of each kernel, and which one made which stage.
 
-    Its methods change it in place, as those of :class:`~.state.MachineState` do.
+    Its methods change it in place, like the methods of :class:`~.state.MachineState`.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class SeveralKernelsState:
         return self.states
 
     def snapshot(self) -> SeveralSnapshot | None:
-        """What later stages need; ``None`` before the first stage."""
+        """State that later stages need; ``None`` before the first stage."""
         states = [state.snapshot() for state in self.states]
         known = [state for state in states if state is not None]
         if not known or self._conversion is None or self.choice is None:
@@ -131,7 +131,7 @@ class SeveralKernelsState:
     def restore(
         self, stage: KernelLearner, snapshot: SeveralSnapshot, terms: Sequence[Term]
     ) -> list[Term]:
-        """Continue from a snapshot; return the terms so far, as those of the machines."""
+        """Continue from a snapshot; return the terms so far, as terms of the machines."""
         self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
         self._is_least_squares = snapshot.is_least_squares
         self.choice, self._descent = snapshot.choice, snapshot.descent

@@ -1,4 +1,4 @@
-"""What a kernel machine needs to continue a fit, besides its rows and the gradients."""
+"""State from which a kernel machine continues a fit, besides its rows and the gradients."""
 
 from __future__ import annotations
 
@@ -20,98 +20,54 @@ from hilboost.learners.kernel_machine.tuning.choose import Choice
 
 @dataclass(frozen=True, eq=False)
 class ComponentSnapshot:
-    """Weights and values (n, r) of the component of one kernel.
-
-    Attributes
-    ----------
-    number : int
-        Position among the kernels of the machine.
-    alpha, function : (n, r) float64
-    """
+    """Weights and values (n, r) of the component of one kernel."""
 
     in_files: ClassVar[bool] = True
 
-    number: int
-    alpha: Floats
-    function: Floats
+    number: int  # position among the kernels of the machine
+    alpha: Floats  # (n, r) float64
+    function: Floats  # (n, r) float64
 
 
 @dataclass(frozen=True, eq=False)
 class MachineSnapshot:
-    """The function so far, the kernel and λ.
-
-    Attributes
-    ----------
-    unit : float
-        That of the gradients.
-    precision : str
-        Dtype of the kernel values.
-    kernels : list of Kernel
-        That of the choice, followed by others that components can have.
-    choice : Choice
-    descent : Descent or None
-    n_stages : int
-    components : list of ComponentSnapshot
-    solver : SolverSnapshot or None
-        For full stages.
-    reweighted : ReweightedSnapshot or None
-        For stages whose weights are set anew.
-    """
+    """The function so far, the kernel and λ."""
 
     in_files: ClassVar[bool] = True
 
-    unit: float
-    precision: str
-    kernels: list[Kernel]
+    unit: float  # that of the gradients
+    precision: str  # dtype of the kernel values
+    kernels: list[Kernel]  # that of the choice, followed by others that components can have
     choice: Choice
     descent: Descent | None
     n_stages: int
     components: list[ComponentSnapshot]
-    solver: SolverSnapshot | None = None
-    reweighted: ReweightedSnapshot | None = None
+    solver: SolverSnapshot | None = None  # for full stages
+    reweighted: ReweightedSnapshot | None = None  # for stages whose weights are set anew
 
 
 @dataclass(frozen=True, eq=False)
 class RecursionSnapshot:
-    """The factors of the recursion for the weights of the stages, for one output.
-
-    Attributes
-    ----------
-    G : list of (n,) float64
-        A column for each stage.
-    L, M : (j, j) float64
-    """
+    """The factors of the recursion for the weights of the stages, for one output."""
 
     in_files: ClassVar[bool] = True
 
-    G: list[Floats]
-    L: Floats
-    M: Floats
+    G: list[Floats]  # list of (n,) float64: a column for each stage
+    L: Floats  # (j, j) float64
+    M: Floats  # (j, j) float64
 
 
 @dataclass(frozen=True, eq=False)
 class ReweightedSnapshot:
-    """The stages whose weights are set anew after each stage.
-
-    Attributes
-    ----------
-    regularization : float
-        λ
-    recursions : list of RecursionSnapshot
-        One for each output.
-    rows : list of (m,) int64
-        Basis vectors of each stage.
-    weights : list of (m, r) float64
-    outputs : list of (n, r) float64
-    """
+    """The stages whose weights are set anew after each stage."""
 
     in_files: ClassVar[bool] = True
 
-    regularization: float
-    recursions: list[RecursionSnapshot]
-    rows: list[NDArray[np.int64]]
-    weights: list[Floats]
-    outputs: list[Floats]
+    regularization: float  # λ
+    recursions: list[RecursionSnapshot]  # one for each output
+    rows: list[NDArray[np.int64]]  # list of (m,) int64: basis vectors of each stage
+    weights: list[Floats]  # list of (m, r) float64
+    outputs: list[Floats]  # list of (n, r) float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +75,15 @@ class SystemSnapshot:
     """A linear system without its matrix, and how far it is solved.
 
     Sums depend on the order of arrays in memory, which files do not store.
-
-    Attributes
-    ----------
-    D : (n,) float64
-    tolerance, left : float
-    search : tuple of (array or None, bool)
-        Direction, size and residual of the search, and whether they are in Fortran order; empty
-        before the first step.
     """
 
     in_files: ClassVar[bool] = True
 
-    D: Floats
+    D: Floats  # (n,) float64
     tolerance: float
     left: float
+    # direction, size and residual of the search, and whether they are in Fortran order; empty
+    # before the first step
     search: tuple[tuple[Floats | None, bool], ...]
 
     @classmethod
@@ -161,74 +111,41 @@ class SystemSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class SolverSnapshot:
-    """The solvers of full stages, whose matrices are computed again.
-
-    Attributes
-    ----------
-    system : SystemSnapshot or None
-        Of bounded steps.
-    newton : float or None
-        Smallest diagonal entry in the first of the Newton steps.
-    is_ill_conditioned, keeps_system, is_solved : bool
-    shares_basis : bool
-        Whether the last stage was one of the present solver, whose stages share their basis.
-    """
+    """The solvers of full stages, whose matrices are computed again."""
 
     in_files: ClassVar[bool] = True
 
-    system: SystemSnapshot | None
-    newton: float | None
+    system: SystemSnapshot | None  # of bounded steps
+    newton: float | None  # smallest diagonal entry in the first of the Newton steps
     is_ill_conditioned: bool
     keeps_system: bool
     is_solved: bool
+    # whether the last stage was one of the present solver, whose stages share their basis
     shares_basis: bool
 
 
 @dataclass(frozen=True, eq=False)
 class JointSnapshot:
-    """The kernels of a list whose sum makes all stages, and their functions.
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-    functions : list of (n, r) float64
-        Values on the distinct training rows.
-    """
+    """The kernels of a list whose sum makes all stages, and their functions."""
 
     in_files: ClassVar[bool] = True
 
     kernels: list[Kernel]
-    functions: list[Floats]
+    functions: list[Floats]  # list of (n, r) float64: values on the distinct training rows
 
 
 @dataclass(frozen=True, eq=False)
 class SeveralSnapshot:
-    """The machine of each kernel, and which one made which stage.
-
-    Attributes
-    ----------
-    unit : float
-    is_least_squares : bool
-    choice : Choice
-        The sum of the kernels, and λ.
-    descent : Descent
-    made_by : (n_stages,) int64
-    norms : (n_stages, n_kernels) float64
-    states : list of MachineSnapshot
-    reweighted : ReweightedSnapshot or None
-        For stages whose weights are set anew.
-    joint : JointSnapshot or None
-        If the stages are those of the sum of the kernels.
-    """
+    """The machine of each kernel, and which one made which stage."""
 
     in_files: ClassVar[bool] = True
 
     unit: float
     is_least_squares: bool
-    choice: Choice
+    choice: Choice  # the sum of the kernels, and λ
     descent: Descent
-    made_by: NDArray[np.int64]
-    norms: Floats
+    made_by: NDArray[np.int64]  # (n_stages,) int64
+    norms: Floats  # (n_stages, n_kernels) float64
     states: list[MachineSnapshot]
-    reweighted: ReweightedSnapshot | None = None
-    joint: JointSnapshot | None = None
+    reweighted: ReweightedSnapshot | None = None  # for stages whose weights are set anew
+    joint: JointSnapshot | None = None  # if the stages are those of the sum of the kernels

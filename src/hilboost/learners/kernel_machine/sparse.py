@@ -49,45 +49,29 @@ class SparseLearner(KernelLearner):
     rank-one generalized Rayleigh quotient.  With ``H = K'WK + λ K_DD``,
     ``g = K' negative - λ f(basis)`` and the ensemble so far ``f``, the solution is ``a = H⁻¹ g``,
     and the objective decreases by ``½ g'H⁻¹g``.
-
-    Parameters
-    ----------
-    setting : KernelMachineConfig
-    n_basis : int
-        Number of basis vectors of a stage.
-    subset_size : int or None
-        Number of rows that they are chosen from; ``None`` means all.
-    selection : str
-        A name of :data:`~hilboost.learners.kernel_machine.basis.SELECTIONS`.
-    n_candidates : int or None
-        κ, for ``selection="forward"``: number of rows scored in each step; ``None`` means all.
-    solver : {"closed_form", "conjugate_gradient"}
-        The latter follows SY2006: it starts from the weights fitted to ``D_j``, and takes conjugate
-        gradient steps with the gradient (22)–(26).
-    cg_iterations : int
-    penalty : {"ensemble", "stage"}
-        Whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
-        stage alone.
-    reweight : bool
-        Whether to set the weights of all stages anew after each one, by the recursion (27).
-    refit_every : int or None
-        Number of stages after which another one corrects the weights of all basis vectors together,
-        by at most ``cg_iterations`` steps of preconditioned conjugate gradients.
-    length_scale_factors : sequence of float
-        Multiples of the length scales to choose from in every stage, by the gain ``½ g'H⁻¹g`` on
-        the subset.
     """
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
-    n_basis: int = 1000
-    subset_size: int | None = None
+    n_basis: int = 1000  # number of basis vectors of a stage
+    subset_size: int | None = None  # number of rows that they are chosen from; ``None`` means all
+    # A name of :data:`~hilboost.learners.kernel_machine.basis.SELECTIONS`
     selection: str = "residual"
+    # κ, for ``selection="forward"``: number of rows scored in each step; ``None`` means all
     n_candidates: int | None = 59
+    # the latter follows SY2006: it starts from the weights fitted to ``D_j``, and takes conjugate
+    # gradient steps with the gradient (22)–(26)
     solver: str = "closed_form"
     cg_iterations: int = 50
+    # whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
+    # stage alone.
     penalty: str = "ensemble"
+    # whether to set the weights of all stages anew after each one, by the recursion (27)
     reweight: bool = False
+    # number of stages after which another one corrects the weights of all basis vectors together,
+    # by at most ``cg_iterations`` steps of preconditioned conjugate gradients
     refit_every: int | None = None
+    # multiples of the length scales to choose from in every stage, by the gain ``½ g'H⁻¹g`` on the
+    # subset
     length_scale_factors: tuple[float, ...] = ()
 
     name: ClassVar[str] = "sparse"
@@ -161,27 +145,11 @@ class SparseLearner(KernelLearner):
         self,
         workspace: Workspace,
         problem: StageProblem,
-        subset: NDArray[np.int64],
+        subset: NDArray[np.int64],  # (m,) int64: rows to choose from
         rng: np.random.Generator,
-        reserved: float = 0.0,
-    ) -> NDArray[np.int64]:
-        """Choose the basis vectors of a stage.
-
-        Parameters
-        ----------
-        workspace : Workspace
-        problem : StageProblem
-        subset : (m,) int64
-            Rows to choose from.
-        rng : numpy.random.Generator
-        reserved : float
-            Bytes of the memory budget that others use.
-
-        Returns
-        -------
-        (D,) int64
-            Row numbers.
-        """
+        reserved: float = 0.0,  # bytes of the memory budget that others use
+    ) -> NDArray[np.int64]:  # (D,) int64: row numbers
+        """Choose the basis vectors of a stage."""
         weight = None if problem.curvature is None else problem.curvature[subset].mean(axis=1)
         residual, hessian = problem.gradients.negative_gradient[subset], problem.hessian
         if hessian is not None:
@@ -252,7 +220,7 @@ class SparseState(MachineState):
         return (*super().kernels, *self._scaled_kernels)
 
     def snapshot(self) -> MachineSnapshot | None:
-        """What later stages need; the outputs of all stages if these are reweighted."""
+        """State that later stages need; the outputs of all stages if these are reweighted."""
         found = super().snapshot()
         if found is None or self._reweighted is None:
             return found

@@ -16,21 +16,12 @@ from hilboost.kernels.equality import first_of_equals
 
 @dataclass(frozen=True, eq=False)
 class StageKernels:
-    """The kernels of a list, the one that made each stage, and the norms of their functions.
+    """The kernels of a list, the one that made each stage, and the norms of their functions."""
 
-    Attributes
-    ----------
-    kernels : tuple of Kernel
-        In the order of the list.
-    chosen : (n_stages,) int64
-        Position of the kernel of each stage.
-    norms : (n_stages, n_kernels) float64
-        Squared norms of the functions in the spaces of the kernels after each stage: weighted sums
-        of squared values on the training rows.
-    """
-
-    kernels: tuple[Kernel, ...]
-    chosen: NDArray[np.int64]
+    kernels: tuple[Kernel, ...]  # in the order of the list
+    chosen: NDArray[np.int64]  # (n_stages,) int64: position of the kernel of each stage
+    # (n_stages, n_kernels) float64: squared norms of the functions in the spaces of the kernels
+    # after each stage: weighted sums of squared values on the training rows
     norms: Floats
 
     @property
@@ -54,10 +45,7 @@ class StageKernels:
     def listed(self, firsts: Sequence[int]) -> StageKernels:
         """The record for a list that repeats kernels.
 
-        Parameters
-        ----------
-        firsts : sequence of int
-            For each entry of the list, the position of the first equal one.
+        ``firsts``: for each entry of the list, the position of the first equal one.
         """
         places = sorted(set(firsts))
         norms = np.zeros((len(self.norms), len(firsts)))

@@ -25,21 +25,12 @@ class StageSystem:
     """The quadratic model of a stage: ``½ a'Ha - g'a`` with ``H = K'WK + λ K_DD``.
 
     This is the numerator and denominator of SY2006, eq. (21).
-
-    Attributes
-    ----------
-    gram : Gram, (n, D)
-    grams : list of (D, D)
-        ``K'WK``, one for all outputs or one for each.
-    g : (D, r)
-    K_DD : (D, D)
-    regularization : float
     """
 
-    gram: Gram
-    grams: list[Array]
-    g: Array
-    K_DD: Array
+    gram: Gram  # gram, (n, D)
+    grams: list[Array]  # list of (D, D): ``K'WK``, one for all outputs or one for each
+    g: Array  # (D, r)
+    K_DD: Array  # (D, D)
     regularization: float
 
     def _hessians(self) -> list[Array]:
@@ -79,41 +70,22 @@ class StageSystem:
 
 @dataclass(frozen=True)
 class StageSolver:
-    """Sets up the systems of stages, and solves them.
+    """Sets up the systems of stages, and solves them."""
 
-    Attributes
-    ----------
-    penalizes_ensemble : bool
-        Whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
-        stage alone.
-    iterations : int
-        Steps of conjugate gradients, if they are wanted.
-    """
-
+    # whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
+    # stage alone.
     penalizes_ensemble: bool = True
-    iterations: int = 50
+    iterations: int = 50  # steps of conjugate gradients, if they are wanted
 
     def system(
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],
-        on: NDArray[np.int64] | None = None,
-        reserved: float = 0.0,
+        rows: NDArray[np.int64],  # (D,) int64: basis vectors
+        on: NDArray[np.int64] | None = None,  # (m,) int64: rows to sum over; by default all
+        reserved: float = 0.0,  # bytes of the memory budget that others use
     ) -> StageSystem:
-        """``H`` and ``g`` of SY2006, eq. (21).
-
-        Parameters
-        ----------
-        state : MachineState
-        problem : StageProblem
-        rows : (D,) int64
-            Basis vectors.
-        on : (m,) int64, optional
-            Rows to sum over; by default all.
-        reserved : float
-            Bytes of the memory budget that others use.
-        """
+        """``H`` and ``g`` of SY2006, eq. (21)."""
         workspace, kernel, D = state.workspace, problem.kernel, len(rows)
         W = problem.curvature
         n_systems = 1 if W is None else W.shape[1]
@@ -135,21 +107,12 @@ class StageSolver:
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],
+        rows: NDArray[np.int64],  # (D,) int64
+        # (D, r) float64: start of conjugate gradients; by default, the solution is exact
         start: Floats | None = None,
         reserved: float = 0.0,
     ) -> tuple[StageSystem, Floats]:
-        """A system and its weights (D, r), in double precision if single is inaccurate.
-
-        Parameters
-        ----------
-        state : MachineState
-        problem : StageProblem
-        rows : (D,) int64
-        start : (D, r) float64, optional
-            Start of conjugate gradients; by default, the solution is exact.
-        reserved : float
-        """
+        """A system and its weights (D, r), in double precision if single is inaccurate."""
         system = self.system(state, problem, rows, reserved=reserved)
         a = self._weights(system, start)
         if state.refine_precision(problem.kernel, rows, a):

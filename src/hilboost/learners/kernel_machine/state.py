@@ -118,25 +118,13 @@ class MachineState(ABC):
     def problem(
         self,
         config: KernelMachineConfig,
-        gradients: Gradients,
-        weight: Floats | None,
+        gradients: Gradients,  # as :meth:`seen` returns them
+        weight: Floats | None,  # (n,) float64 or None: likewise
+        # number of basis vectors that the model can have, if fewer than rows
         n_effective: float = np.inf,
-        iterates: bool = False,
+        iterates: bool = False,  # whether the fit takes conjugate gradient steps on all rows
     ) -> StageProblem:
-        """The problem of this stage; the first stage chooses kernel and λ.
-
-        Parameters
-        ----------
-        config : KernelMachineConfig
-        gradients : Gradients
-            As :meth:`seen` returns them.
-        weight : (n,) float64 or None
-            Likewise.
-        n_effective : float
-            Number of basis vectors that the model can have, if fewer than rows.
-        iterates : bool
-            Whether the fit takes conjugate gradient steps on all rows.
-        """
+        """The problem of this stage; the first stage chooses kernel and λ."""
         if self.choice is None:
             self.choice = self._chosen(config, gradients, weight, n_effective, iterates)
         self.workspace, regularization = self.choice.settled(self.workspace, weight)
@@ -179,10 +167,8 @@ class MachineState(ABC):
     def expect_descent(self, patience: int) -> None:
         """Observe the decrease of the penalized loss, if it is not observed yet.
 
-        Parameters
-        ----------
-        patience : int
-            Number of consecutive stages with a negligible decrease after which it has ended.
+        ``patience``: number of consecutive stages with a negligible decrease after which it has
+        ended.
         """
         if self.descent is None:
             self.descent = Descent(patience)
@@ -190,12 +176,8 @@ class MachineState(ABC):
     def restart(self, regularization: float, least_fall: float) -> None:
         """Begin another fit from the function so far, with the same Gram matrix.
 
-        Parameters
-        ----------
-        regularization : float
-            λ
-        least_fall : float
-            Relative decrease of the penalized loss at which the descent has ended.
+        ``regularization``: λ. ``least_fall``: relative decrease of the penalized loss at which the
+        descent has ended.
         """
         self.penalize(regularization)
         self.descent = Descent(1, least_fall)
@@ -241,7 +223,7 @@ class MachineState(ABC):
         return (self.choice.kernel,)
 
     def snapshot(self) -> MachineSnapshot | None:
-        """What later stages need; ``None`` before the first stage."""
+        """State that later stages need; ``None`` before the first stage."""
         if self._conversion is None or self.choice is None:
             return None
         numbers = {id(kernel): number for number, kernel in enumerate(self.kernels)}
@@ -261,7 +243,7 @@ class MachineState(ABC):
         )
 
     def solver_snapshot(self) -> SolverSnapshot | None:
-        """What a solver needs to continue; by default, nothing."""
+        """State that a solver needs to continue; by default, nothing."""
         return None
 
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
@@ -387,7 +369,7 @@ class MachineState(ABC):
 
 
 def shared(term: Term[KernelExpansion], kernels: Sequence[Kernel], inputs: Inputs) -> Term:
-    """Return the term with those of these objects that its own ones are equal to.
+    """Return the term with its objects replaced by equal objects among the given ones.
 
     Raises
     ------
@@ -406,15 +388,8 @@ def likely_amplitude(
 ) -> float:
     """The maximum-likelihood factor of kernel and noise.
 
-    Parameters
-    ----------
-    conversion : Conversion
-    regularization : float
-        λ
-    product : float
-        ``y'(K + D)⁻¹y`` for the mean targets ``y`` of the distinct rows.
-    residual : (n, r) float64
-        Targets minus the start value.
+    ``regularization``: λ. ``product``: ``y'(K + D)⁻¹y`` for the mean targets ``y`` of the distinct
+    rows. ``residual``: (n, r) float64: targets minus the start value.
     """
     unit, distinct = conversion.unit, conversion.distinct
     if distinct is not None:

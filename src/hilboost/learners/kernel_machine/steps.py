@@ -103,7 +103,7 @@ class Steps(ABC):
 class ClosedForm(Steps):
     """Squared error: all nested machines from one Cholesky factor.
 
-    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are leading blocks of those of all basis
+    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are leading blocks of the matrices of all basis
     vectors, and so is the factor of ``H_t``.  After the largest machine, each of the others costs
     O(t²) and one product with the Gram matrix.  If that matrix is not kept, there is only the
     largest machine.
@@ -137,24 +137,12 @@ class ClosedForm(Steps):
 
 
 class Direction(NamedTuple):
-    """The weights of a step, and the terms of the quadratic model that it minimizes.
+    """The weights of a step, and the terms of the quadratic model that it minimizes."""
 
-    Attributes
-    ----------
-    a : (t, r) float64
-        The weights.
-    g : (t, r) float64
-        The negative gradient of the penalized loss.
-    gram : Gram
-        ``K`` (n, D); the first ``t`` columns are used.
-    K_DD : (D, D) float64
-        Likewise.
-    """
-
-    a: Floats
-    g: Floats
-    gram: Gram
-    K_DD: Floats
+    a: Floats  # (t, r) float64: the weights
+    g: Floats  # (t, r) float64: the negative gradient of the penalized loss
+    gram: Gram  # ``K`` (n, D); the first ``t`` columns are used
+    K_DD: Floats  # (D, D) float64: likewise
 
 
 class Iterative(Steps):

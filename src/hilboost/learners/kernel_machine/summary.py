@@ -17,36 +17,22 @@ from hilboost.learners.kernel_machine.variance import PosteriorVariance
 
 @dataclass(frozen=True)
 class KernelMachineSummary:
-    """Kernel and regularization of a fitted kernel machine.
+    """Kernel and regularization of a fitted kernel machine."""
 
-    Attributes
-    ----------
-    kernel : Kernel or None
-        ``None`` if no stage was fitted; the sum of the kernels if there are several.
-    regularization : float or None
-    amplitude : float
-        Maximum likelihood estimate of a common factor of kernel and noise.
-    noise : (n,) float64 or None
-        For full stages with squared error: diagonal of the linear system, λ divided by the weights.
-    row_weight : float
-        Weight of a new observation; the variance of its noise is λ divided by this weight.  One if
-        λ was given, otherwise the weight that counts as one row.
-    path : (n_stages,) int64 or None
-        Numbers of basis vectors of nested machines.
-    n_iter : int or None
-        Total number of steps on all nested machines.
-    stage_kernels : StageKernels or None
-        Kernels of the stages, if the user listed kernels.
-    """
-
+    # ``None`` if no stage was fitted; the sum of the kernels if there are several
     kernel: Kernel | None
     regularization: float | None
-    amplitude: float = 1.0
+    amplitude: float = 1.0  # maximum likelihood estimate of a common factor of kernel and noise
+    # (n,) float64 or None: for full stages with squared error: diagonal of the linear system, λ
+    # divided by the weights
     noise: Floats | None = None
+    # weight of a new observation; the variance of its noise is λ divided by this weight.  One if λ
+    # was given, otherwise the weight that counts as one row.
     row_weight: float = 1.0
+    # (n_stages,) int64 or None: numbers of basis vectors of nested machines
     path: NDArray[np.int64] | None = None
-    n_iter: int | None = None
-    stage_kernels: StageKernels | None = None
+    n_iter: int | None = None  # total number of steps on all nested machines
+    stage_kernels: StageKernels | None = None  # kernels of the stages, if the user listed kernels
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
 
     def first(self, n_stages: int) -> KernelMachineSummary:
@@ -63,15 +49,9 @@ class KernelMachineSummary:
     ) -> Floats:
         """Compute the variance (n,) of new observations, including noise.
 
-        Parameters
-        ----------
-        model : KernelExpansion
-            A full stage, whose basis vectors are all training rows.
-        weights : (m, r) float64 or None
-            Sum of the weights of all stages; approximate variances of a kernel that was chosen then
-            agree with the residuals.
-        X : (n, d) float64
-        team : ThreadTeam
+        ``model``: A full stage, whose basis vectors are all training rows. ``weights``: (m, r)
+        float64 or None: sum of the weights of all stages; approximate variances of a kernel that
+        was chosen then agree with the residuals. ``X``: (n, d) float64.
         """
         if not self._variance:
             assert self.noise is not None

@@ -24,20 +24,6 @@ _JUDGED, _JUDGED_AT_ONCE, _NEIGHBORS = 150, 50, 1000
 class PosteriorVariance:
     """Variance of new observations, for a machine whose basis vectors are all training rows.
 
-    Attributes
-    ----------
-    model : KernelExpansion
-    landmarks : (m, d) float64
-        All rows if there are at most 5,000, otherwise 2,000 random rows.
-    prior : (m, m) float64 or None
-        Cholesky factor of ``K_mm``; ``None`` if all rows are landmarks.
-    posterior : (m, m) float64
-        Cholesky factor of ``K_mm + K_mn D⁻¹ K_nm``, or of ``K + D`` if all rows are landmarks.
-    noise : float
-        Noise variance of a new observation.
-    factor : float
-        Of all variances, so that those of a sample of training rows agree with their residuals.
-
     Notes
     -----
     With all rows, the variance is exact (Rasmussen & Williams 2006, eq. 2.26).  With fewer, it is
@@ -46,10 +32,15 @@ class PosteriorVariance:
     """
 
     model: KernelExpansion
+    # (m, d) float64: all rows if there are at most 5,000, otherwise 2,000 random rows
     landmarks: Floats
+    # (m, m) float64 or None: cholesky factor of ``K_mm``; ``None`` if all rows are landmarks
     prior: Floats | None
+    # (m, m) float64: cholesky factor of ``K_mm + K_mn D⁻¹ K_nm``, or of ``K + D`` if all rows are
+    # landmarks
     posterior: Floats
-    noise: float
+    noise: float  # noise variance of a new observation
+    # of all variances, so that a sample of training rows has variances that agree with its residuals
     factor: float = 1.0
 
     @classmethod
@@ -99,17 +90,9 @@ class PosteriorVariance:
         this row given the others (Rasmussen & Williams 2006, eq. 5.12).  Its 1,000 nearest
         neighbors stand for the others, unless the landmarks explain more.
 
-        Parameters
-        ----------
-        weights : (n, r) float64
-            Solution of the linear system of the rows.
-        D : (n,) float64
-            Its diagonal.
-        amplitude : float
-            Common factor of all variances so far.
-        team : ThreadTeam
-        seed : int
-            As in :meth:`of`.
+        ``weights``: (n, r) float64: solution of the linear system of the rows. ``D``: (n,) float64:
+        its diagonal. ``amplitude``: common factor of all variances so far. ``seed``: as in
+        :meth:`of`.
         """
         if self.prior is None:
             return self

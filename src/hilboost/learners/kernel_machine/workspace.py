@@ -1,4 +1,4 @@
-"""What does not change during the fit of a kernel machine: scaled rows, weights, and threads."""
+"""Constants of the fit of a kernel machine: scaled rows, weights, and threads."""
 
 from __future__ import annotations
 
@@ -26,40 +26,23 @@ _FEWEST_OBSERVATIONS, _MOST_OBSERVATIONS = 500, 8000
 class Workspace:
     """The training rows as kernels see them, and the resources of the fit.
 
-    All arrays and row numbers are those of the distinct rows.  :meth:`rows_of` and
+    All arrays and row numbers refer to the distinct rows.  :meth:`rows_of` and
     :class:`~hilboost.learners.kernel_machine.conversion.Conversion` convert to them.
-
-    Attributes
-    ----------
-    inputs : Inputs
-        Scales the columns.
-    X : (n, d) array
-        Scaled rows, in the dtype of the kernel values.
-    weight : (n,) float64 or None
-        Sample weights.
-    memory : float
-        Bytes for Gram matrices.
-    seed : int
-    team : ThreadTeam
-    distinct : DistinctRows or None
-        ``None`` if no two rows of the table are equal.
-    source : (n, d) float64 or None
-        Unscaled rows, if the precision may become float64.
-    exchange : Exchange or None
-        Other workers with the same rows: kernel values of all rows are divided among them.
-    observed : (rows (k,), gradients (k, r)) or None
-        Observations from which kernel and λ are chosen, if inputs were observed many times.
     """
 
-    inputs: Inputs
-    X: Array
-    weight: Floats | None
-    memory: float
+    inputs: Inputs  # scales the columns
+    X: Array  # (n, d) array: scaled rows, in the dtype of the kernel values
+    weight: Floats | None  # (n,) float64 or None: sample weights
+    memory: float  # bytes for Gram matrices
     seed: int
     team: ThreadTeam
-    distinct: DistinctRows | None = None
+    distinct: DistinctRows | None = None  # ``None`` if no two rows of the table are equal
+    # (n, d) float64 or None: unscaled rows, if the precision may become float64
     source: Floats | None = None
+    # other workers with the same rows: kernel values of all rows are divided among them
     exchange: Exchange | None = None
+    # (rows (k,), gradients (k, r)) or None: observations from which kernel and λ are chosen, if
+    # inputs were observed many times
     observed: tuple[NDArray[np.intp], Floats] | None = None
 
     @property
@@ -125,13 +108,8 @@ class Workspace:
     ) -> KernelExpansion:
         """An expansion in some training rows.
 
-        Parameters
-        ----------
-        kernel : Kernel
-        rows : (m,) int64
-        weights : (m, r) float64
-        basis : (m, d), optional
-            An array of basis vectors that several stages share.
+        ``rows``: (m,) int64. ``weights``: (m, r) float64. ``basis``: (m, d): an array of basis
+        vectors that several stages share.
         """
         basis = self.basis(rows) if basis is None else basis
         return KernelExpansion(kernel, self.inputs, basis, weights, rows)

@@ -28,20 +28,11 @@ _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
 
 @dataclass(frozen=True)
 class AdditiveMetric:
-    """Scales of the features for an additive kernel of length scale one, its shares, and the ridge.
+    """Scales of the features for an additive kernel of length scale one, its shares, and the ridge."""
 
-    Attributes
-    ----------
-    scales : (q,) float64
-    shares : (2,) float64
-        Of main effects and of interactions of two features.
-    ridge : float
-        λ in ``(K + λ / weight) α = y``.
-    """
-
-    scales: Floats
-    shares: Floats
-    ridge: float
+    scales: Floats  # (q,) float64
+    shares: Floats  # (2,) float64: of main effects and of interactions of two features
+    ridge: float  # λ in ``(K + λ / weight) α = y``
 
 
 def additive_metric(
@@ -53,22 +44,10 @@ def additive_metric(
     rows.  The leave-one-out error of the other rows decides.  A first look at few rows ends the
     search on most tables.
 
-    Parameters
-    ----------
-    Z : (m, q) float64
-        Features of the rows.
-    Y : (m, r) float64
-    weight : (m,) float64 or None
-    metric : Metric
-        The diagonal metric; features that it leaves out are left out here, too.
-    axes : (q, k) float64
-        Linear map of the features for the stationary kernel of length scale one.
-    ridge : float
-        Of the stationary kernel.
-
-    Returns
-    -------
-    AdditiveMetric or None
+    ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
+    None. ``metric``: the diagonal metric; features that it leaves out are left out here, too.
+    ``axes``: (q, k) float64: linear map of the features for the stationary kernel of length scale
+    one. ``ridge``: of the stationary kernel.
 
     Notes
     -----
@@ -100,7 +79,7 @@ def additive_metric(
     gain, error = _mean_and_error(usual - errors, some.weight)
     if not gain > _ERRORS * error:
         return None
-    # Divided by its variance over the rows, so that ridges compare with those of other kernels.
+    # Divided by its variance over the rows, so that ridges of different kernels are comparable.
     K = kernel.block(rows, rows)
     variance = float(np.diag(K).mean() - K.mean())
     scales = np.zeros(len(metric.scales))

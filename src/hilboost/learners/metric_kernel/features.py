@@ -28,52 +28,33 @@ class Features:
 
     A column is moved into its bounds, centered and multiplied by its scale; missing cells become
     zero.  Values far outside the usual range of their column thus have a limited effect.
-
-    Attributes
-    ----------
-    columns : (q,) int64
-        Columns of the table.
-    low, high, center, scale : (q,) float64
-        Bounds, center and factor of each of these columns.
-    levels : tuple of (position, (n_levels,) float64)
-        Numbers that replace the codes of a category column; ``position`` is that in ``columns``.
-    missing : (p,) int64
-        Columns whose missing cells are features of their own.
-    missing_scale : (p,) float64
-    rotation : (q + p, k) float64 or None
-        Linear map of all of these features, which contains the metric; ``None`` for none.
     """
 
     in_files: ClassVar[bool] = True
 
-    columns: NDArray[np.int64]
-    low: Floats
-    high: Floats
-    center: Floats
-    scale: Floats
+    columns: NDArray[np.int64]  # (q,) int64: columns of the table
+    low: Floats  # (q,) float64: bounds, center and factor of each of these columns
+    high: Floats  # (q,) float64: bounds, center and factor of each of these columns
+    center: Floats  # (q,) float64: bounds, center and factor of each of these columns
+    scale: Floats  # (q,) float64: bounds, center and factor of each of these columns
+    # tuple of (position, (n_levels,) float64): numbers that replace the codes of a category column;
+    # ``position`` is that in ``columns``
     levels: Levels
-    missing: NDArray[np.int64]
-    missing_scale: Floats
+    missing: NDArray[np.int64]  # (p,) int64: columns whose missing cells are features of their own
+    missing_scale: Floats  # (p,) float64
+    # (q + p, k) float64 or None: linear map of all of these features, which contains the metric;
+    # ``None`` for none
     rotation: Floats | None = None
 
     @classmethod
     def of(
         cls,
-        X: Floats,
-        target: Floats,
-        weight: Floats | None,
-        categorical: Sequence[tuple[int, int]] = (),
+        X: Floats,  # (n, d) float64
+        target: Floats,  # (n, r) float64: determines the numbers of category levels
+        weight: Floats | None,  # (n,) float64 or None
+        categorical: Sequence[tuple[int, int]] = (),  # sequence of (column, n_levels)
     ) -> Features:
-        """Learn the conversion from rows; constant columns are left out.
-
-        Parameters
-        ----------
-        X : (n, d) float64
-        target : (n, r) float64
-            Determines the numbers of category levels.
-        weight : (n,) float64 or None
-        categorical : sequence of (column, n_levels)
-        """
+        """Learn the conversion from rows; constant columns are left out."""
         columns: list[int] = []
         rows: list[tuple[float, float, float, float]] = []
         levels: list[tuple[int, Floats]] = []
@@ -265,13 +246,8 @@ def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats |
     It is the mean target of the level, shrunk towards the mean of all rows.  With several target
     columns, it is the coordinate of these means along their first principal axis.
 
-    Parameters
-    ----------
-    codes : (n,) float64
-        NaN and -1 are no levels.
-    n_levels : int
-    target : (n, r) float64
-    weight : (n,) float64 or None
+    ``codes``: (n,) float64: NaN and -1 are not levels. ``target``: (n, r) float64. ``weight``: (n,)
+    float64 or None.
     """
     mass = np.ones(len(codes)) if weight is None else weight
     known = codes >= 0

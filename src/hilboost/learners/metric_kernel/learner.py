@@ -68,31 +68,21 @@ class MetricKernelLearner(Learner):
     rows clearly better, the kernel is the sum of functions of single features and of pairs of them
     (:class:`~hilboost.kernels.Additive`).
 
-    Parameters
-    ----------
-    n_centers : int
-        Maximum number of training rows in the model.  With more rows, the coefficients are fitted
-        to all rows by least squares.
-    n_searched : int
-        Number of rows by which the metric is learned.
-    categorical : tuple of (int, int)
-        Category columns and their numbers of levels.
-    precision : {"float32", "float64"}
-        Of the kernel values in predictions; float32 becomes float64 where rounding errors would be
-        visible.
-    most_additive : int
-        Maximum number of features of an additive kernel; 0 for none.
-
     Notes
     -----
     The cost is O(n n_centers² + n_searched³).
     """
 
+    # maximum number of training rows in the model.  With more rows, the coefficients are fitted to
+    # all rows by least squares.
     n_centers: int = 3000
-    n_searched: int = 600
+    n_searched: int = 600  # number of rows by which the metric is learned
+    # tuple of (int, int): category columns and their numbers of levels
     categorical: tuple[tuple[int, int], ...] = ()
+    # of the kernel values in predictions; float32 becomes float64 where rounding errors would be
+    # visible
     precision: str = "float32"
-    most_additive: int = 24
+    most_additive: int = 24  # maximum number of features of an additive kernel; 0 for none
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "metric_kernel"
@@ -143,23 +133,13 @@ class MetricKernelLearner(Learner):
     def space(
         self,
         table: Rows,
-        rows: NDArray[np.uint32],
+        rows: NDArray[np.uint32],  # (m,) uint32: the rows to learn from
+        # (d,) float64 or None: how important the columns are to another learner
         priorities: Floats | None,
         seed: int,
         team: ThreadTeam,
     ) -> Space:
-        """Learn the features and the metric from some of the rows.
-
-        Parameters
-        ----------
-        table : Rows
-        rows : (m,) uint32
-            The rows to learn from.
-        priorities : (d,) float64 or None
-            How important the columns are to another learner.
-        seed : int
-        team : ThreadTeam
-        """
+        """Learn the features and the metric from some of the rows."""
         learned = table.some(rows)
         features = Features.of(learned.X, learned.target, learned.weight, self.categorical)
         features = _screened(features, learned, priorities)

@@ -35,20 +35,11 @@ _FAILED = 1e10  # finite value for undefined likelihoods, so that the line searc
 
 @dataclass(frozen=True)
 class Metric:
-    """Scales of the features for a kernel of length scale one, and the ridge.
+    """Scales of the features for a kernel of length scale one, and the ridge."""
 
-    Attributes
-    ----------
-    scales : (q,) float64
-    ridge : float
-        λ in ``(K + λ / weight) α = y``.
-    error : float
-        Leave-one-out error on the rows of the search, as a share of the variance.
-    """
-
-    scales: Floats
-    ridge: float
-    error: float
+    scales: Floats  # (q,) float64
+    ridge: float  # λ in ``(K + λ / weight) α = y``
+    error: float  # leave-one-out error on the rows of the search, as a share of the variance
 
 
 @dataclass(frozen=True)
@@ -64,10 +55,13 @@ class Fit:
 
 
 def learned_metric(
-    Z: Floats,
-    Y: Floats,
-    weight: Floats | None,
+    Z: Floats,  # (m, q) float64: features of the rows
+    Y: Floats,  # (m, r) float64
+    weight: Floats | None,  # (m,) float64 or None
+    # (q,) float64 or None: how important the features may be, such as the gains of trees; not
+    # negative
     priorities: Floats | None,
+    # threads that compare length scales and ridges; the result does not depend on them
     team: ThreadTeam | None = None,
 ) -> Metric:
     """Learn the metric from some hundred rows.
@@ -78,17 +72,6 @@ def learned_metric(
     the ridge with the smallest exact leave-one-out error.  If this error is small, the scales and
     the ridge of the largest marginal likelihood are tried, too; they often suit smooth functions
     better, but have a larger error where the noise is not Gaussian.
-
-    Parameters
-    ----------
-    Z : (m, q) float64
-        Features of the rows.
-    Y : (m, r) float64
-    weight : (m,) float64 or None
-    priorities : (q,) float64 or None
-        How important the features may be, such as the gains of trees; not negative.
-    team : ThreadTeam, optional
-        Threads that compare length scales and ridges; the result does not depend on them.
 
     Notes
     -----
@@ -230,12 +213,8 @@ class Problem:
     def evidence(self, theta: Floats, start: Floats) -> tuple[float, Floats]:
         """Negative log likelihood per row, of the best variance, with the prior; its gradient.
 
-        Parameters
-        ----------
-        theta : (q + 1,) float64
-            Logarithms of the scales and of the ridge.
-        start : (q + 1,) float64
-            The center of the prior.
+        ``theta``: (q + 1,) float64: logarithms of the scales and of the ridge. ``start``: (q + 1,)
+        float64: the center of the prior.
         """
         (m, r), Z, squared_scales = self.Y.shape, self.Z, np.exp(2 * theta[:-1])
         ridge = float(np.exp(theta[-1]))

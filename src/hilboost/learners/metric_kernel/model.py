@@ -31,22 +31,17 @@ class MetricExpansion(BaseModel):
     """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z``.
 
     The scales of the features contain the metric, so that the kernel has length scale one.
-
-    Attributes
-    ----------
-    features : Features
-    centers : (m, q) float32 or float64
-        Features of training rows; their dtype determines that of the kernel values.
-    weights : (m, r) float64
-    shares : (2,) float64 or None
-        Of main effects and interactions in an additive kernel; ``None`` for a Matérn-5/2 kernel.
     """
 
     in_files = True
 
     features: Features
+    # (m, q) float32 or float64: features of training rows; their dtype determines that of the
+    # kernel values
     centers: NDArray[Any]
-    weights: Floats
+    weights: Floats  # (m, r) float64
+    # (2,) float64 or None: of main effects and interactions in an additive kernel; ``None`` for a
+    # Matérn-5/2 kernel
     shares: Floats | None = None
 
     @property
@@ -86,7 +81,7 @@ class MetricExpansion(BaseModel):
 
     def _stationary_tiles(self, Z: Floats) -> Tiles:
         """Do the same for a kernel of the distances, in one matrix product."""
-        # Distances in float64: those of float32 are too inaccurate for the large weights of small
+        # Distances in float64: float32 is too inaccurate for the large weights of small
         # ridges, which kernel values in float32 are not.
         left, right = _augmented(Z), _augmented(self.centers.astype(np.float64))
         right[:, -2:] = right[:, :-3:-1]

@@ -26,25 +26,13 @@ _DROPPED = 1e-5  # share of the largest eigenvalue
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """A linear map of the features for a kernel of length scale one, and a fit with it.
+    """A linear map of the features for a kernel of length scale one, and a fit with it."""
 
-    Attributes
-    ----------
-    axes : (q, k) float64
-    ridge : float
-        λ in ``(K + λ / weight) α = y``.
-    error : float
-        Mean squared leave-one-out error.
-    alpha : (m, r) float64
-    squares : (m, m) float64
-        Squared distances.
-    """
-
-    axes: Floats
-    ridge: float
-    error: float
-    alpha: Floats
-    squares: NDArray
+    axes: Floats  # (q, k) float64
+    ridge: float  # λ in ``(K + λ / weight) α = y``
+    error: float  # mean squared leave-one-out error
+    alpha: Floats  # (m, r) float64
+    squares: NDArray  # (m, m) float64: squared distances
 
 
 def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) -> Rotation | None:
@@ -56,18 +44,8 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
     noise of these rows, so that it must have fewer entries than rows to learn from, and the
     leave-one-out error of the other two fifths of the rows decides.
 
-    Parameters
-    ----------
-    Z : (m, q) float64
-        Features of the rows.
-    Y : (m, r) float64
-    weight : (m,) float64 or None
-    metric : Metric
-        The diagonal metric.
-
-    Returns
-    -------
-    Rotation or None
+    ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
+    None. ``metric``: the diagonal metric.
 
     Notes
     -----

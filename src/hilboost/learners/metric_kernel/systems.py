@@ -25,18 +25,11 @@ _JITTER = 1e-12  # share of the mean diagonal
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table with targets and weights.
+    """The rows of a table with targets and weights."""
 
-    Attributes
-    ----------
-    X : (n, d) float64
-    target : (n, r) float64
-    weight : (n,) float64 or None
-    """
-
-    X: Floats
-    target: Floats
-    weight: Floats | None = None
+    X: Floats  # (n, d) float64
+    target: Floats  # (n, r) float64
+    weight: Floats | None = None  # (n,) float64 or None
 
     def some(self, rows: Any) -> Rows:
         """Return some of the rows."""
@@ -67,20 +60,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class System:
-    """The kernel values between rows, which are all centers, and their targets and weights.
+    """The kernel values between rows, which are all centers, and their targets and weights."""
 
-    Attributes
-    ----------
-    K : (m, m) float64
-    target : (m, r) float64
-    weight : (m,) float64
-    team : ThreadTeam
-        Factors matrices; the results do not depend on it.
-    """
-
-    K: NDArray[Any]
-    target: Floats
-    weight: Floats
+    K: NDArray[Any]  # (m, m) float64
+    target: Floats  # (m, r) float64
+    weight: Floats  # (m,) float64
+    # factors matrices; the results do not depend on it
     team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @classmethod
@@ -116,24 +101,12 @@ class System:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Sums over the rows of one part.
+    """Sums over the rows of one part."""
 
-    Attributes
-    ----------
-    products : (m, m) float64
-        ``Kᵀ W K``, of which only the lower triangle is used.
-    moments : (m, r + 1) float64
-        ``Kᵀ W [Y, 1]``
-    totals : (r + 1,) float64
-        ``1ᵀ W [Y, 1]``
-    squares : float
-        ``Σ w |y|²``
-    """
-
-    products: Floats
-    moments: Floats
-    totals: Floats
-    squares: float
+    products: Floats  # (m, m) float64: ``Kᵀ W K``; only the lower triangle is used
+    moments: Floats  # (m, r + 1) float64: ``Kᵀ W [Y, 1]``
+    totals: Floats  # (r + 1,) float64: ``1ᵀ W [Y, 1]``
+    squares: float  # ``Σ w |y|²``
 
     def error(self, weights: Floats, mean: Floats) -> float:
         """Sum of the squared residuals of the rows."""
@@ -150,20 +123,12 @@ class NormalEquations:
     The coefficients ``a`` minimize ``Σ w_i |y_i - mean - k_i a|² + λ aᵀ K a``, with the same ``λ``
     as if all rows were centers (Smola & Schölkopf 2000, Eq. 6; Rudi, Carratino & Rosasco 2017).
     The sums are kept for each part of the rows, so that parts can be left out.
-
-    Attributes
-    ----------
-    K : (m, m) float64
-        Kernel values between the centers.
-    parts : tuple of _Sums
-    kernel : Kernel
-    team : ThreadTeam
-        Factors matrices; the results do not depend on it.
     """
 
-    K: Floats
+    K: Floats  # (m, m) float64: kernel values between the centers
     parts: tuple[_Sums, ...]
     kernel: Kernel = KERNEL
+    # factors matrices; the results do not depend on it
     team: ThreadTeam = field(default_factory=ThreadTeam)
     _fits: dict[tuple[int | None, float], tuple[Floats, Floats]] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -173,24 +138,13 @@ class NormalEquations:
     def of(
         cls,
         features: Features,
-        centers: NDArray[Any],
+        centers: NDArray[Any],  # (m, q) float32 or float64
         table: Rows,
-        parts: Sequence[NDArray[Any]],
+        parts: Sequence[NDArray[Any]],  # the rows of each part
         team: ThreadTeam,
         kernel: Kernel = KERNEL,
     ) -> NormalEquations:
-        """Sum over the rows (n m² operations), part by part.
-
-        Parameters
-        ----------
-        features : Features
-        centers : (m, q) float32 or float64
-        table : Rows
-        parts : sequence of integers
-            The rows of each part.
-        team : ThreadTeam
-        kernel : Kernel
-        """
+        """Sum over the rows (n m² operations), part by part."""
         Z = centers.astype(np.float64)
 
         def sums(rows: NDArray[Any]) -> _Sums:

@@ -28,24 +28,17 @@ _SPARSE_BLOCK_ROWS = 2**16
 
 @dataclass(frozen=True)
 class BinnedTable:
-    """A table of bin numbers.
+    """A table of bin numbers."""
 
-    Attributes
-    ----------
-    words : (ceil(d / 8), n) uint64
-        ``words[w, i]`` contains the bins of columns ``8 w … 8 w + 7`` of row ``i``.
-    thresholds : (d, 2**k) float64
-        ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``; ``inf`` from the
-        last bin on.
-    n_values : (d,) int64
-        Number of bins of each column, not counting the one for missing values.
-    n_bins : int
-        Number of bins of every column, including the last one for missing values; at most 256.
-    """
-
+    # (ceil(d / 8), n) uint64: ``words[w, i]`` contains the bins of columns ``8 w … 8 w + 7`` of row
+    # ``i``
     words: NDArray[np.uint64]
+    # (d, 2**k) float64: ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``;
+    # ``inf`` from the last bin on
     thresholds: Floats
+    # (d,) int64: number of bins of each column, not counting the one for missing values
     n_values: NDArray[np.int64]
+    # number of bins of every column, including the last one for missing values; at most 256
     n_bins: int
 
     @property
@@ -82,18 +75,10 @@ class BinnedTable:
 
 
 class BinEdges(NamedTuple):
-    """The edges of the bins of all columns, as compiled loops use them.
+    """The edges of the bins of all columns, as compiled loops use them."""
 
-    Attributes
-    ----------
-    thresholds : (d, 2**k) float64
-    n_steps : (d,) int64
-        Steps of the bisection of each column.
-    missing_bin : int
-    """
-
-    thresholds: Floats
-    n_steps: NDArray[np.int64]
+    thresholds: Floats  # (d, 2**k) float64
+    n_steps: NDArray[np.int64]  # (d,) int64: steps of the bisection of each column
     missing_bin: int
 
     def of_columns(self, first: int, last: int) -> BinEdges:
@@ -102,31 +87,21 @@ class BinEdges(NamedTuple):
 
 
 def bin_table(
+    # (n, d) float32 or float64, NaN for missing, or a table that is read in blocks
     X: Floats | BlockTable,
+    # (n,) float64 or None: weights of the distribution whose quantiles are used
     weight: Floats | None,
-    max_bins: int,
+    max_bins: int,  # maximum number of bins for non-missing values, 2 to 255
+    # seed for the sample of 200,000 rows of a larger table, which depends on it and on n alone
     seed: int,
     team: ThreadTeam,
+    # numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
+    # bin
     levels: Mapping[int, int] | None = None,
+    # which rows these are, if other workers have the others; all of them find the same bins
     share: RowShare | None = None,
 ) -> BinnedTable:
     """Find the bins of every column from a sample of the rows, and bin all rows.
-
-    Parameters
-    ----------
-    X : (n, d) float32 or float64, NaN for missing, or a table that is read in blocks
-    weight : (n,) float64 or None
-        Weights of the distribution whose quantiles are used.
-    max_bins : int
-        Maximum number of bins for non-missing values, 2 to 255.
-    seed : int
-        Seed for the sample of 200,000 rows of a larger table, which depends on it and on n alone.
-    team : ThreadTeam
-    levels : mapping from int to int, optional
-        Numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
-        bin.
-    share : RowShare, optional
-        Which rows these are, if other workers have the others; all of them find the same bins.
 
     Notes
     -----
@@ -179,7 +154,7 @@ def _sampled_edges(
 
 
 def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
-    """Return some rows; threads copy those of an array, column by column."""
+    """Return some rows; threads copy the rows of an array, column by column."""
     if not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
         return X[rows]
     found = np.empty((len(rows), X.shape[1]), dtype=X.dtype, order="F")
@@ -195,7 +170,7 @@ def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
 def _edges(
     edges_of: Callable[[int], Floats], d: int, team: ThreadTeam, share: RowShare | None
 ) -> list[Floats]:
-    """Compute the edges of all columns, of which each worker computes some."""
+    """Compute the edges of all columns; each worker computes some of them."""
     if share is None:
         return team.map(edges_of, range(d))
     rank, n_workers = share.exchange.rank, share.exchange.n_workers

@@ -264,7 +264,7 @@ class TreeData:
 
     @property
     def _words(self) -> list[NDArray[np.uint64]]:
-        """What compiled code reads of each row, (n,) each."""
+        """Arrays that compiled code reads for each row, (n,) each."""
         groups = self.__dict__.get("joint")  # those found later are in the order of the table
         return [*self.table.words, *(() if groups is None else groups.words)]
 

@@ -18,16 +18,10 @@ from hilboost.learners.tree.tree import Tree
 
 @dataclass(frozen=True)
 class MonotonicOrder(LeafOrder):
-    """Monotonic order of leaves: values on the lower side of a split do not exceed the others.
-
-    Attributes
-    ----------
-    tree : Tree
-    directions : (n_nodes,) int64
-        1 if the left side is the lower one, -1 if the right side is, 0 otherwise.
-    """
+    """Monotonic order of leaves: values on the lower side of a split do not exceed the others."""
 
     tree: Tree
+    # (n_nodes,) int64: 1 if the left side is the lower one, -1 if the right side is, 0 otherwise
     directions: NDArray[np.int64]
 
     @classmethod

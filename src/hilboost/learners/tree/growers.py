@@ -1,4 +1,4 @@
-"""Who grows the trees of a stage, and in which memory."""
+"""Buffer pool for tree growth."""
 
 from __future__ import annotations
 

@@ -18,13 +18,8 @@ def joint_columns(
 ) -> JointColumns | None:
     """Group the columns of a binned table, if this halves the additions at least.
 
-    Parameters
-    ----------
-    words : (ceil(d / 8), n) uint64
-    n_values : (d,) int64
-    n_bins : int
-        Greater than the number of values of each column.
-    team : ThreadTeam
+    ``words``: (ceil(d / 8), n) uint64. ``n_values``: (d,) int64. ``n_bins``: greater than the
+    number of values of each column.
     """
     d = len(n_values)
     if 2 * len(_groups(n_values)) > d:

@@ -38,48 +38,6 @@ _ROWS_WORTH_JOINING = 2**13
 class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     """Learner of histogram trees, grown best first.
 
-    Parameters
-    ----------
-    max_leaf_nodes : int
-    max_depth : int or None
-    min_samples_leaf : float
-        Minimum sum of weights (number of rows, if there are no weights) in a leaf.
-    min_hessian : float
-        Minimum sum of hessians in a leaf, over its outputs.
-    l2_regularization : float
-        Added to the hessian of a leaf, in its value and in the gain.
-    min_gain : float
-        Minimum gain of a split.
-    max_features, max_features_per_tree : float in (0, 1]
-        Fraction of the columns that are considered in a node, or in a tree.
-    max_bins : int
-    symmetric : bool
-        Whether all nodes of a level are split on the same column at the same cut, instead of
-        growth best first.  The number of levels is the largest that ``max_leaf_nodes`` and
-        ``max_depth`` permit.  Cannot be combined with ``monotonic``, ``groups`` or ``categorical``.
-    shared : bool
-        Whether to grow one tree with vector leaves for all outputs, or one tree for each output.
-    sketch : int or None
-        Number of columns of a random projection of the gradients on which shared trees are grown;
-        leaf values use all outputs.
-    monotonic : sequence of int
-        For every column 1 if outputs must not decrease in it, -1 if they must not increase, 0
-        otherwise; empty for no constraints.  Cannot be combined with ``sketch``.
-    groups : sequence of sequences of int
-        Columns that may interact: all splits on a path from the root are in columns of one group.
-        Empty if all columns may interact.
-    categorical : sequence of (int, int)
-        Category columns and their numbers of levels, at most 255.  Such a column contains codes
-        0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.  Requires one
-        tree for each output, and no direction in such columns.
-    level_smoothing : float
-        Levels are sorted by their Newton steps, each shrunk toward that of the node as if it had
-        this many additional rows.
-    min_samples_level : float
-        Levels with a smaller weight in a node are not distinguished there.
-    level_l2 : float
-        Added to the hessian of both sides in the gain of a split on categories.
-
     Notes
     -----
     A split on a column with a direction is rejected if the values of its children are in the wrong
@@ -95,22 +53,41 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
 
     max_leaf_nodes: int = 31
     max_depth: int | None = None
+    # minimum sum of weights (number of rows without weights) in a leaf
     min_samples_leaf: float = 20
-    min_hessian: float = 1e-3
-    l2_regularization: float = 0.0
-    min_gain: float = 0.0
+    min_hessian: float = 1e-3  # minimum sum of hessians in a leaf, over its outputs
+    l2_regularization: float = 0.0  # added to the hessian of a leaf, in its value and in the gain
+    min_gain: float = 0.0  # minimum gain of a split
+    # float in (0, 1]: fraction of the columns that are considered in a node, or in a tree
     max_features: float = 1.0
+    # float in (0, 1]: fraction of the columns that are considered in a node, or in a tree
     max_features_per_tree: float = 1.0
     max_bins: int = 255
+    # whether all nodes of a level are split on the same column at the same cut, instead of growth
+    # best first.  The number of levels is the largest that ``max_leaf_nodes`` and ``max_depth``
+    # permit.  Cannot be combined with ``monotonic``, ``groups`` or ``categorical``.
     symmetric: bool = False
+    # whether to grow one tree with vector leaves for all outputs, or one tree for each output
     shared: bool = False
+    # number of columns of a random projection of the gradients on which shared trees are grown;
+    # leaf values use all outputs
     sketch: int | None = None
+    # for every column 1 if outputs must not decrease in it, -1 if they must not increase, 0
+    # otherwise; empty for no constraints.  Cannot be combined with ``sketch``.
     monotonic: tuple[int, ...] = ()
+    # columns that may interact: all splits on a path from the root are in columns of one group.
+    # Empty if all columns may interact.
     groups: tuple[tuple[int, ...], ...] = ()
+    # sequence of (int, int): category columns and their numbers of levels, at most 255.  Such a
+    # column contains codes 0, 1, …, NaN for missing values and, in prediction, -1 for unknown
+    # levels.  Requires one tree for each output, and no direction in such columns.
     categorical: tuple[tuple[int, int], ...] = ()
+    # levels are sorted by their Newton steps, each shrunk toward that of the node as if it had this
+    # many additional rows
     level_smoothing: float = 10.0
+    # levels with a smaller weight in a node are not distinguished there
     min_samples_level: float = 10.0
-    level_l2: float = 1.0
+    level_l2: float = 1.0  # added to the hessian of both sides in the gain of a split on categories
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "tree"
@@ -210,7 +187,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         table = bin_table(X, weight, self.max_bins, seed, team, levels)
-        # Trees with vector leaves have no use for groups, and those of a table on disk no room.
+        # Trees with vector leaves have no use for groups, and trees of a table on disk no room.
         small = table.n_rows < _ROWS_WORTH_JOINING
         joins = not (self.shared or small or isinstance(X, FileTable))
         n_sorts = 0 if isinstance(X, FileTable) else n_sorts_worthwhile(table.words)
@@ -247,7 +224,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         n_threads: int,
         share: RowShare,
     ) -> TreeData:
-        """Bin the rows that are here, by the quantiles of those of all workers."""
+        """Bin the rows that are here, by the quantiles of the rows of all workers."""
         team = ThreadTeam(n_threads)
         levels = dict(self.categorical)
         table = bin_table(X, weight, self.max_bins, seed, team, levels, share)

@@ -39,7 +39,7 @@ def tree_of(
 ) -> tuple[Tree, NDArray[np.int64]]:
     """Build the tree with zero leaf values, and the node numbers of its leaves.
 
-    ``gains`` and ``thresholds`` are those of the splits; both are ignored at leaves, where they
+    ``gains`` and ``thresholds`` belong to the splits; both are ignored at leaves, where they
     describe the best rejected split.
     """
     grown = empty_tree(len(nodes))

@@ -57,7 +57,7 @@ def steps_of_totals(
 ) -> Floats | None:
     """Return the Newton steps of leaves from their packed sums; ``None`` if these are too coarse.
 
-    The sums are those of gradients that are rounded to multiples of ``unit / 2``, or ``unit`` is 0.
+    The sums add gradients rounded to multiples of ``unit / 2``, or ``unit`` is 0.
     They are too coarse if the steps of half of the leaves are not much larger.
 
     packing : Packing, with counts of rows; totals : (n_leaves,) int64; returns (n_leaves, 1)
@@ -125,21 +125,15 @@ class _Former:
 
 @dataclass
 class NextRoot:
-    """What carries the histogram of the root from one tree of a fit to the next one.
+    """Carries the histogram of the root from one tree of a fit to the next one.
 
     For each tree, call :meth:`compare` with all gradients, :meth:`keeping` and :meth:`write` before
     it grows, :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
-
-    Attributes
-    ----------
-    is_useful : bool
-        Whether to go on, as far as is known from the trees so far.
-    by_leaves : bool
-        Whether gradients change as the leaves of the last tree say, which is so for squared error;
-        others are expected to stay as they are.
     """
 
-    is_useful: bool = True
+    is_useful: bool = True  # whether to go on, as far as is known from the trees so far
+    # whether gradients change as the leaves of the last tree say, which is so for squared error;
+    # others are expected to stay as they are
     by_leaves: bool = True
     _before: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=dtypes.COMPACT))
     _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))

@@ -48,26 +48,15 @@ _FEWEST_STEPS = 256
 
 @dataclass(frozen=True)
 class Packed:
-    """Fixed-point gradients and their layout.
+    """Fixed-point gradients and their layout."""
 
-    Attributes
-    ----------
-    values : (n, width) int64 or None
-        ``None`` with one channel; see :func:`_width`.
-    totals : (n_channels,) int64
-    n_outputs : int
-    packing : Packing
-    max_weight : float
-        Maximum weight of a row.
-    compact : Compact or None
-        How the 32 bits of a row are read, if they take the place of 64.
-    """
-
+    # (n, width) int64 or None: ``None`` with one channel; see :func:`_width`
     values: NDArray[np.int64] | None
-    totals: NDArray[np.int64]
+    totals: NDArray[np.int64]  # (n_channels,) int64
     n_outputs: int
     packing: Packing
-    max_weight: float
+    max_weight: float  # maximum weight of a row
+    # how the 32 bits of a row are read, if they take the place of 64
     compact: Compact | None = None
 
 
@@ -95,34 +84,19 @@ def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
 
 
 def pack(
+    # ``rows`` contains the training rows of the tree; the integers are written to its arrays
     space: TreeBuffers,
     learned: WeightedGradients,
-    of_probabilities: bool,
-    salt: np.uint64,
+    of_probabilities: bool,  # see :class:`~hilboost.core.gradients.Gradients`
+    salt: np.uint64,  # key of random rounding, where gradients are rounded at random; not 0
     team: ThreadTeam,
+    # which rows of the table these are, if other workers have the others
     share: RowShare | None = None,
+    # order of the rows of a sorted table, in which the integers are written
     order: RowOrder | None = None,
-    next_root: NextRoot | None = None,
+    next_root: NextRoot | None = None,  # compares integers of 32 bits with those that it expects
 ) -> Packed:
-    """Choose a layout for the gradients and round them.
-
-    Parameters
-    ----------
-    space : TreeBuffers
-        ``rows`` contains the training rows of the tree; the integers are written to its arrays.
-    learned : WeightedGradients
-    of_probabilities : bool
-        See :class:`~hilboost.core.gradients.Gradients`.
-    salt : uint64
-        Key of random rounding, where gradients are rounded at random; not 0.
-    team : ThreadTeam
-    share : RowShare or None
-        Which rows of the table these are, if other workers have the others.
-    order : RowOrder or None
-        Order of the rows of a sorted table, in which the integers are written.
-    next_root : NextRoot or None
-        Compares integers of 32 bits with those that it expects.
-    """
+    """Choose a layout for the gradients and round them."""
     weight, rows = learned.weights, learned.rows
     m, r = len(space.rows), learned.gradients.shape[1]
     size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
@@ -249,7 +223,7 @@ def _totals(
 
 
 class _Layout(NamedTuple):
-    """What depends on the rows and their weights alone, and is the same for all stages.
+    """The part of a layout that depends on the rows and their weights alone.
 
     ``packing`` has steps of one.  ``gradient_room`` and ``hessian_room`` are the largest sums of
     magnitudes in steps.
@@ -299,29 +273,17 @@ def _choose(layout: _Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing,
 
 
 class TreeLayout(NamedTuple):
-    """The layout of the gradients of separate trees.
+    """The layout of the gradients of separate trees."""
 
-    Attributes
-    ----------
-    packing : Packing
-        With steps of one.
-    rounding : Rounding
-        With factors of one.
-    gradient_room, hessian_room : float
-        The largest sums of magnitudes in steps, by which each tree finds its factors.
-    at_random : bool
-        Whether gradients are rounded at random.
-    n_channels, width : int
-        See :func:`_width`.
-    """
-
-    packing: Packing
-    rounding: Rounding
+    packing: Packing  # with steps of one
+    rounding: Rounding  # with factors of one
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
     gradient_room: float
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
     hessian_room: float
-    at_random: bool
-    n_channels: int
-    width: int
+    at_random: bool  # whether gradients are rounded at random
+    n_channels: int  # see :func:`_width`
+    width: int  # see :func:`_width`
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""The order of the rows of a large table: those of one leaf of an earlier tree beside each other.
+"""The order of the rows of a large table: rows of one leaf of an earlier tree lie together.
 
 The trees of a fit resemble each other.  In the order of the leaves of one tree, the rows of a node
 of the next trees form runs, which share cache lines::
@@ -7,7 +7,7 @@ of the next trees form runs, which share cache lines::
     leaves, rows sorted       0 0 0 1 1 2 2 2     a node reads few lines
 
 Rows stay within their block, so that gradients are read, and leaves written, within a part that
-the cache holds.  Sums are exact and random numbers are those of a row, so that the order of the
+the cache holds.  Sums are exact and random numbers belong to a row, so that the order of the
 rows changes no tree.
 """
 
@@ -45,16 +45,9 @@ def ranks_of_leaves(nodes: NDArray[np.int64], leaves: NDArray[np.int64]) -> NDAr
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Where the rows of a table are.
+    """Where the rows of a table are."""
 
-    Attributes
-    ----------
-    offsets : (n,) uint16
-        Which row of its block is at each position.
-    team : ThreadTeam
-    """
-
-    offsets: NDArray[np.uint16]
+    offsets: NDArray[np.uint16]  # (n,) uint16: which row of its block is at each position
     team: ThreadTeam
 
     @classmethod

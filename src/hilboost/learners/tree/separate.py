@@ -38,24 +38,13 @@ from hilboost.learners.tree.tree import Tree
 
 @dataclass(frozen=True)
 class SeparateTask:
-    """Gradients of all outputs, and the rows to learn from.
-
-    Attributes
-    ----------
-    learned : TreeGradients
-    weight : (n,) or (0,) float64
-    rows : (m,) uint32
-        (0,) for all rows.
-    layout : TreeLayout
-    max_weight : float
-        Maximum weight of a row.
-    """
+    """Gradients of all outputs, and the rows to learn from."""
 
     learned: TreeGradients
-    weight: Floats
-    rows: NDArray[np.uint32]
+    weight: Floats  # (n,) or (0,) float64
+    rows: NDArray[np.uint32]  # (m,) uint32: (0,) for all rows
     layout: TreeLayout
-    max_weight: float
+    max_weight: float  # maximum weight of a row
 
     @classmethod
     def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
@@ -91,21 +80,11 @@ class SeparateTask:
 
 @dataclass(frozen=True)
 class TreeDraws:
-    """What is drawn for each of several trees.
+    """Random draws for each of several trees."""
 
-    Attributes
-    ----------
-    salts : (n_trees,) uint64
-        Of random rounding; 0 without.
-    seeds : (n_trees,) int64
-        Of the columns of nodes.
-    allowed : (n_trees, d) uint8
-        Columns of the trees.
-    """
-
-    salts: NDArray[np.uint64]
-    seeds: NDArray[np.int64]
-    allowed: NDArray[np.uint8]
+    salts: NDArray[np.uint64]  # (n_trees,) uint64: of random rounding; 0 without
+    seeds: NDArray[np.int64]  # (n_trees,) int64: of the columns of nodes
+    allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns of the trees
 
     @classmethod
     def none(cls, n_trees: int, d: int) -> TreeDraws:
@@ -148,49 +127,25 @@ def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.u
 
 @dataclass(frozen=True)
 class StageMemory:
-    """What the stages of so many trees reuse.
-
-    Attributes
-    ----------
-    grown : GrownTrees
-    undrawn : TreeDraws
-        For trees that do not depend on draws.
-    """
+    """Memory that stages of the same number of trees reuse."""
 
     grown: GrownTrees
-    undrawn: TreeDraws
+    undrawn: TreeDraws  # for trees that do not depend on draws
 
 
 @dataclass(frozen=True)
 class TreeGrower:
-    """What one thread grows trees with, one after the other.
-
-    Attributes
-    ----------
-    learner : object
-    table : BinnedTable
-        Shards, which have tables of their own, share memory.
-    layout : tuple
-        The layout and width of the gradients, and the maximum weight.
-    alone : Threads
-    growth : Growth
-    scratch : StageScratch
-    walk : WalkScratch
-        For rows that trees do not learn from.
-    summed : (1, MOST_BINS) float64 or None
-        For symmetric trees.
-    memory : dict
-        Memory for the trees of one or more stages, by their number.
-    """
+    """Memory in which one thread grows trees, one after the other."""
 
     learner: object
-    table: BinnedTable
-    layout: tuple[Any, ...]
+    table: BinnedTable  # shards, which have tables of their own, share memory
+    layout: tuple[Any, ...]  # the layout and width of the gradients, and the maximum weight
     alone: Threads
     growth: Growth
     scratch: StageScratch
-    walk: WalkScratch
-    summed: Floats | None
+    walk: WalkScratch  # for rows that trees do not learn from
+    summed: Floats | None  # (1, MOST_BINS) float64 or None: for symmetric trees
+    # memory for the trees of one or more stages, by their number
     memory: dict[int, StageMemory] = field(default_factory=dict)
 
     @classmethod
@@ -281,7 +236,7 @@ def grow_separately(
 
 
 def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) -> SeparateTrees:
-    """What compiled code grows the trees from."""
+    """Inputs from which compiled code grows the trees."""
     weights = task.weight[:, None]
     return SeparateTrees(
         learned=task.learned,

@@ -72,7 +72,7 @@ def _rows_of_stages(series: StageSeries) -> NDArray[np.uint32] | None:
 
 
 def _compiled(series: StageSeries, task: SeparateTask, n_threads: int) -> Series:
-    """What compiled code needs besides the trees."""
+    """Inputs of the compiled code besides the trees."""
     n, _ = series.raw.shape
     n_stages = len(series.generators)
     parts = np.full(n, LEARNED if series.rows is None else HELD_OUT, dtype=np.int64)

@@ -37,27 +37,17 @@ from hilboost.backends.trees.vector_levels import (
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 
-OF_WEIGHT, OF_SQUARES, OF_ROWS = -3, -2, -1  # columns of sums after those of the gradients
+OF_WEIGHT, OF_SQUARES, OF_ROWS = -3, -2, -1  # columns of sums that follow the gradients
 _APART = np.uint64(0xA0761D6478BD642F)  # between draws of columns and of levels
 
 
 @dataclass(frozen=True)
 class NodeSums:
-    """A node, as far as the search for its split needs to know it.
+    """A node, as far as the search for its split needs to know it."""
 
-    Attributes
-    ----------
-    whole : (k + 3,) float64
-        Sums over all of its rows.
-    least : float
-        Least weight of a child.
-    tie : float
-        Scores that differ by no more are equal.
-    """
-
-    whole: Floats
-    least: float
-    tie: float
+    whole: Floats  # (k + 3,) float64: sums over all of its rows
+    least: float  # least weight of a child
+    tie: float  # scores that differ by no more are equal
 
     def scores(self, left: Floats) -> Floats:
         """Scores of splits, (...), from the sums over the left child, (..., k + 3)."""
@@ -84,27 +74,16 @@ class NodeSums:
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a node.
-
-    Attributes
-    ----------
-    column, bin : int
-    missing_left : bool
-    value : float
-        Where it cuts; 0 for levels.
-    score : float
-    left : (k + 3,) float64
-        Sums over the left child.
-    levels : (SET_WORDS,) uint64 or None
-        A bit for each level that goes left; ``None`` for a cut of numbers.
-    """
+    """A split of a node."""
 
     column: int
     bin: int
     missing_left: bool
-    value: float
+    value: float  # where it cuts; 0 for levels
     score: float
-    left: Floats
+    left: Floats  # (k + 3,) float64: sums over the left child
+    # (SET_WORDS,) uint64 or None: a bit for each level that goes left; ``None`` for a cut of
+    # numbers
     levels: NDArray[np.uint64] | None = None
 
     def goes_left(self, n_bins: int) -> NDArray[np.bool_]:

@@ -119,14 +119,7 @@ class Tree(LeafModel):
 
 @dataclass(frozen=True)
 class Forest(Summation):
-    """Trees as flat arrays.
-
-    Attributes
-    ----------
-    trees : FlatTrees
-    leaf_masks : LeafMasks
-    flat_leaves : FlatLeaves
-    """
+    """Trees as flat arrays."""
 
     trees: FlatTrees
     leaf_masks: LeafMasks
@@ -231,17 +224,11 @@ class Forest(Summation):
 class WideForest(Summation):
     """Trees whose leaf values are too large to copy: only their nodes are concatenated.
 
-    Outputs are those of a :class:`Forest`, bit for bit.
-
-    Attributes
-    ----------
-    trees : FlatTrees
-    leaf_number : (n_nodes,) int32
-    terms : sequence of Term
+    Outputs equal the outputs of a :class:`Forest`, bit for bit.
     """
 
     trees: FlatTrees
-    leaf_number: NDArray[np.int32]
+    leaf_number: NDArray[np.int32]  # (n_nodes,) int32
     terms: Sequence[Term]
 
     @classmethod

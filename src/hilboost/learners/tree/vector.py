@@ -51,23 +51,13 @@ _UNLIMITED = 2**31
 
 @dataclass
 class VectorTreeData:
-    """A binned table, the values in its bins, and the threads of a fit.
+    """A binned table, the values in its bins, and the threads of a fit."""
 
-    Attributes
-    ----------
-    X : (n, d)
-    table : BinnedTable
-    ranges : ValueRanges
-    team : ThreadTeam
-    share : RowShare or None
-        Which rows these are, if other workers have the others.
-    """
-
-    X: Floats
+    X: Floats  # (n, d)
     table: BinnedTable
     ranges: ValueRanges
     team: ThreadTeam
-    share: RowShare | None = None
+    share: RowShare | None = None  # which rows these are, if other workers have the others
 
 
 @dataclass(frozen=True)
@@ -76,30 +66,6 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
     trees (OK3) or, with random cuts, output kernel extra-trees (OK3-et).
-
-    Parameters
-    ----------
-    max_splits : int or None
-        Maximum number of splits; the node with the largest total variance is split first.  ``None``
-        grows until the leaves are pure or cannot be split further.
-    max_depth : int or None
-    min_samples_leaf : float
-        Minimum sum of weights (number of rows, if there are no weights) in a leaf.  A sum that
-        misses it by a millionth, as rounded sums may, is enough.
-    max_features : float in (0, 1], or "sqrt"
-        Fraction of the columns that are considered in a node.  With random cuts, columns that are
-        constant in the node are not considered.
-    random_cuts : bool
-        Whether to draw one cut for each column, uniformly between its minimum and maximum in the
-        node (Geurts, Ernst and Wehenkel 2006), instead of searching for the best one.
-    sketch : int or None
-        Number of columns of a random projection of the gradients on which trees are grown; leaf
-        values use all outputs (Iosipoi and Vakhrushev 2022).
-    max_bins : int
-        Columns with more distinct values are cut only between quantiles.
-    categorical : sequence of (int, int)
-        Category columns and their numbers of levels, at most 255.  Such a column contains codes
-        0, 1, …, NaN for missing values and, in prediction, -1 for unknown levels.
 
     Notes
     -----
@@ -124,13 +90,26 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
     takes_missing_values: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
 
+    # maximum number of splits; the node with the largest total variance is split first.  ``None``
+    # grows until the leaves are pure or cannot be split further.
     max_splits: int | None = 20
     max_depth: int | None = None
+    # minimum sum of weights (number of rows without weights) in a leaf.  A sum that misses
+    # it by a millionth, as rounded sums may, is enough.
     min_samples_leaf: float = 1
+    # float in (0, 1], or "sqrt": fraction of the columns that are considered in a node.  With
+    # random cuts, columns that are constant in the node are not considered.
     max_features: float | str = 1.0
+    # whether to draw one cut for each column, uniformly between its minimum and maximum in the node
+    # (Geurts, Ernst and Wehenkel 2006), instead of searching for the best one
     random_cuts: bool = False
+    # number of columns of a random projection of the gradients on which trees are grown; leaf
+    # values use all outputs (Iosipoi and Vakhrushev 2022)
     sketch: int | None = None
-    max_bins: int = 255
+    max_bins: int = 255  # columns with more distinct values are cut only between quantiles
+    # sequence of (int, int): category columns and their numbers of levels, at most 255.  Such a
+    # column contains codes 0, 1, …, NaN for missing values and, in prediction, -1 for unknown
+    # levels.
     categorical: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
@@ -180,7 +159,7 @@ class VectorTreeLearner(SplittingLearner, AmongWorkers):
     def prepared(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
     ) -> VectorTreeData:
-        """Bin the rows that are here, by the quantiles and values of those of all workers."""
+        """Bin the rows that are here, by the quantiles and values of the rows of all workers."""
         return self._prepared(X, weight, seed, n_threads, share)
 
     def _prepared(

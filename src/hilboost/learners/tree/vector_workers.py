@@ -62,11 +62,7 @@ _MESSAGE_CELLS = 2**22  # numbers that are sent at once
 def grow_among_workers(growth: VectorGrowth, exchange: Exchange) -> None:
     """Grow one tree; each worker calls with its rows, and finds the same nodes.
 
-    Parameters
-    ----------
-    growth : VectorGrowth
-        With the limits of the whole table.
-    exchange : Exchange
+    ``growth``: with the limits of the whole table.
     """
     _SharedGrowth(growth, exchange).run()
 
@@ -85,7 +81,7 @@ class _Extent(NamedTuple):
 
 
 class _SharedGrowth:
-    """The growth of one tree; the nodes are those of all workers, and the rows those here."""
+    """The growth of one tree; the nodes belong to all workers, and the rows are local."""
 
     def __init__(self, growth: VectorGrowth, exchange: Exchange) -> None:
         self._growth, self._exchange = growth, exchange

@@ -24,7 +24,7 @@ _MANY_CENTERS, _MOST_OPERATIONS = 4000, 6e11
 
 
 def as_trees(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a fit of trees in place of those of the automatic learner."""
+    """Return the parameters of a fit of trees instead of the automatic learner's parameters."""
     p = dict(parameters)
     return p | {"learner": "tree"} if is_name(p["learner"], "auto") else p
 

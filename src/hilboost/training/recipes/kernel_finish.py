@@ -22,20 +22,12 @@ from hilboost.training.recipe import Outcome
 
 @dataclass(frozen=True)
 class KernelFinish:
-    """Record the choices of the kernel machine, and sharpen least-squares probabilities.
+    """Record the choices of the kernel machine, and sharpen least-squares probabilities."""
 
-    Attributes
-    ----------
-    given : bool
-        Whether the user specified both kernel and regularization, leaving no free factor.
-    relative : bool
-        Whether λ was selected for the weights as they are, so that only their ratios matter.
-    firsts : tuple of int
-        For each kernel of a list, the position of the first equal one; empty without a list.
-    """
-
-    given: bool
+    given: bool  # whether the user specified both kernel and regularization, leaving no free factor
+    # whether λ was selected for the weights as they are, so that only their ratios matter
     relative: bool
+    # for each kernel of a list, the position of the first equal one; empty without a list
     firsts: tuple[int, ...] = ()
 
     def __call__(self, outcome: Outcome) -> Outcome:
@@ -94,7 +86,7 @@ class NestedFinish(KernelFinish):
     relative : bool
     firsts : tuple of int
     learner : NestedLearner or None
-        What the model keeps: without the function that selects λ, which contains the training rows.
+        The model keeps it without the function that selects λ, which contains the training rows.
     """
 
     learner: NestedLearner | None = None

@@ -49,12 +49,7 @@ def names(learner: Any, name: str) -> bool:
 def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
     """Create the learner of a list; a list of one gives the learner itself.
 
-    Parameters
-    ----------
-    given : sequence
-        Names and objects.
-    make : callable
-        Creates the learner of one of them.
+    ``given``: names and objects. ``make``: creates the learner of one of them.
     """
     if len(given) == 1:
         return make(given[0])
@@ -102,7 +97,7 @@ def with_named(
     learner: Learner,
     change: Callable[[SplittingLearner], SplittingLearner],
 ) -> Learner:
-    """Change the tree learners that the parameter specifies by name, not those of the user."""
+    """Change the tree learners that the parameter specifies by name, not the user's objects."""
     named = [is_name(one, name) for one in listed(given)]
     if len(named) != len(learner.parts):  # one object that combines several learners
         return learner

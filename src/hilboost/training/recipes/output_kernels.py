@@ -88,7 +88,7 @@ class MetricLoss(Loss):
 
 
 def output_recipe(
-    p: Mapping[str, Any],
+    p: Mapping[str, Any],  # parameters of ``OutputKernelBoostingRegressor``
     learner: Learner,
     loss: Loss,
     data: TrainingData,
@@ -96,15 +96,6 @@ def output_recipe(
     metric: Loss | None = None,
 ) -> Recipe:
     """Create the recipe of a fit in an output space.
-
-    Parameters
-    ----------
-    p : mapping
-        Parameters of ``OutputKernelBoostingRegressor``.
-    learner : Learner
-    loss : Loss
-    data : TrainingData
-    seed : int
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Learners of tabular data: the built-in ones by name, and those of users."""
+"""Learners of tabular data: the built-in ones by name, and user-defined ones."""
 
 from __future__ import annotations
 

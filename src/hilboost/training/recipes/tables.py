@@ -46,23 +46,14 @@ _ENTRIES_OF_LEVELS = 4
 
 
 def table_recipe(
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Any],  # parameters of ``BoostingRegressor`` or ``BoostingClassifier``
     loss: Loss,
     data: TrainingData,
     seed: int,
+    # A continued fit keeps the values that the first one chose for automatic parameters
     continuation: Continuation | None,
 ) -> Recipe:
     """Create the recipe of a fit to tabular data.
-
-    Parameters
-    ----------
-    parameters : mapping
-        Parameters of ``BoostingRegressor`` or ``BoostingClassifier``.
-    loss : Loss
-    data : TrainingData
-    seed : int
-    continuation : Continuation or None
-        A continued fit keeps the values that the first one chose for automatic parameters.
 
     Raises
     ------

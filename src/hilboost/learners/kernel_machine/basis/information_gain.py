@@ -74,16 +74,8 @@ def information_gain(
     ``κ = ξ (1 + 2 σ²/l²)``, it is ``-log(σ/l) - ½ (log ξ + ξ (1 - κ) (y - μ)²/σ² - κ + 2)``.  The
     code uses ``l²/σ²``, which may be zero.
 
-    Parameters
-    ----------
-    variance : (m,) float64
-        ``l²``
-    leverage : (m,) float64
-        ``q``
-    errors : (m, r) float64
-        ``y - μ``; the gains of the outputs are added.
-    precision : (m,) float64
-        ``1/σ²``
+    ``variance``: (m,) float64: ``l²``. ``leverage``: (m,) float64: ``q``. ``errors``: (m, r)
+    float64: ``y - μ``; the gains of the outputs are added. ``precision``: (m,) float64: ``1/σ²``.
     """
     ratio = variance * precision
     shrinkage = 1 / (1 + (1 - leverage) * ratio)

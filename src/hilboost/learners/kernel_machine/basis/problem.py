@@ -20,35 +20,17 @@ _ROWS_CHECKED = 256
 
 @dataclass(frozen=True)
 class Problem:
-    """The input of a selection strategy.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    X : (m, d) float64
-        Candidate rows.
-    y : (m, r) float64
-        What the machine will be fitted to.
-    weight : (m,) float64
-        Positive sample weights.
-    regularization : float
-        λ, positive.
-    diagonal : (m,) float64
-        ``k(x, x)``.
-    rounding : (m,) float64
-        Rounding error of the diagonal.  A smaller Schur complement counts as zero.
-    n_candidates : int or None
-        κ of the greedy fit; ``None`` means all rows.
-    """
+    """The input of a selection strategy."""
 
     kernel: Kernel
-    X: Floats
-    y: Floats
-    weight: Floats
-    regularization: float
-    diagonal: Floats
+    X: Floats  # (m, d) float64: candidate rows
+    y: Floats  # (m, r) float64: what the machine will be fitted to
+    weight: Floats  # (m,) float64: positive sample weights
+    regularization: float  # λ, positive
+    diagonal: Floats  # (m,) float64: ``k(x, x)``
+    # (m,) float64: rounding error of the diagonal.  A smaller Schur complement counts as zero.
     rounding: Floats
-    n_candidates: int | None
+    n_candidates: int | None  # κ of the greedy fit; ``None`` means all rows
 
     @classmethod
     def of(

@@ -17,7 +17,7 @@ def rp_cholesky(problem: Problem, n_basis: int, rng: np.random.Generator) -> Row
 
     Chen, Epperly, Tropp & Webber 2022 (arXiv 2207.06503), Algorithm 1, in the accelerated form of
     Epperly, Tropp & Webber 2024 (arXiv 2410.03969), which uses matrix products: pivots are proposed
-    in blocks and accepted by rejection sampling.  They have the same distribution as those of the
+    in blocks and accepted by rejection sampling.  They have the same distribution as in the
     sequential method.
     """
     X, kernel = problem.X, problem.kernel

@@ -43,35 +43,20 @@ COLUMNS_HELD = {name: strategy.columns_held for name, strategy in _STRATEGIES.it
 
 
 def select(
-    name: str,
+    name: str,  # one of ``SELECTIONS``
     kernel: Kernel,
-    X: Floats,
+    X: Floats,  # (m, d) float64
+    # (m, r) float64: what the machine will be fitted to; scores are summed over the outputs
     residual: Floats,
-    weight: Floats | None,
-    regularization: float,
+    weight: Floats | None,  # (m,) float64 or None: sample weights; ``None`` means 1 for every row
+    regularization: float,  # λ; raised to the rounding error of the trace of ``K`` if it is smaller
     n_basis: int,
     rng: np.random.Generator,
+    # κ: the number of random rows that ``forward`` scores in each step; ``None`` scores all, at
+    # O(m²) a step, and evaluates m² kernel values a step if m is above about 5,800
     n_candidates: int | None = 59,
 ) -> Rows:
     """Choose basis vectors among the rows.
-
-    Parameters
-    ----------
-    name : str
-        One of ``SELECTIONS``.
-    kernel : Kernel
-    X : (m, d) float64
-    residual : (m, r) float64
-        What the machine will be fitted to; scores are summed over the outputs.
-    weight : (m,) float64 or None
-        Sample weights; ``None`` means 1 for every row.
-    regularization : float
-        λ; raised to the rounding error of the trace of ``K`` if it is smaller.
-    n_basis : int
-    rng : Generator
-    n_candidates : int or None
-        κ: the number of random rows that ``forward`` scores in each step; ``None`` scores all, at
-        O(m²) a step, and evaluates m² kernel values a step if m is above about 5,800.
 
     Returns
     -------

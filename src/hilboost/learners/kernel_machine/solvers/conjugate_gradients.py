@@ -13,21 +13,13 @@ _SAME_RESIDUAL = 1e-3  # relative difference
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The state of a search, from which the next one continues.
+    """The state of a search, from which the next one continues."""
 
-    Attributes
-    ----------
-    direction : (n, r) or None
-        The last direction; ``None`` if there was no step.
-    size : (r,) or None
-        ``r'z`` of the last step, for its residual ``r`` and preconditioned residual ``z``.
-    residual : (n, r)
-        What is left of the right-hand side.
-    """
-
-    direction: Array | None
+    direction: Array | None  # (n, r) or None: the last direction; ``None`` if there was no step
+    # (r,) or None: ``r'z`` of the last step, for its residual ``r`` and preconditioned residual
+    # ``z``
     size: Array | None
-    residual: Array
+    residual: Array  # (n, r): what is left of the right-hand side
 
     def continues(self, b: Array) -> bool:
         """Whether a right-hand side is what this search left."""
@@ -36,22 +28,11 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The sum of some steps, and the state after them.
+    """The sum of some steps, and the state after them."""
 
-    Attributes
-    ----------
-    x : (n, r)
-        Their sum.
-    Sx : (n, r)
-        What they take from the residual.
-    left : float
-        Largest column norm of the residual that is left.
-    progress : Progress
-    """
-
-    x: Array
-    Sx: Array
-    left: float
+    x: Array  # (n, r): their sum
+    Sx: Array  # (n, r): what they take from the residual
+    left: float  # largest column norm of the residual that is left
     progress: Progress
 
 
@@ -59,41 +40,23 @@ class SearchResult:
 class ConjugateGradients:
     """Conjugate gradients for ``S x = b``, several right-hand sides in parallel.
 
-    Parameters
-    ----------
-    system : (n, r) -> (n, r)
-        ``S``, symmetric positive definite.
-    precondition : (n, r) -> (n, r)
-        About ``S⁻¹``.
-
     Notes
     -----
     Fletcher & Reeves (1964).  A search that continues from the progress of another one is equal to
     one longer search.
     """
 
-    system: Callable[[Array], Array]
-    precondition: Callable[[Array], Array]
+    system: Callable[[Array], Array]  # (n, r) -> (n, r): ``S``, symmetric positive definite
+    precondition: Callable[[Array], Array]  # (n, r) -> (n, r): about ``S⁻¹``
 
     def run(
         self, b: Array, iterations: int, tolerance: float, progress: Progress | None = None
     ) -> SearchResult:
-        """Search from zero, with directions conjugate to those of an earlier search.
+        """Search from zero, with directions conjugate to an earlier search's directions.
 
-        Parameters
-        ----------
-        b : (n, r)
-            The present residual.
-        iterations : int
-            Maximum number of steps.
-        tolerance : float
-            Stop when the residual norm of every column is at most this.
-        progress : Progress, optional
-            Of the search to continue; ignored if it did not leave ``b``.
-
-        Returns
-        -------
-        SearchResult
+        ``b``: (n, r): the present residual. ``iterations``: maximum number of steps. ``tolerance``:
+        stop when the residual norm of every column is at most this. ``progress``: of the search to
+        continue; ignored if it did not leave ``b``.
         """
         xp = array_api.namespace(b)
         x, taken = b * 0.0, b * 0.0

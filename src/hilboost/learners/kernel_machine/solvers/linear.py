@@ -26,24 +26,12 @@ from hilboost.learners.kernel_machine.workspace import Workspace
 
 @dataclass(frozen=True, eq=False)
 class LinearStep:
-    """A step towards the solution.
+    """A step towards the solution."""
 
-    Attributes
-    ----------
-    change : (n, r) float64
-        What to add to the weights.
-    outputs : (n, r) float64
-        ``K change``.
-    left : float
-        Largest column norm of the residual after the step.
-    progress : Progress or None
-        State of the search; ``None`` after an exact step.
-    """
-
-    change: Floats
-    outputs: Floats
-    left: float
-    progress: Progress | None
+    change: Floats  # (n, r) float64: what to add to the weights
+    outputs: Floats  # (n, r) float64: ``K change``
+    left: float  # largest column norm of the residual after the step
+    progress: Progress | None  # state of the search; ``None`` after an exact step
 
 
 class LinearSolver(Protocol):
@@ -59,47 +47,24 @@ class LinearSolver(Protocol):
 
     def step(
         self,
-        residual: Floats,
-        so_far: Component,
-        iterations: int,
+        residual: Floats,  # (n, r) float64
+        so_far: Component,  # weights and values before the step
+        iterations: int,  # maximum number of conjugate gradient steps
+        # largest column norm of the residual at which the system counts as solved
         tolerance: float,
-        progress: Progress | None,
+        progress: Progress | None,  # of the last step; ``None`` for the first one
     ) -> LinearStep:
-        """Advance the solution.
-
-        Parameters
-        ----------
-        residual : (n, r) float64
-        so_far : Component
-            Weights and values before the step.
-        iterations : int
-            Maximum number of conjugate gradient steps.
-        tolerance : float
-            Largest column norm of the residual at which the system counts as solved.
-        progress : Progress or None
-            Of the last step; ``None`` for the first one.
-        """
+        """Advance the solution."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearState:
-    """A linear system, and how far it is solved.
-
-    Attributes
-    ----------
-    solver : LinearSolver
-    tolerance : float
-        Largest column norm of the residual at which the system counts as solved.
-    left : float
-        That of the present residual; infinite before the first step.
-    progress : Progress or None
-        State of the search; ``None`` before the first step.
-    """
+    """A linear system, and how far it is solved."""
 
     solver: LinearSolver
-    tolerance: float
-    left: float = np.inf
-    progress: Progress | None = None
+    tolerance: float  # largest column norm of the residual at which the system counts as solved
+    left: float = np.inf  # that of the present residual; infinite before the first step
+    progress: Progress | None = None  # state of the search; ``None`` before the first step
 
     @property
     def is_solved(self) -> bool:
@@ -152,27 +117,14 @@ class DirectSolver:
 
 @dataclass(frozen=True, eq=False)
 class IterativeSolver:
-    """Preconditioned conjugate gradients on ``K + D``, started from a sparse kernel machine.
-
-    Attributes
-    ----------
-    gram : SymmetricGram
-    D : (n,) float64
-    basis : (n, d)
-    nystroem : Nystroem
-        The preconditioner.
-    landmarks : (m,) int64
-        Basis vectors of the sparse machine.
-    factor : (m, m)
-        Cholesky factor of their Gram matrix.
-    """
+    """Preconditioned conjugate gradients on ``K + D``, started from a sparse kernel machine."""
 
     gram: SymmetricGram
-    D: Floats
-    basis: NDArray
-    nystroem: Nystroem
-    landmarks: NDArray[np.int64]
-    factor: Array
+    D: Floats  # (n,) float64
+    basis: NDArray  # (n, d)
+    nystroem: Nystroem  # the preconditioner
+    landmarks: NDArray[np.int64]  # (m,) int64: basis vectors of the sparse machine
+    factor: Array  # (m, m): cholesky factor of their Gram matrix
 
     @classmethod
     def of(cls, gram: SymmetricGram, landmarks: NDArray[np.int64], D: Floats) -> IterativeSolver:

@@ -48,23 +48,12 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """The penalty of the function after a change.
-
-    Attributes
-    ----------
-    regularization : float
-    basis : (D,) int64
-        Distinct rows.
-    function : (D, r) float64
-        Values of the penalized function so far at the basis.
-    so_far : (r,) float64
-        The penalty before the change.
-    """
+    """The penalty of the function after a change."""
 
     regularization: float
-    basis: NDArray[np.int64]
-    function: Floats
-    so_far: Floats
+    basis: NDArray[np.int64]  # (D,) int64: distinct rows
+    function: Floats  # (D, r) float64: values of the penalized function so far at the basis
+    so_far: Floats  # (r,) float64: the penalty before the change
 
     def value(self, change: Change) -> Floats:
         """The penalty, (r,)."""
@@ -87,15 +76,8 @@ def minimizer(
 ) -> Change:
     """The change that minimizes the penalized loss over the span of the basis.
 
-    Parameters
-    ----------
-    problem : StageProblem
-    rows : CornerRows
-    penalty : Penalty
-    newton : callable
-        Newton's step of a problem, after a change.
-    multipliers : (n, r) float64
-        First guess.
+    ``newton``: Newton's step of a problem, after a change. ``multipliers``: (n, r) float64: first
+    guess.
     """
     change, width = Change.none(problem, len(penalty.basis)), rows.width
     for _ in range(_MOST_WIDTHS):

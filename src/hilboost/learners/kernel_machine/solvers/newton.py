@@ -56,16 +56,10 @@ class NewtonSolver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DirectNewton:
-    """A Cholesky factor for every column of ``D``; cost O(n³) each.
+    """A Cholesky factor for every column of ``D``; cost O(n³) each."""
 
-    Attributes
-    ----------
-    K : (n, n) float64
-    basis : (n, d)
-    """
-
-    K: Array
-    basis: NDArray
+    K: Array  # (n, n) float64
+    basis: NDArray  # (n, d)
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
@@ -95,19 +89,11 @@ class DirectNewton:
 
 @dataclass(frozen=True, eq=False)
 class IterativeNewton:
-    """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine.
-
-    Attributes
-    ----------
-    gram : SymmetricGram
-    basis : (n, d)
-    Q : Features
-        ``Q Q'`` is the Nyström approximation of the Gram matrix.
-    """
+    """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine."""
 
     gram: SymmetricGram
-    basis: NDArray
-    Q: Features
+    basis: NDArray  # (n, d)
+    Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
 
     @classmethod
     def of(

@@ -40,25 +40,15 @@ def solve_rows(factor: Array, blocks: Sequence[Array]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """A matrix ``Q`` (n, m) in blocks of rows, of which each of several workers has some.
+    """A matrix ``Q`` (n, m) in blocks of rows; each of several workers has some of the blocks.
 
-    Sums over rows do not depend on their order, so that all workers find those of one process.
-
-    Attributes
-    ----------
-    n_rows : int
-    blocks : list of (slice, array)
-        The rows that are here.
-    bound : float
-        Bound of the entries.
-    exchange : Exchange or None
-        ``None`` if all rows are here.
+    Sums over rows do not depend on their order, so that all workers find the sums of one process.
     """
 
     n_rows: int
-    blocks: list[tuple[slice, Array]]
-    bound: float
-    exchange: Exchange | None = None
+    blocks: list[tuple[slice, Array]]  # list of (slice, array): the rows that are here
+    bound: float  # bound of the entries
+    exchange: Exchange | None = None  # ``None`` if all rows are here
 
     @property
     def precision(self) -> str:
@@ -106,17 +96,10 @@ class Features:
 
 @dataclass
 class Nystroem:
-    """``(Q Q' + D)⁻¹`` for a low-rank ``Q Q' ≈ K`` and a positive diagonal ``D``.
-
-    Parameters
-    ----------
-    Q : Features
-    D : (n,) float64
-        Diagonal.
-    """
+    """``(Q Q' + D)⁻¹`` for a low-rank ``Q Q' ≈ K`` and a positive diagonal ``D``."""
 
     Q: Features
-    D: Floats
+    D: Floats  # (n,) float64: diagonal
     _factor: Array = field(init=False, repr=False)
     _inverse: Array = field(init=False, repr=False)
 
@@ -144,13 +127,8 @@ def nystroem_factor(
 ) -> tuple[Features, Array]:
     """``Q = K_nm L⁻ᵀ`` (n, m) and a factor ``L L' = K_mm``, so that ``Q Q' = K_nm K_mm⁻¹ K_mn``.
 
-    Parameters
-    ----------
-    gram : SymmetricGram, (n, n)
-    landmarks : (m,) int64
-    smallest : float
-        Smallest entry of the diagonal that will be added.  ``Q`` is float64 if it is tiny relative
-        to the largest eigenvalue.
+    ``gram``: symmetricGram, (n, n). ``landmarks``: (m,) int64. ``smallest``: smallest entry of the
+    diagonal that will be added.  ``Q`` is float64 if it is tiny relative to the largest eigenvalue.
     """
     points = gram.A[landmarks]
     square = Gram(

@@ -50,25 +50,14 @@ that the rows of a fold did not help to choose; ``None`` if no row did."""
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The kernel and λ of a fit.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    regularization : float
-        λ
-    rows : (m,) int64 or None
-        Rows that the choice held out.
-    predicted : (m, r) float64 or None
-        Predictions of their first gradients.
-    """
+    """The kernel and λ of a fit."""
 
     in_files: ClassVar[bool] = True
 
     kernel: Kernel
-    regularization: float
-    rows: NDArray[np.int64] | None = None
-    predicted: Floats | None = None
+    regularization: float  # λ
+    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: rows that the choice held out
+    predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
     @classmethod
     def given(cls, config: KernelMachineConfig) -> Choice | None:
@@ -83,11 +72,7 @@ class Choice:
 
         λ = 0 stands for the smallest one that exceeds rounding errors.
 
-        Parameters
-        ----------
-        workspace : Workspace
-        weight : (n,) float64 or None
-            Sample weights of this stage.
+        ``weight``: (n,) float64 or None: sample weights of this stage.
         """
         if 0 < self.regularization < self._smallest(workspace, weight):
             workspace = workspace.in_float64()
@@ -102,33 +87,16 @@ class Choice:
 def choose(
     config: KernelMachineConfig,
     workspace: Workspace,
-    gradients: Gradients,
-    weight: Floats | None,
+    gradients: Gradients,  # only the negative gradients are used
+    weight: Floats | None,  # (n,) float64 or None: zero for rows outside the sample
+    # number of basis vectors that the model can have, if fewer than rows
     n_effective: float = np.inf,
+    # whether the fit takes conjugate gradient steps on all rows, which a small λ slows down
     iterates: bool = False,
+    # chooses λ instead, for other losses than squared error
     choose_penalty: PenaltyChoice | None = None,
 ) -> Choice:
-    """Choose what the user left open, from the gradients of the first stage.
-
-    Parameters
-    ----------
-    config : KernelMachineConfig
-    workspace : Workspace
-    gradients : Gradients
-        Only the negative gradients are used.
-    weight : (n,) float64 or None
-        Zero for rows outside the sample.
-    n_effective : float
-        Number of basis vectors that the model can have, if fewer than rows.
-    iterates : bool
-        Whether the fit takes conjugate gradient steps on all rows, which a small λ slows down.
-    choose_penalty : callable, optional
-        Chooses λ instead, for other losses than squared error.
-
-    Returns
-    -------
-    Choice
-    """
+    """Choose what the user left open, from the gradients of the first stage."""
     given = Choice.given(config)
     if given is not None:
         return given
@@ -146,30 +114,19 @@ def choose(
 
 @dataclass(frozen=True, eq=False)
 class StandardizedSample:
-    """A random sample of the rows, its targets less their means and divided by their spreads.
-
-    Attributes
-    ----------
-    rows : Sampled
-    middle, spread : (r,) float64
-        Mean and spread of the targets.
-    n : int
-        Number of rows it was drawn from.
-    mass : float
-        Mean sample weight.
-    """
+    """A random sample of the rows, its targets less their means and divided by their spreads."""
 
     rows: Sampled
-    middle: Floats
-    spread: Floats
-    n: int
-    mass: float
+    middle: Floats  # (r,) float64: mean and spread of the targets
+    spread: Floats  # (r,) float64: mean and spread of the targets
+    n: int  # number of rows it was drawn from
+    mass: float  # mean sample weight
 
     @classmethod
     def of(
         cls, workspace: Workspace, gradients: Gradients, weight: Floats | None
     ) -> StandardizedSample:
-        """Draw as many rows as the memory budget allows, at most twice those of a hold-out fit."""
+        """Draw as many rows as the memory budget allows, at most twice as many as a hold-out fit."""
         rng = np.random.default_rng((workspace.seed, 1))
         inside = np.arange(workspace.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
         affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
@@ -200,7 +157,7 @@ class StandardizedSample:
 
 
 def _spread(Y: Floats) -> Floats:
-    """What centered targets (m, r) are divided by; one number if their spreads are similar."""
+    """Divisors of centered targets (m, r); one number if their spreads are similar."""
     spread = np.sqrt((Y**2).mean(axis=0))
     varies = spread > 0
     if varies.any() and spread.max() <= _UNLIKE * spread[varies].min():

@@ -43,60 +43,31 @@ _ROWS_OF_AMPLITUDES = 500
 
 @dataclass(frozen=True, eq=False)
 class SeveralChoice:
-    """The kernels with their amplitudes, and λ.
-
-    Attributes
-    ----------
-    kernels : tuple of Kernel
-    regularization : float
-        λ
-    rows : (m,) int64 or None
-        Rows that the choice held out.
-    predicted : (m, r) float64 or None
-        Predictions of their first gradients.
-    """
+    """The kernels with their amplitudes, and λ."""
 
     kernels: tuple[Kernel, ...]
-    regularization: float
-    rows: NDArray[np.int64] | None = None
-    predicted: Floats | None = None
+    regularization: float  # λ
+    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: rows that the choice held out
+    predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
 
 def choose_several(
     config: KernelMachineConfig,
-    kernels: tuple[Kernel, ...],
+    kernels: tuple[Kernel, ...],  # all different
     workspace: Workspace,
-    gradients: Gradients,
-    weight: Floats | None,
+    gradients: Gradients,  # only the negative gradients are used
+    weight: Floats | None,  # (n,) float64 or None: zero for rows outside the sample
+    # whether the fit takes conjugate gradient steps on all rows, which a small λ slows down
     iterates: bool = False,
+    # chooses λ instead, for other losses than squared error
     choose_penalty: PenaltyChoice | None = None,
-) -> SeveralChoice:
+) -> SeveralChoice:  # the order of the kernels has no effect on the others
     """Choose what the user left open, from the gradients of the first stage.
 
     If λ is given, the kernels are used as they are.  Otherwise their amplitudes maximize the
     posterior density of the sum on 500 rows, the marginal likelihood times a prior in favor of
     equal shares, and λ minimizes the leave-one-out error of the sum.  With
     ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are fitted as well.
-
-    Parameters
-    ----------
-    config : KernelMachineConfig
-    kernels : tuple of Kernel
-        All different.
-    workspace : Workspace
-    gradients : Gradients
-        Only the negative gradients are used.
-    weight : (n,) float64 or None
-        Zero for rows outside the sample.
-    iterates : bool
-        Whether the fit takes conjugate gradient steps on all rows, which a small λ slows down.
-    choose_penalty : callable, optional
-        Chooses λ instead, for other losses than squared error.
-
-    Returns
-    -------
-    SeveralChoice
-        The order of the kernels has no effect on the others.
     """
     given = config.given_regularization
     if config.tuning == "auto" and given is not None:

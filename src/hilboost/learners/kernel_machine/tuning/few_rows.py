@@ -39,22 +39,12 @@ Kernels = list[Candidate[TableKernel]]
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
-    """A comparison of length scales that are alike with scales of their own, by folds.
-
-    Attributes
-    ----------
-    columns : Columns
-    rows : Sampled
-    floor : float
-        Smallest λ.
-    team : ThreadTeam
-        Fits the folds in parallel.
-    """
+    """A comparison of length scales that are alike with scales of their own, by folds."""
 
     columns: Columns
     rows: Sampled
-    floor: float
-    team: ThreadTeam
+    floor: float  # smallest λ
+    team: ThreadTeam  # fits the folds in parallel
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], ...]:

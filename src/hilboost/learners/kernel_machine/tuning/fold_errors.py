@@ -20,46 +20,26 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import TableKernel
 
 @dataclass(frozen=True, eq=False)
 class FoldErrors:
-    """Errors of kernels on folds that their length scales were not fitted to.
+    """Errors of kernels on folds that their length scales were not fitted to."""
 
-    Attributes
-    ----------
-    kernels : tuple of TableKernel
-        One for each fold.
-    errors : (l, n) float64
-        Squared error of each row for each λ of an ascending grid; infinite if the system has no
-        solution.
-    predicted : (l, n, r) float64
-    held : Sampled
-        These rows, fold by fold.
-    """
-
-    kernels: tuple[TableKernel, ...]
+    kernels: tuple[TableKernel, ...]  # one for each fold
+    # (l, n) float64: squared error of each row for each λ of an ascending grid; infinite if the
+    # system has no solution
     errors: Floats
-    predicted: Floats
-    held: Sampled
+    predicted: Floats  # (l, n, r) float64
+    held: Sampled  # these rows, fold by fold
 
     @classmethod
     def of(
         cls,
-        kernels: Sequence[TableKernel],
+        kernels: Sequence[TableKernel],  # one for each fold
         rows: Sampled,
+        # sequence of (m,) int64: positions of the rows of each fold
         places: Sequence[NDArray[np.int64]],
-        grid: Floats,
+        grid: Floats,  # (l,) float64
         team: ThreadTeam,
     ) -> Self:
-        """Fit a machine without each fold, for every λ of the grid.
-
-        Parameters
-        ----------
-        kernels : sequence of TableKernel
-            One for each fold.
-        rows : Sampled
-        places : sequence of (m,) int64
-            Positions of the rows of each fold.
-        grid : (l,) float64
-        team : ThreadTeam
-        """
+        """Fit a machine without each fold, for every λ of the grid."""
 
         def of_fold(k: int) -> Floats:
             return predictions(kernels[k], rows.without(places[k]), rows.X[places[k]], grid)
@@ -90,7 +70,7 @@ class FoldErrors:
         return self.best
 
     def exceeds(self, other: FoldErrors, n_errors: float = 1.0) -> bool:
-        """Whether the errors exceed those of another by more than some standard errors."""
+        """Whether the errors exceed another's errors by more than some standard errors."""
         mean, error = self._excess(self.best, other)
         return mean > n_errors * error
 

@@ -12,18 +12,10 @@ from hilboost.kernels import Kernel
 
 @dataclass(frozen=True, eq=False)
 class FoldKernels:
-    """Folds of the rows, and for each fold a kernel whose length scales do not depend on it.
+    """Folds of the rows, and for each fold a kernel whose length scales do not depend on it."""
 
-    Attributes
-    ----------
-    folds : tuple of (m,) int64
-        Row numbers.
-    kernels : tuple of Kernel
-        One for each fold.
-    """
-
-    folds: tuple[NDArray[np.int64], ...]
-    kernels: tuple[Kernel, ...]
+    folds: tuple[NDArray[np.int64], ...]  # tuple of (m,) int64: row numbers
+    kernels: tuple[Kernel, ...]  # one for each fold
 
     @classmethod
     def of_unseen(cls, kernel: Kernel, rows: NDArray[np.int64], n_folds: int) -> FoldKernels:

@@ -48,16 +48,8 @@ def hasty_kernel(
 ) -> tuple[Candidate[TableKernel], int]:
     """Choose a kernel and λ; also return the number of rows that they suit.
 
-    Parameters
-    ----------
-    columns : Columns
-    sampled : Sampled
-        Leave-one-out errors are those of the first few hundred.
-    floor : float
-        Smallest λ.
-    team : ThreadTeam
-        Evaluates candidates in parallel.
-    clock : Clock
+    ``sampled``: leave-one-out errors use the first few hundred. ``floor``: smallest λ.
+    ``team``: evaluates candidates in parallel.
 
     Returns
     -------

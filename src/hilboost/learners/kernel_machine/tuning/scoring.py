@@ -24,49 +24,24 @@ _STEEPEST_SHRINKING = -0.25
 
 @dataclass(frozen=True)
 class Candidate(Generic[AnyKernel]):
-    """A kernel, its λ, and its error on rows that it was not fitted to.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    regularization : float
-    error : float
-        Weighted mean square; infinite before it is known.
-    predicted : (m, r) float64 or None
-        Predictions for those rows.
-    rows : (m,) int64 or None
-        Their numbers.
-    folds : FoldKernels or None
-        Kernels like this one, for the choice of λ by other losses.
-    """
+    """A kernel, its λ, and its error on rows that it was not fitted to."""
 
     kernel: AnyKernel
     regularization: float
-    error: float = np.inf
-    predicted: Floats | None = None
-    rows: NDArray[np.int64] | None = None
-    folds: FoldKernels | None = None
+    error: float = np.inf  # weighted mean square; infinite before it is known
+    predicted: Floats | None = None  # (m, r) float64 or None: predictions for those rows
+    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: their numbers
+    folds: FoldKernels | None = None  # kernels like this one, for the choice of λ by other losses
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A random sample of the rows, in random order.
+    """A random sample of the rows, in random order."""
 
-    Attributes
-    ----------
-    X : (m, d) float64
-    Y : (m, r) float64
-        Targets.
-    weight : (m,) float64
-        Sample weights.
-    rows : (m,) int64
-        Row numbers.
-    """
-
-    X: Floats
-    Y: Floats
-    weight: Floats
-    rows: NDArray[np.int64]
+    X: Floats  # (m, d) float64
+    Y: Floats  # (m, r) float64: targets
+    weight: Floats  # (m,) float64: sample weights
+    rows: NDArray[np.int64]  # (m,) int64: row numbers
 
     def first(self, m: int) -> Sampled:
         """Return the first ``m`` rows."""

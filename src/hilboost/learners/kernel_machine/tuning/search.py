@@ -2,7 +2,7 @@
 
 The marginal likelihood of a few hundred rows gives length scales for each family.  Leave-one-out
 errors and held-out errors on a few thousand rows decide between the families, and correct their
-length scales and λ: those of a small subset are too large for the whole table.
+length scales and λ: values from a small subset are too large for the whole table.
 """
 
 from __future__ import annotations
@@ -58,30 +58,15 @@ Found = list[Candidate[TableKernel]]
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A search for the kernel with the lowest error on rows that it was not fitted to.
-
-    Attributes
-    ----------
-    columns : Columns
-    sampled : Sampled
-    n : float
-        Number of rows, or of basis vectors if fewer, that the model will have.
-    floor : float
-        Smallest λ.
-    team : ThreadTeam
-        Evaluates candidates in parallel.
-    clock : Clock
-    is_wide : bool
-        Whether to consider every family of kernels.
-    """
+    """A search for the kernel with the lowest error on rows that it was not fitted to."""
 
     columns: Columns
     sampled: Sampled
-    n: float
-    floor: float
-    team: ThreadTeam
+    n: float  # number of rows, or of basis vectors if fewer, that the model will have
+    floor: float  # smallest λ
+    team: ThreadTeam  # evaluates candidates in parallel
     clock: Clock
-    is_wide: bool = True
+    is_wide: bool = True  # whether to consider every family of kernels
 
     @cached_property
     def small(self) -> Sampled:
@@ -117,7 +102,7 @@ class Search:
 
     @cached_property
     def is_hasty(self) -> bool:
-        """Whether there is no time for the likelihood of several families."""
+        """Whether time is too short for the likelihood of several families."""
         return not self.clock.allows(_SECONDS_OF_A_SEARCH + _SECONDS_OF_A_SCALE * self.n_scales)
 
     def best(self) -> Candidate[TableKernel]:

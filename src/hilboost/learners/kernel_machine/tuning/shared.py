@@ -20,18 +20,10 @@ class SharedChoice(Generic[Found]):
         self._lock = Lock()
         self._found: Found | None = None
 
-    def settled(self, choose: Callable[[], Found]) -> Found:
+    def settled(self, choose: Callable[[], Found]) -> Found:  # kernel or kernels, and λ
         """Return the choice of the first member that asks.
 
-        Parameters
-        ----------
-        choose : callable
-            Makes the choice.
-
-        Returns
-        -------
-        object
-            Kernel or kernels, and λ.
+        ``choose``: makes the choice.
         """
         with self._lock:
             if self._found is None:

@@ -41,12 +41,7 @@ MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 
 @dataclass(frozen=True)
 class Columns:
-    """The numeric and the categorical columns of a table.
-
-    Attributes
-    ----------
-    numeric, categorical : tuple of int
-    """
+    """The numeric and the categorical columns of a table."""
 
     numeric: tuple[int, ...]
     categorical: tuple[int, ...]
@@ -64,12 +59,8 @@ class Columns:
     def kernel(self, family: str, scale: float) -> TableKernel:
         """A kernel of a family.
 
-        Parameters
-        ----------
-        family : str
-            A key of ``FAMILIES``.
-        scale : float
-            Length scale of standardized columns, in units of the root of their number.
+        ``family``: A key of ``FAMILIES``. ``scale``: length scale of standardized columns, in units
+        of the root of their number.
         """
         numeric = categories = None
         if self.numeric:
@@ -85,23 +76,13 @@ class TableKernel(Kernel):
     """``amplitude · k(numeric columns) · δ(categorical columns)``, with access to its factors.
 
     The search builds its kernels in this form; :attr:`plain` is the same kernel for the model.
-
-    Attributes
-    ----------
-    columns : Columns
-    family : str
-        The key of ``FAMILIES`` that it was made from.
-    numeric : Stationary or None
-    categories : Delta or None
-    matrix : (d, q) floats or None
-        A linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`).
-    amplitude : float or None
     """
 
     columns: Columns
-    family: str
+    family: str  # the key of ``FAMILIES`` that it was made from
     numeric: Stationary | None
     categories: Delta | None
+    # (d, q) floats or None: a linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`)
     matrix: Floats | None = None
     amplitude: float | None = None
 
@@ -120,7 +101,7 @@ class TableKernel(Kernel):
 
     @property
     def formula(self) -> str | None:
-        """What families with the same formula share; ``None`` without numeric columns."""
+        """Choices that families with the same formula share; ``None`` without numeric columns."""
         if self.numeric is None:
             return None
         return self.family.rstrip("0123456789")  # the Matérn kernels differ in a parameter
