@@ -25,7 +25,7 @@ from hilboost.backends.sync import Threads
 from hilboost.backends.trees.grow import decide, divide, sum_histograms
 from hilboost.backends.trees.nodes import N_ROWS, NODE, ROOT_GIVEN, SEARCHED, SMALL
 from hilboost.boosting import history, loop
-from hilboost.learners.tree import fitting, growers
+from hilboost.learners.tree import buffer_pool, fitting
 from hilboost.learners.tree.next_root import NextRoot
 
 STEPS = {
@@ -88,7 +88,7 @@ class Clock:
     def running(self) -> Iterator[None]:
         """Note the times of all fits meanwhile."""
         patches = [
-            patch.object(growers, "one_thread_each", lambda *_: False),
+            patch.object(buffer_pool, "one_thread_each", lambda *_: False),
             patch.object(fitting, "grow_together", self.grow),
         ]
         for step, (module, name) in STEPS.items():

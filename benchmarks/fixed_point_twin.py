@@ -22,7 +22,7 @@ import numpy as np
 
 from _common import RESULTS, ROOT, in_parts, markdown_table, standard_error
 from hilboost import BoostingClassifier
-from hilboost.learners.tree import fitting, growers, packing
+from hilboost.learners.tree import buffer_pool, fitting, packing
 from tables import TABLES
 
 sys.path.insert(0, str(ROOT))
@@ -53,12 +53,12 @@ PATH = RESULTS / "fixed_point_twin.json"
 def growing(kind: str, n: int) -> Iterator[None]:
     """Replace the growth of trees, or the layout of the gradients of ``n`` rows."""
     before = fitting.pack, fitting.grow_together, packing._fields, packing._factor
-    one_thread_each = growers.one_thread_each
+    one_thread_each = buffer_pool.one_thread_each
     pack, _, fields, factor = before
     if kind == "float64":
         twin = Float64Growth(pack)
         fitting.pack, fitting.grow_together = twin.pack, twin.grow_together
-        growers.one_thread_each = lambda *_: False
+        buffer_pool.one_thread_each = lambda *_: False
     elif kind in AS_ROWS:
         m = AS_ROWS[kind]
         packing._fields = lambda curved, coarse, whole, of_count, sum_w, _: fields(
@@ -69,7 +69,7 @@ def growing(kind: str, n: int) -> Iterator[None]:
         yield
     finally:
         fitting.pack, fitting.grow_together, packing._fields, packing._factor = before
-        growers.one_thread_each = one_thread_each
+        buffer_pool.one_thread_each = one_thread_each
 
 
 def split(table: str, seed: int) -> tuple[np.ndarray, ...]:

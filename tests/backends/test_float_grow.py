@@ -6,7 +6,7 @@ from tests.reference.float_grow import Float64Growth
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.tree import TreeLearner, fitting, growers
+from hilboost.learners.tree import TreeLearner, buffer_pool, fitting
 
 
 def fitted(parts, X, gradients):
@@ -30,7 +30,7 @@ def test_the_same_tree(seed, missing, curved, monkeypatch):
     hessian = rng.integers(1, 65, size=(n, 1)) / 256 if curved else None
     limits = {"min_samples_leaf": 3.0, "min_hessian": 0.1, "l2_regularization": 0.5 * seed}
     parts = TreeLearner(max_leaf_nodes=25, max_depth=5 if seed == 3 else None, **limits)
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: False)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     tree, leaves = fitted(parts, X, Gradients(negative, hessian))
     twin = Float64Growth(fitting.pack)
     monkeypatch.setattr(fitting, "pack", twin.pack)

@@ -26,7 +26,7 @@ from hilboost.backends.trees.nodes import (
 )
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.tree import TreeLearner, buffers, fitting, growers
+from hilboost.learners.tree import TreeLearner, buffer_pool, buffers, fitting
 from hilboost.learners.tree.growth import grow_by_levels, grow_together
 
 
@@ -54,7 +54,7 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 
     for grow_it in (grow_together, grow_by_levels):
         monkeypatch.setattr(fitting, grow_it.__name__, partial(recording, grow_it))
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: False)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     data = parts.prepare(X, sample.weight, 0, n_threads)
     fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)

@@ -15,7 +15,7 @@ from hilboost.boosting import deal_rows, loop, shard_ranges
 from hilboost.boosting.shards import number_after
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
-from hilboost.learners.tree import growers
+from hilboost.learners.tree import buffer_pool
 from hilboost.report import facts
 from hilboost.training import shards
 
@@ -369,5 +369,5 @@ def test_trees_of_several_classes_learn_from_the_shard_of_their_stage(monkeypatc
     """The oracle arranges what a tree is grown with anew for each tree."""
     X, y = classes()
     model = BoostingClassifier(**SETTINGS).fit(X, y)
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: False)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     assert_same_model(BoostingClassifier(**SETTINGS).fit(X, y), model)

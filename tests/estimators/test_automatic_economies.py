@@ -10,8 +10,8 @@ from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
 from hilboost.learners.metric_kernel.features import Features
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
-from hilboost.training.machines import Members, OwnCenters, SharedCenters
-from hilboost.training.weighing import Judge, Weighing
+from hilboost.training.blending import Blend, Blender
+from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(300, 4))
@@ -55,7 +55,7 @@ def test_all_features_are_divided():
 def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machine():
     rng = np.random.default_rng(0)
     y, noise, other = rng.normal(size=(3, 600, 1))
-    judge, target, trees = Judge(SquaredError(), np.zeros(1)), Target(y), 0.8 * y + noise / 50
+    judge, target, trees = Blender(SquaredError(), np.zeros(1)), Target(y), 0.8 * y + noise / 50
     found = judge.weigh(target, trees, other)
     assert found.gain == pytest.approx(found.gain_of_weight, abs=0.02)
     assert found.gain > 0.9
@@ -77,8 +77,8 @@ def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machin
     ],
 )
 def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, error, promising):
-    assert Weighing(np.ones(2), gain, error).is_promising is promising
-    assert not Weighing(np.array([1.0, 0.0]), gain, error).is_promising
+    assert Blend(np.ones(2), gain, error).is_promising is promising
+    assert not Blend(np.array([1.0, 0.0]), gain, error).is_promising
 
 
 @pytest.mark.parametrize("callbacks", [[], [lambda event: None]])

@@ -19,8 +19,8 @@ from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import learner as metric_learner
 from hilboost.losses import BinomialLogLoss, SquaredError
-from hilboost.training import machines, mixture, race, watch
-from hilboost.training.weighing import Judge, Weighing
+from hilboost.training import early_kernel_check, kernel_candidates, mixture, race
+from hilboost.training.blending import Blend, Blender
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -121,7 +121,7 @@ def test_an_interrupt_of_the_kernel_machine_leaves_the_trees(monkeypatch):
         raise KeyboardInterrupt
 
     model = BoostingRegressor(**FEW)
-    monkeypatch.setattr("hilboost.training.machines.OwnCenters.model", interrupt)
+    monkeypatch.setattr("hilboost.training.kernel_candidates.OwnCenters.model", interrupt)
     with pytest.warns(FitWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         model.fit(X, SMOOTH)
     assert same_bits(model, target=SMOOTH, **FEW)
@@ -189,7 +189,7 @@ def test_a_callback_that_ends_the_fit_at_a_look_gets_trees():
 
 
 def test_a_fit_that_is_resumed_after_a_look_is_the_same(tmp_path, monkeypatch):
-    for module in (mixture, watch):
+    for module in (mixture, early_kernel_check):
         monkeypatch.setattr(module, "FIRST_LOOK", 8)
     y = BOTH + NOISE
     settings = {"n_estimators": 60, "random_state": 0, "n_iter_no_change": 6, "learning_rate": 0.3}
@@ -245,7 +245,7 @@ def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n
 
     attempt = object.__new__(mixture.Attempt)
     vars(attempt).update(_machines=Machines(), _tried=[], _team=None)
-    attempt._held, attempt._judge = [(target, Target(target))], Judge(SquaredError(), np.zeros(1))
+    attempt._held, attempt._judge = [(target, Target(target))], Blender(SquaredError(), np.zeros(1))
     found, _ = attempt._first(trees, least)
     assert 0.01 < found.gain < 0.1 if noise == 4 else found.gain > 0.1
     assert len(attempt._tried) == n_fits
@@ -288,7 +288,7 @@ def test_very_long_trial_runs_are_halved(monkeypatch):
 
 
 def test_small_gains_on_few_rows_of_two_classes_exceed_two_standard_errors():
-    gain = Weighing(np.array([1.0, 0.5]), 0.03, 0.02)
+    gain = Blend(np.array([1.0, 0.5]), 0.03, 0.02)
     assert gain.is_material
     assert not replace(gain, n_errors=2.0).is_material
     assert replace(gain, standard_error=0.01, n_errors=2.0).is_material
@@ -298,7 +298,7 @@ def test_small_gains_on_few_rows_of_two_classes_exceed_two_standard_errors():
 def test_weights_of_rows_that_can_be_separated_are_finite():
     """Logits of any size would gain on the rows that they are fitted to."""
     y = np.arange(60) % 2
-    judge, kernel = Judge(BinomialLogLoss(), np.zeros(1)), np.where(y, 0.5, -0.5)[:, None]
+    judge, kernel = Blender(BinomialLogLoss(), np.zeros(1)), np.where(y, 0.5, -0.5)[:, None]
     trees = np.full_like(kernel, 0.1)
     found = judge.weigh(Target(y[:, None].astype(float)), trees, kernel)
     assert np.abs(found.weights).max() < 30
@@ -459,14 +459,14 @@ def test_validation_rows_of_the_caller():
 
 @pytest.mark.parametrize("rows_per_center", [1.5, 0])
 def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_center, monkeypatch):
-    monkeypatch.setattr(machines, "ROWS_PER_CENTER", rows_per_center)
-    found, final = [], machines.SharedCenters.final
+    monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", rows_per_center)
+    found, final = [], kernel_candidates.SharedCenters.final
 
     def spied(self, models):
         found.append((*final(self, models), self._table, self._members.split_off))
         return found[0][:1]
 
-    monkeypatch.setattr(machines.SharedCenters, "final", spied)
+    monkeypatch.setattr(kernel_candidates.SharedCenters, "final", spied)
     weight = 1.0 + np.arange(N) % 2
     model = BoostingRegressor(learner="auto", cv_folds=1, **FEW).fit(X, SMOOTH, weight)
     one, table, split_off = found[0]
@@ -484,7 +484,7 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
 
 @pytest.mark.parametrize("rows_per_center", [1.5, 0])
 def test_larger_tables_share_their_centers(rows_per_center, monkeypatch):
-    monkeypatch.setattr(machines, "ROWS_PER_CENTER", rows_per_center)
+    monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", rows_per_center)
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
     target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
     model = BoostingRegressor(learner="auto", **FEW).fit(table, target)

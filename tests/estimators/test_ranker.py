@@ -14,7 +14,7 @@ from tests.cases import PLAIN, assert_same_model
 import hilboost
 from hilboost import BoostingRanker
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import RowSampling, Turn
+from hilboost.boosting import RowSampling, StageKey
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
@@ -166,7 +166,7 @@ def test_folds_and_held_out_parts_consist_of_whole_groups():
 @pytest.mark.parametrize("part", [None, np.flatnonzero(QUERY % 3 > 0).astype(np.uint32)])
 def test_samples_consist_of_whole_groups(bootstrap, part):
     target = Target(Y[:, None], None, QUERY)
-    sample = RowSampling(0.5, bootstrap).draw(target, part, Turn(0, 0), ThreadTeam())
+    sample = RowSampling(0.5, bootstrap).draw(target, part, StageKey(0, 0), ThreadTeam())
     rows = np.arange(len(Y)) if part is None else part
     assert set(sample.rows) <= set(rows)
     drawn = np.unique(QUERY[sample.rows])

@@ -8,7 +8,7 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.callbacks.time_budget import Pace
-from hilboost.training import machine_time, pace, train, watch
+from hilboost.training import budget, early_kernel_check, machine_time, train
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
@@ -83,8 +83,8 @@ def test_the_rate_is_as_low_as_the_time_allows(monkeypatch, needed, rate, compar
             assert 0 < seconds < 0.3
             return needed
 
-    monkeypatch.setattr(pace, "_Probe", Probe)
-    monkeypatch.setattr(pace, "n_trial_stages", lambda recipe: 150)
+    monkeypatch.setattr(budget, "_Probe", Probe)
+    monkeypatch.setattr(budget, "n_trial_stages", lambda recipe: 150)
     ran = []
     found = train.best_candidate
     monkeypatch.setattr(train, "best_candidate", lambda *trial: ran.append(1) or found(*trial))
@@ -104,8 +104,8 @@ def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
         def progress(self, seconds):
             return 60.0
 
-    monkeypatch.setattr(pace, "_Probe", Probe)
-    monkeypatch.setattr(pace, "n_trial_stages", lambda recipe: 10**6)
+    monkeypatch.setattr(budget, "_Probe", Probe)
+    monkeypatch.setattr(budget, "n_trial_stages", lambda recipe: 10**6)
     few = ONE | {"learner": "tree", "n_estimators": n_stages, "early_stopping": True}
     table, target = X[:300, :4], Y[:300]
     plain, short = (
@@ -120,12 +120,12 @@ def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
 def test_a_probe_tells_how_many_stages_are_needed(monkeypatch):
     probes = []
 
-    class Probe(pace._Probe):
+    class Probe(budget._Probe):
         def __init__(self, *parts):
             super().__init__(*parts)
             probes.append(self)
 
-    monkeypatch.setattr(pace, "_Probe", Probe)
+    monkeypatch.setattr(budget, "_Probe", Probe)
     for target in (RNG.normal(size=300), np.sin(2 * X[:300, 0]) + X[:300, 1] * X[:300, 2]):
         BoostingRegressor(**ONE, learner="tree", time_budget=60.0).fit(X[:300], target)
     noise, smooth = probes
@@ -144,7 +144,7 @@ def test_a_stage_that_was_interrupted_does_not_end_a_fit():
 def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
     attempts, stages = [], []
 
-    class Attempt(watch.Attempt):
+    class Attempt(early_kernel_check.Attempt):
         seconds_left = 100.0  # more than the budget
 
         def __init__(self, *parts):
@@ -155,8 +155,8 @@ def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
             self.asked = n_more
             return super().is_worth(len(self._state.train) * self.factor)
 
-    monkeypatch.setattr(watch, "Attempt", Attempt)
-    monkeypatch.setattr(watch, "FIRST_LOOK", 20)
+    monkeypatch.setattr(early_kernel_check, "Attempt", Attempt)
+    monkeypatch.setattr(early_kernel_check, "FIRST_LOOK", 20)
     last = []
     for Attempt.factor in (0, 10**6):
         model = BoostingRegressor(**ONE, cv_folds=1, n_estimators=60, time_budget=20.0)
@@ -208,7 +208,7 @@ def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():
 
     def has_trees(model):
         progress = model.n_estimators_ * model.fitted_.resolved.learning_rate
-        return progress > watch._PROGRESS and model.score(X, steps) > 0.99
+        return progress > early_kernel_check._PROGRESS and model.score(X, steps) > 0.99
 
     smooth = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
     steps = np.floor(2 * X[:, 0]) + 3 * np.floor(2 * X[:, 1])

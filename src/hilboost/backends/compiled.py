@@ -24,7 +24,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
 from hilboost.backends.compile_notice import watch_compilation
-from hilboost.backends.parts import PartCompiler, PartFiles
+from hilboost.backends.numba_linker import PartCompiler, PartFiles
 from hilboost.core.errors import CacheWarning
 
 _warned: set[str] = set()

@@ -4,7 +4,7 @@ from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import HOPELESS_GROWTH, add_held_out, boost
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
-from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.boosting.scores import metric_value
 from hilboost.boosting.shards import Shard, deal_rows, shard_ranges, stages_decided
 from hilboost.boosting.state import TrainingState, Validation
@@ -25,8 +25,8 @@ __all__ = [
     "EnsembleMember",
     "RowSampling",
     "Shard",
+    "StageKey",
     "TrainingState",
-    "Turn",
     "Validation",
     "add_held_out",
     "boost",

@@ -21,7 +21,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
-from hilboost.reductions.sums import anywhere, is_whole, largest, mass_of, total_of, total_weight
+from hilboost.reductions.sums import (
+    is_whole,
+    largest,
+    mass_of,
+    on_any_worker,
+    total_of,
+    total_weight,
+)
 
 _DIGITS = 12
 
@@ -44,7 +51,7 @@ class WeightScale:
             return target
         weight = target.weight / self.divisor
         differs = bool((np.abs(weight - 1) > 10.0**-_DIGITS).any())
-        return replace(target, weight=weight if anywhere(differs, target.share) else None)
+        return replace(target, weight=weight if on_any_worker(differs, target.share) else None)
 
     def in_rows(self, mass: Any) -> Any:
         """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""

@@ -17,7 +17,7 @@ from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.history import loss_at_start, note_losses, note_others
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.sampling import Turn
+from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.series import SeriesOfMembers
 from hilboost.boosting.shards import (
     STAGES_PER_TEST,
@@ -37,7 +37,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.core.target import Target
 from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
-from hilboost.reductions.sums import anywhere
+from hilboost.reductions.sums import on_any_worker
 
 HOPELESS_GROWTH = 1000.0
 """Growth of the training loss that ends a fit."""
@@ -129,7 +129,7 @@ def _fit_stage(
     members = state.members if shard is None else shard.members
 
     def step(member: int) -> None:
-        turn = Turn(config.seed, number, member)
+        turn = StageKey(config.seed, number, member)
         advance(config, data, rows, members[member], turn, inner)
 
     in_turn = ThreadTeam(1) if inner is team else team
@@ -218,7 +218,7 @@ def advance(
     data: Any,
     target: Target,
     member: EnsembleMember,
-    turn: Turn,
+    turn: StageKey,
     team: ThreadTeam,
 ) -> None:
     """Fit one stage of one member: gradients, base models, rules, update."""
@@ -279,8 +279,8 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out, metrics)
     share = target.share or config.division
     asked = [callback(event) for callback in config.callbacks]
-    state.is_stopped = anywhere(any(answer is True for answer in asked), share)
-    ended = bool(config.own_callbacks) and anywhere(
+    state.is_stopped = on_any_worker(any(answer is True for answer in asked), share)
+    ended = bool(config.own_callbacks) and on_any_worker(
         any(callback(event) for callback in config.own_callbacks), share
     )
     learner_data = [data if member.data is None else member.data for member in state.members]

@@ -9,7 +9,7 @@ from hilboost.boosting.evaluate import checked, checked_initial_raw
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.reductions.sums import anywhere, mass_of, mean, total, total_of
+from hilboost.reductions.sums import mass_of, mean, on_any_worker, total, total_of
 from hilboost.validation.offsets import check_outputs
 
 _STEPS, _HALVINGS = 50, 20
@@ -57,7 +57,7 @@ def _total(loss: Loss, target: Target, raw: Floats) -> float:
     """The sum of the loss, infinite where it exceeds the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.asarray(loss.value(target, raw))
-    if anywhere(not np.isfinite(values).all(), target.share):
+    if on_any_worker(not np.isfinite(values).all(), target.share):
         return np.inf
     return total(values, target.weight, target.share)
 

@@ -19,7 +19,7 @@ _LOW_BITS = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Turn:
+class StageKey:
     """A stage of one member of an ensemble, by which its random numbers are found.
 
     They depend on nothing else, so that members may be fitted in any order, and a fit in two parts
@@ -62,7 +62,7 @@ class RowSampling:
         return max(1, round(self.fraction * n_rows))
 
     def draw(
-        self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
+        self, target: Target, rows: NDArray[np.uint32] | None, turn: StageKey, team: ThreadTeam
     ) -> RowSample:
         """Draw the rows and weights of one stage from ``rows`` (``None``: all); cost O(n)."""
         if target.groups is not None:
@@ -80,7 +80,7 @@ class RowSampling:
         return RowSample(draw_rows(key, n, rows, size, team, target.share), target.weight)
 
     def _draw_groups(
-        self, target: Target, rows: NDArray[np.uint32] | None, turn: Turn, team: ThreadTeam
+        self, target: Target, rows: NDArray[np.uint32] | None, turn: StageKey, team: ThreadTeam
     ) -> RowSample:
         """Draw whole groups, with the rows of each."""
         if self.fraction == 1 and not self.bootstrap:

@@ -22,7 +22,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import not_finite
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.sampling import Turn
+from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.state import TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.stage_series import FitsSeries, FittedSeries, StageSeries
@@ -139,7 +139,7 @@ class SeriesOfMembers:
         one, sampling = self.members[member], self.config.sampling
         n_pool = len(one.raw) if one.rows is None else len(one.rows)
         n_drawn = sampling.n_drawn(n_pool)
-        turns = [Turn(self.config.seed, number + k, member) for k in range(n_stages)]
+        turns = [StageKey(self.config.seed, number + k, member) for k in range(n_stages)]
         keys = np.zeros(n_stages, dtype=np.uint64)
         if n_drawn < n_pool:
             keys[:] = [turn.key(Purpose.ROWS_OF_STAGE) for turn in turns]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.aside import check_offset_option, split_aside, survival_target
 from hilboost.cli.columns import (
     align_columns,
     check_classes,
@@ -20,9 +19,10 @@ from hilboost.cli.columns import (
 from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.file_formats import numbers_as_text, refuse_words
 from hilboost.cli.files import check_output, save_model
-from hilboost.cli.looks import numbers_as_text, refuse_words
 from hilboost.cli.settings import parameters_of
+from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import TaskName, choose_task
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["FitJob", "chosen_scores", "completed", "new_model", "run_fit", "told"]
+__all__ = ["FitJob", "chosen_scores", "completed", "fit_summary", "new_model", "run_fit"]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     seconds = time.perf_counter() - start
     scores = [_scores(model, one, job, task.name) for one in valid]
     save_model(model, out)
-    return told(job, model, rows.X.shape, seconds, scores, as_json)
+    return fit_summary(job, model, rows.X.shape, seconds, scores, as_json)
 
 
 def _with_calendar_numbers(features: "pd.DataFrame", job: FitJob) -> "pd.DataFrame":
@@ -263,7 +263,7 @@ def chosen_scores(
     return {name: found[name] for name in metrics} if metrics else found
 
 
-def told(
+def fit_summary(
     job: FitJob,
     model: Any,
     shape: tuple[int, int],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.dates import without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
-from hilboost.cli.jobs import FitJob, completed, new_model, told
+from hilboost.cli.jobs import FitJob, completed, fit_summary, new_model
 from hilboost.cli.task import choose_task
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
             _fit_on_cluster(job, model, path, target, callback)
     seconds = time.perf_counter() - start
     save_model(model, out)
-    return told(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
+    return fit_summary(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
 
 
 def _refuse(job: FitJob, path: Path) -> None:

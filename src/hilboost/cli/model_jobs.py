@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.aside import check_offset_option, split_aside, survival_target
 from hilboost.cli.columns import near_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.dialect import Dialect
@@ -14,6 +13,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.predictions import model_columns, text_columns
+from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import DETECT, read_table
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.aside import check_offset_option, split_aside
 from hilboost.cli.columns import align_columns, features_for_fit, near_names, refuse_text
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
+from hilboost.cli.side_columns import check_offset_option, split_aside
 from hilboost.cli.tables import DETECT, read_table, write_table
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.csv_safety import open_csv, without_formulas
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.files import STDIN, check_input
-from hilboost.cli.looks import (
+from hilboost.cli.file_formats import (
     GZIP,
     HEAD,
     PART_OF_NUMBERS,
@@ -19,6 +18,7 @@ from hilboost.cli.looks import (
     refuse_other_formats,
     text_among_numbers,
 )
+from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path

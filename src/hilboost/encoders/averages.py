@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import quotient, rounded
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.reductions.sums import anywhere, mass_of, masses_of_groups, total_of
+from hilboost.reductions.sums import mass_of, masses_of_groups, on_any_worker, total_of
 
 _MOST_CLASSES = 5
 
@@ -28,7 +28,7 @@ def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Flo
     (n, q) float64
     """
     known = ~np.isnan(target.y)
-    if not anywhere(not known.all(), target.share):
+    if not on_any_worker(not known.all(), target.share):
         return target.y
     learned = target if rows is None else target.rows(rows)
     mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])

@@ -21,8 +21,8 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_properties import FittedProperties
-from hilboost.estimators.held_out import Rows
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.signatures import (
@@ -147,11 +147,11 @@ class BoostingEstimator(
         """Apply class weights to the target, if there are any."""
         return target
 
-    def _arranged(self, X: Floats, target: Target, rows: Rows) -> tuple[Floats, Target]:
+    def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:
         """Put rows into the order that the loss requires; by default, they keep theirs."""
         return X, target
 
-    def _held_labels(self, rows: Rows) -> Any:
+    def _held_labels(self, rows: FitArguments) -> Any:
         """The labels of validation rows as the codec takes them."""
         return rows.y
 
@@ -232,10 +232,15 @@ class BoostingEstimator(
             The fit was interrupted.  If at least one stage is complete, the estimator is fitted
             with the completed stages, and a warning reports their number.
         """
-        held_out = Rows(X_val, y_val, sample_weight_val)
-        return self._fit(Rows(X, y, sample_weight), held_out, callbacks)
+        held_out = FitArguments(X_val, y_val, sample_weight_val)
+        return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
 
-    def _fit(self, rows: Rows, held_out: Rows, callbacks: Sequence[Callback]) -> Self:
+    def _fit(
+        self,
+        rows: FitArguments,
+        held_out: FitArguments,
+        callbacks: Sequence[Callback],
+    ) -> Self:
         """Fit the model to the rows that the user passed."""
         self._validate_params()
         check_callbacks(callbacks)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.estimators.held_out import Rows
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
@@ -107,11 +107,11 @@ class FittedTrees:
         InvalidParameter
             ``keep`` is not between 0 and 1.
         """
-        return self._refitted(Rows(X, y, sample_weight, groups, offset), keep)
+        return self._refitted(FitArguments(X, y, sample_weight, groups, offset), keep)
 
-    def _refitted(self, rows: Rows, keep: float) -> Self:
+    def _refitted(self, rows: FitArguments, keep: float) -> Self:
         check_is_fitted(self)
-        data = training_data(self, rows, Rows(None, None), self.fitted_)
+        data = training_data(self, rows, FitArguments(None, None), self.fitted_)
         found = copy(self)
         fitted = refit_leaves(self.fitted_, data, keep, threads_for(self.n_jobs, data.X.size))
         found.fitted_ = self._completed(replace(fitted, marks=RowMarks.of(data.X)), data)

@@ -39,7 +39,7 @@ class Gate:
         max_iter: int,
         rng: np.random.Generator,  # draws the first ``U``
     ) -> Gate:
-        """Minimize the squared error of the mixture by L-BFGS, from equal weights of all experts."""
+        """Minimize the squared error of the mixture by L-BFGS, starting with equal weights."""
         n_inputs, n_experts = X.shape[1] + 1, outputs.shape[1]
         share = np.ones(len(X)) if weight is None else weight
         share = share / share.sum()

@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.estimators.gate import Gate, assign
 from hilboost.estimators.predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
-    Maker,
+    MemberFitter,
     NonAdditiveEnsemble,
     SubsetEnsemble,
     drawn,
@@ -115,7 +115,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         self.decay = decay
         self.gate_iterations = gate_iterations
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         X, team = maker.training.X, maker.data.team
         rng = np.random.default_rng(maker.seed)
         size = self._size(len(X))
@@ -132,7 +132,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         return AdditiveModel(maker.initial_raw, ())
 
     def _gate(
-        self, maker: Maker, members: list[KernelExpansion], rng: np.random.Generator
+        self, maker: MemberFitter, members: list[KernelExpansion], rng: np.random.Generator
     ) -> tuple[Gate, Floats]:
         """Fit the gate to all training rows; also return its weights there, (n, M)."""
         X, target = maker.training.X, maker.training.target
@@ -151,7 +151,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
             return gate, gate.weights(inputs)
 
     def _error(
-        self, maker: Maker, members: list[KernelExpansion], gate: Gate, team: ThreadTeam
+        self, maker: MemberFitter, members: list[KernelExpansion], gate: Gate, team: ThreadTeam
     ) -> float:
         X, target = maker.comparison_data
         predicted = maker.initial_raw + _mixed(members, gate, X, team)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from hilboost.core.callback import Callback
-from hilboost.estimators.held_out import Rows
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.signatures import public_fit, public_methods
 
 
@@ -70,7 +70,7 @@ class Offsets:
             The fit was interrupted.  If at least one stage is complete, the estimator is fitted
             with the completed stages, and a warning reports their number.
         """
-        held_out = Rows(X_val, y_val, sample_weight_val, None, offset_val)
-        rows = Rows(X, y, sample_weight, None, offset)
+        held_out = FitArguments(X_val, y_val, sample_weight_val, None, offset_val)
+        rows = FitArguments(X, y, sample_weight, None, offset)
         fitted: Self = self._fit(rows, held_out, callbacks)
         return fitted

@@ -8,7 +8,7 @@ from typing import Any
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.errors import InvalidData, errors_of
 from hilboost.core.target import Target
-from hilboost.estimators.held_out import Rows, beside, validation_sets
+from hilboost.estimators.fit_arguments import FitArguments, beside, validation_sets
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.fitted import FittedModel
 from hilboost.tables import of_used_levels
@@ -21,7 +21,10 @@ from hilboost.validation.weights import check_weights
 
 
 def training_data(
-    estimator: Any, rows: Rows, held_out: Rows, before: FittedModel | None
+    estimator: Any,
+    rows: FitArguments,
+    held_out: FitArguments,
+    before: FittedModel | None,
 ) -> TrainingData:
     """Validate the training rows of an estimator, and the held-out rows, if there are any.
 
@@ -88,7 +91,9 @@ def training_data(
     return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
 
 
-def _validation_set(estimator: Any, data: TrainingData, name: str, rows: Rows) -> ValidationSet:
+def _validation_set(
+    estimator: Any, data: TrainingData, name: str, rows: FitArguments
+) -> ValidationSet:
     """Validate the rows of one of the user's validation sets."""
     where = f"[{name!r}]" if name else ""
     check_order(rows.X, f"_val{where}", **beside(rows))

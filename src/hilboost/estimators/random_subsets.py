@@ -42,15 +42,15 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
-from hilboost.training.begin import start
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
+from hilboost.training.initial_state import start
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult
 
 
 @dataclass(frozen=True)
-class Maker:
+class MemberFitter:
     """Fits members and stores the data and settings that they share."""
 
     training: TrainingData
@@ -141,7 +141,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         """Fit the members, and return the additive model if they form one."""
 
     def _train(
@@ -173,7 +173,7 @@ class SubsetEnsemble(KernelMachineEstimator):
             choice = choose(config, workspace, seen, weight, size)
             workspace, lam = choice.settled(workspace, weight)
             kernel, residual = choice.kernel, gradients.negative_gradient
-            maker = Maker(data, seed, initial_raw, workspace, kernel, lam, residual)
+            maker = MemberFitter(data, seed, initial_raw, workspace, kernel, lam, residual)
             model = self._learn(maker)
         finally:
             workspace.team.__exit__()
@@ -218,12 +218,14 @@ class SubsetEnsemble(KernelMachineEstimator):
                 "n_estimators."
             )
 
-    def _on_random_subsets(self, maker: Maker) -> list[tuple[KernelExpansion, Floats]]:
+    def _on_random_subsets(self, maker: MemberFitter) -> list[tuple[KernelExpansion, Floats]]:
         """Fit all members; return them with their Cholesky factors."""
         n, rng = len(maker.training.X), np.random.default_rng(maker.seed)
         return maker.members(drawn(n, self._size(n), self.n_estimators, rng))
 
-    def _sum(self, maker: Maker, members: list[KernelExpansion], weights: Floats) -> AdditiveModel:
+    def _sum(
+        self, maker: MemberFitter, members: list[KernelExpansion], weights: Floats
+    ) -> AdditiveModel:
         """Build a model with one stage, the weighted sum of the members."""
         r = len(maker.initial_raw)
         self.estimator_weights_ = weights

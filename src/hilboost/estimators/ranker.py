@@ -16,7 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.held_out import Rows
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.losses import ranking_loss
 from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
@@ -215,11 +215,11 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         KeyboardInterrupt
             See :meth:`BoostingRegressor.fit`.
         """
-        held_out = Rows(X_val, y_val, sample_weight_val, groups_val, offset_val)
-        rows = Rows(X, y, sample_weight, groups, offset, positions=positions)
+        held_out = FitArguments(X_val, y_val, sample_weight_val, groups_val, offset_val)
+        rows = FitArguments(X, y, sample_weight, groups, offset, positions=positions)
         return self._fit(rows, held_out, callbacks)
 
-    def _arranged(self, X: Floats, target: Target, rows: Rows) -> tuple[Floats, Target]:
+    def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:
         target = replace(target, positions=check_positions(rows.positions, len(X)))
         return in_order_of_groups(X, target, number_groups(rows.groups, target.weight, len(X)))
 

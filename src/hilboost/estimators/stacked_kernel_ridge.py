@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
 from hilboost.estimators.predictions import NumberPredictions
-from hilboost.estimators.random_subsets import Maker, SubsetEnsemble
+from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
@@ -93,7 +93,7 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
         )
         self.penalty = penalty
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
         X, target = maker.comparison_data
         root = np.ones(len(X)) if target.weight is None else np.sqrt(target.weight)

@@ -85,8 +85,8 @@ class StageSelection:
         Returns
         -------
         estimator
-            Fitted.  The raw predictions of all parts add up to this model's predictions; the part of the
-            first learner includes the start value.
+            Fitted.  The raw predictions of all parts add up to this model's predictions; the part
+            of the first learner includes the start value.
 
         Raises
         ------

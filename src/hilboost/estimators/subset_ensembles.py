@@ -33,7 +33,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.losses import class_loss
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
-from hilboost.estimators.random_subsets import Maker, NonAdditiveEnsemble, SubsetEnsemble
+from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
@@ -81,7 +81,7 @@ class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subs
     With M members of m rows, a fit costs O(M m³), and prediction O(M m) kernel values per row.
     """
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
         return self._sum(maker, members, np.full(len(members), 1 / len(members)))
 
@@ -126,7 +126,7 @@ class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subset
 
     _uses_held_out = True
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]
         X, target = maker.comparison_data
         root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
@@ -187,7 +187,7 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
     Tresp, *A Bayesian committee machine*, Neural Computation 12, 2000.
     """
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         found = self._on_random_subsets(maker)
         self.members_ = [model for model, _ in found]
         self._factors = [factor for _, factor in found]
@@ -275,7 +275,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         )
         self.class_weight = class_weight
 
-    def _learn(self, maker: Maker) -> AdditiveModel:
+    def _learn(self, maker: MemberFitter) -> AdditiveModel:
         X, target = maker.training.X, maker.training.target
         n, n_classes = len(X), maker.training.codec.of_classes().n_classes
         rng = np.random.default_rng(maker.seed)

@@ -13,7 +13,7 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.held_out import Rows
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.losses import survival_loss
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
@@ -220,13 +220,13 @@ warm_start, random_state, n_jobs, verbose : optional
             See :meth:`BoostingRegressor.fit`.
         """
         labels = None if y is None else SurvivalLabels(y, entry, strata)
-        held_out = Rows(
+        held_out = FitArguments(
             X_val, y_val, sample_weight_val, None, offset_val, entry=entry_val, strata=strata_val
         )
-        rows = Rows(X, labels, sample_weight, None, offset)
+        rows = FitArguments(X, labels, sample_weight, None, offset)
         return self._fit(rows, held_out, callbacks)
 
-    def _held_labels(self, rows: Rows) -> Any:
+    def _held_labels(self, rows: FitArguments) -> Any:
         return SurvivalLabels(rows.y, rows.entry, rows.strata)
 
     def _train(
@@ -284,7 +284,7 @@ warm_start, random_state, n_jobs, verbose : optional
         InvalidParameter
             ``keep`` is not between 0 and 1.
         """
-        rows = Rows(X, SurvivalLabels(y, entry, strata), sample_weight, None, offset)
+        rows = FitArguments(X, SurvivalLabels(y, entry, strata), sample_weight, None, offset)
         return self._refitted(rows, keep)
 
     def _completed(

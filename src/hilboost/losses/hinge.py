@@ -12,7 +12,7 @@ from hilboost.losses._kinked import Majorized, width_of_kink
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile
-from hilboost.reductions.sums import anywhere, mean
+from hilboost.reductions.sums import mean, on_any_worker
 
 _TIE = 1e-12  # of the weight of a leaf
 _AT_KINK = 1e-5  # of the smallest width
@@ -70,7 +70,7 @@ class Hinge(MarginLoss):
         size = np.abs(signs.y - raw)
         least = width_of_kink(signs, raw)
         is_far = size > _AT_KINK * least
-        if not anywhere(bool(is_far.any()), target.share):
+        if not on_any_worker(bool(is_far.any()), target.share):
             return least
         weight = None
         if target.weight is not None:

@@ -18,7 +18,7 @@ from hilboost.losses import _location
 from hilboost.losses._kinked import Majorized
 from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
-from hilboost.reductions.sums import anywhere, largest, masses_of_groups, sums_of_groups, total
+from hilboost.reductions.sums import largest, masses_of_groups, on_any_worker, sums_of_groups, total
 
 _PRECISION = 1e-15
 
@@ -81,7 +81,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         float
         """
         delta = quantile(size, weight, self.alpha, share)
-        if delta == 0 and anywhere(bool(size.any()), share):
+        if delta == 0 and on_any_worker(bool(size.any()), share):
             above = size > 0
             weight = None if weight is None else weight[above]
             delta = quantile(size[above], weight, self.alpha, share)

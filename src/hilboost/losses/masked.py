@@ -13,14 +13,14 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses._columns import known_column
-from hilboost.reductions.sums import anywhere, counts
+from hilboost.reductions.sums import counts, on_any_worker
 
 
 def with_missing_targets(loss: Loss, share: RowShare | None, *ys: Floats) -> Loss:
     """Return the loss, wrapped in :class:`MaskedLoss` if any target (n, c) is missing."""
     if not loss.additive_over_targets:
         return loss
-    missing = anywhere(any(bool(np.isnan(y).any()) for y in ys), share)
+    missing = on_any_worker(any(bool(np.isnan(y).any()) for y in ys), share)
     return MaskedLoss(loss) if missing else loss
 
 

@@ -72,7 +72,7 @@ def _metric(given: Any, kind: str) -> Metric:
 
 
 def same_metric(name: str, known: Collection[str]) -> str | None:
-    """Return the name of a metric that another library calls ``name``, if it is one of ``known``."""
+    """Return the name among ``known`` of a metric that another library calls ``name``."""
     plain = name.lower().replace("-", "_")
     return next((one for one in (plain, _ELSEWHERE.get(plain)) if one in known), None)
 

@@ -11,7 +11,7 @@ from hilboost.core.target import Target
 
 
 class Concordance(Metric):
-    """Harrell's C: the fraction of comparable pairs in which the row that fails first has more risk.
+    """Harrell's C: the fraction of comparable pairs in which the first failure has more risk.
 
     Notes
     -----

@@ -102,7 +102,7 @@ def masses_of_groups(
     return (counts if share is None else share.exchange.sum(counts)).astype(np.float64)
 
 
-def anywhere(found: bool, share: RowShare | None) -> bool:
+def on_any_worker(found: bool, share: RowShare | None) -> bool:
     """Whether something was found by any of the workers."""
     if share is None:
         return found

@@ -14,7 +14,6 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
 from hilboost.losses.registry import gives_probabilities
 from hilboost.report.about import model_facts
-from hilboost.report.asides import Asides
 from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
 from hilboost.report.data import means_by_column, rows_shown
@@ -29,6 +28,7 @@ from hilboost.report.evaluation import (
 )
 from hilboost.report.figures import interval, resampled
 from hilboost.report.influence import importance_facts
+from hilboost.report.side_columns import Asides
 from hilboost.report.structured import explained_scores
 from hilboost.report.table import Columns, shortened
 

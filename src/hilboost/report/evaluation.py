@@ -14,9 +14,9 @@ from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
-from hilboost.report.asides import Asides
 from hilboost.report.figures import Measured, class_scores, number_scores, score
 from hilboost.report.influence import mean_loss
+from hilboost.report.side_columns import Asides
 from hilboost.report.table import Columns
 from hilboost.validation.offsets import check_offset
 from hilboost.validation.targets import check_length

@@ -63,7 +63,7 @@ def structured_facts(
 
 
 def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any]]:
-    """Compute the share of explained variance, and the metric of the output space, if one is set."""
+    """Compute the share of explained variance, and the metric of the output space if it is set."""
     X, weights = columns.source, columns.weights
     says = "fraction of the variance in the output space explained; 1 is best"
     found = [score("explained", model.explained_variance(X, y, weights), 0.0, "higher", says)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import RowSampling, Turn
+from hilboost.boosting import RowSampling, StageKey
 from hilboost.core.base_model import Stage
 from hilboost.core.loss import Loss
 from hilboost.learners.tree import VectorTreeLearner
@@ -38,7 +38,7 @@ def train_forest(
     def tree(number: int) -> Stage:
         rng = np.random.default_rng((seed, number))
         team = ThreadTeam(1) if several else prepared.team
-        sample = sampling.draw(target, None, Turn(seed, number), team)
+        sample = sampling.draw(target, None, StageKey(seed, number), team)
         return Stage((learner.fit_tree(prepared, target.y, sample, rng, team).term,))
 
     try:

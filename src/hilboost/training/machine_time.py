@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.kernels import Matern
 from hilboost.learners.metric_kernel import MetricKernelLearner
-from hilboost.training.machines import (
+from hilboost.training.kernel_candidates import (
     CENTERS_OF_OWN_METRICS,
     MOST_ROWS_OF_OWN_METRICS,
     ROWS_PER_CENTER,

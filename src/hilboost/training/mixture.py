@@ -25,17 +25,17 @@ from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
-from hilboost.training.begin import InitialState
-from hilboost.training.machine_time import in_time, seconds_of_attempt, seconds_of_predictions
-from hilboost.training.machines import (
+from hilboost.training.blending import Blend, Blender, joined, mass_of, mean_and_error
+from hilboost.training.initial_state import InitialState
+from hilboost.training.kernel_candidates import (
     MOST_ROWS_OF_OWN_METRICS,
     Machines,
     Members,
     OwnCenters,
     SharedCenters,
 )
+from hilboost.training.machine_time import in_time, seconds_of_attempt, seconds_of_predictions
 from hilboost.training.recipe import Outcome, Recipe
-from hilboost.training.weighing import Judge, Weighing, joined, mass_of, mean_and_error
 
 NAMES = ("tree", "kernel")
 FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
@@ -53,7 +53,7 @@ def with_kernel_part(
     team: ThreadTeam,
     began: float,  # ``time.monotonic()`` at the start of the fit
     ends: float | None = None,  # ``time.monotonic()`` at the end of the time budget
-    attempt: Attempt | None = None,  # an attempt that began before the trees were complete
+    attempt: KernelTrial | None = None,  # an attempt that began before the trees were complete
 ) -> Outcome:
     """Add a kernel machine to each member, if this decreases the held-out loss.
 
@@ -79,7 +79,7 @@ def with_kernel_part(
             return outcome
         recipe = replace(recipe, kernel_part=learner)
     try:
-        attempt = attempt or Attempt(recipe, initial, team)
+        attempt = attempt or KernelTrial(recipe, initial, team)
         return attempt.result(outcome, time.monotonic() - began)
     except KeyboardInterrupt as interrupt:
         return replace(outcome, state=replace(state, interrupt=interrupt))
@@ -94,7 +94,7 @@ def _n_errors(recipe: Recipe) -> float:
     return 2.0 if data.codec.n_classes == 2 and data.target.n_rows < _FEW_ROWS else 1.0
 
 
-class Attempt:
+class KernelTrial:
     """One attempt to improve the trees by a kernel machine.
 
     Parameters
@@ -109,7 +109,7 @@ class Attempt:
         assert recipe.kernel_part is not None
         self._learner = recipe.kernel_part
         self._recipe, self._state, self._team = recipe, initial.state, team
-        self._judge = Judge(recipe.loss, recipe.initial_raw, _n_errors(recipe))
+        self._judge = Blender(recipe.loss, recipe.initial_raw, _n_errors(recipe))
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
             if id(X) not in arrays:
@@ -242,7 +242,7 @@ class Attempt:
         with self._timed():
             return self._leads
 
-    def _first(self, trees: Floats, least: float = -math.inf) -> tuple[Weighing, Floats]:
+    def _first(self, trees: Floats, least: float = -math.inf) -> tuple[Blend, Floats]:
         """Judge the first member by its held-out rows; return the outputs of its kernel machine.
 
         The fits end with one that gains nothing, or less than ``least``.
@@ -307,7 +307,7 @@ class Attempt:
 
     def _record(
         self,
-        found: Weighing,
+        found: Blend,
         weights: Floats,
         target: Target,
         outputs: tuple[Floats, Floats],

@@ -16,7 +16,7 @@ from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores, interval_ends, interval_scores
 from hilboost.reductions.rows import of_all_rows
-from hilboost.training.begin import InitialState
+from hilboost.training.initial_state import InitialState
 from hilboost.training.recipe import Recipe
 
 

@@ -12,10 +12,10 @@ from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Vali
 from hilboost.core.base_model import Stage
 from hilboost.core.target import Target
 from hilboost.rules import Shrinkage
-from hilboost.training.begin import InitialState
 from hilboost.training.defaults import seconds_of_stage
+from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import hasty
-from hilboost.training.mixture import FIRST_LOOK, Attempt
+from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Candidate, Recipe
 
 _STAGES = 200
@@ -143,7 +143,7 @@ def settled_candidate(
     trial.run(min(config.n_stages, FIRST_LOOK), recipe.data.target, team)
     members = [*trial.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
-    attempt = Attempt(replace(recipe, kernel_part=hasty(part)), shown, kernels)
+    attempt = KernelTrial(replace(recipe, kernel_part=hasty(part)), shown, kernels)
     if not attempt.leads():
         return None
     is_single = len(initial.state.members) == 1 and not initial.others

@@ -21,8 +21,8 @@ from hilboost.model import AdditiveModel
 from hilboost.model.additive import members_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import not_of_trees
-from hilboost.training.begin import start_in_units
 from hilboost.training.data import TrainingData
+from hilboost.training.initial_state import start_in_units
 
 
 def refit_leaves(

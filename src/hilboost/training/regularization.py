@@ -19,7 +19,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import advance
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.sampling import RowSampling, Turn
+from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -277,7 +277,7 @@ class _WholeTrial:
         machine = self._machine
         machine.restart(lam, _LEAST_FALL)
         for stage in range(_STAGES):
-            turn, team = Turn(0, stage), machine.workspace.team
+            turn, team = StageKey(0, stage), machine.workspace.team
             advance(self._plan, machine, self._target, self._member, turn, team)
             if machine.converged:
                 break

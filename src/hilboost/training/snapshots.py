@@ -99,7 +99,7 @@ def kept(state: TrainingState, belongs_to: Mapping[str, str] | None) -> KeptStat
     return None if snapshot is None or belongs_to is None else KeptState(snapshot, belongs_to)
 
 
-def taken_up(recipe: Recipe, continuation: Continuation) -> FitSnapshot | None:
+def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnapshot | None:
     """Return the snapshot that a continued fit starts from; ``None`` if stages are sufficient.
 
     Raises

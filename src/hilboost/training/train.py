@@ -36,16 +36,16 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.rules import Shrinkage
-from hilboost.training.begin import InitialState, begin
+from hilboost.training.budget import SHARE_OF_FIT, paced
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
+from hilboost.training.early_kernel_check import TimedWatch, Watch
+from hilboost.training.initial_state import InitialState, begin
 from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
-from hilboost.training.pace import SHARE_OF_FIT, paced
 from hilboost.training.race import best_candidate, seconds_of_trials, settled_candidate
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
-from hilboost.training.watch import TimedWatch, Watch
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
 

@@ -25,7 +25,7 @@ from hilboost.model.fitted import FittedModel
 from hilboost.outputs import as_output
 from hilboost.reductions.draws import renumbered
 from hilboost.reductions.rows import of_all_rows, whole_target
-from hilboost.reductions.sums import anywhere
+from hilboost.reductions.sums import on_any_worker
 from hilboost.tables import Schema, without_unused_levels
 from hilboost.training.data import TrainingData, without_zero_weights
 from hilboost.training.fingerprints import FitFingerprint
@@ -235,7 +235,7 @@ def _target(
     offset = offsets_of(exchange, checked) if task.has_offsets else None
     target = task.estimator._weighted(Target(y, weight, share=share, offset=offset), codec)
     counting = np.ones(len(y), bool) if target.weight is None else target.weight > 0
-    if not anywhere(not counting.all(), share):
+    if not on_any_worker(not counting.all(), share):
         return codec, list(checked), target, weight
     rows = np.flatnonzero(counting)
     target = replace(target.rows(rows), share=renumbered(share, rows))
@@ -330,9 +330,9 @@ def _weights(
     if not weighted:
         return None
     weight = np.concatenate([np.empty(0), *(p.weight for p in checked if p.weight is not None)])
-    if not anywhere(bool((weight > 0).any()), share):
+    if not on_any_worker(bool((weight > 0).any()), share):
         raise InvalidData(f"{name} is zero for every row; at least one must be positive.")
-    return weight if anywhere(bool((weight != 1).any()), share) else None
+    return weight if on_any_worker(bool((weight != 1).any()), share) else None
 
 
 def _with_all_rows(data: TrainingData, merges: bool) -> TrainingData:

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.learners.tree import buffers, fitting, growers, next_root, packing
+from hilboost.learners.tree import buffer_pool, buffers, fitting, next_root, packing
 from hilboost.learners.tree.next_root import NextRoot, multiples_of, steps_of_totals
 
 N = 4_000
@@ -19,7 +19,7 @@ def small(monkeypatch):
     monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
     monkeypatch.setattr(next_root, "_FEWEST_ROWS_PER_LEAF", 1)
     monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: False)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     # With few rows, gradients have more than 32 bits: take those of a million rows.
     layout = packing._layout
 
@@ -205,7 +205,7 @@ def test_threads_and_separate_growth(small, monkeypatch):
     noted = count_written(monkeypatch)
     found = [fit(X, y, n_jobs=n_jobs).model_.predict_raw(X) for n_jobs in (1, 2)]
     assert any(noted)
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: True)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: True)
     n_trees = len(noted)
     found.append(fit(X, y).model_.predict_raw(X))
     assert len(noted) == n_trees
@@ -215,7 +215,7 @@ def test_threads_and_separate_growth(small, monkeypatch):
 
 @pytest.mark.parametrize("separate", [False, True])
 def test_weights_repeat_rows(separate, small, monkeypatch):
-    monkeypatch.setattr(growers, "one_thread_each", lambda *_: separate)
+    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: separate)
     X, y = draw(n=1_500)
     weight = np.random.default_rng(1).integers(1, 4, size=len(y)).astype(float)
     noted = count_written(monkeypatch)

@@ -1,9 +1,9 @@
 """Lower bounds of what strings of one length may cost.
 
 A string is a path through the automaton of the known n-grams, so a sum of weights over its n-grams
-is minimized by dynamic programming.  The squared norm of the counts is not such a sum, but it is bounded
-by one: ``c² >= s c - max_k (s k - k²)`` for an integer ``c`` and any slope ``s``.  Slopes above 1
-keep the path from using one n-gram again and again.
+is minimized by dynamic programming.  The squared norm of the counts is not such a sum, but is
+bounded by one: ``c² >= s c - max_k (s k - k²)`` for an integer ``c`` and any slope ``s``.  Slopes
+above 1 keep the path from using one n-gram again and again.
 """
 
 from typing import NamedTuple

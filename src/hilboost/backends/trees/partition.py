@@ -1,7 +1,7 @@
 """Stable partition of a node's rows, in passes that threads share.
 
-Most rows stay among the rows of the node.  The part of fewer rows comes last, by way of spare memory
-for half of all rows::
+Most rows stay among the rows of the node.  The part of fewer rows comes last, by way of spare
+memory for half of all rows::
 
     rows     [ a b c d e f g h ]          spare [ . . . . ]
     flags      1 0 0 1 1 1 0 1            1 = goes left

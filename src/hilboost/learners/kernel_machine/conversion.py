@@ -20,7 +20,7 @@ _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """From all rows to the distinct ones, and to a unit in which squares of gradients are finite."""
+    """From all rows to distinct ones, and to a unit in which squares of gradients are finite."""
 
     distinct: DistinctRows | None  # ``None`` if no two rows are equal
     unit: float  # A power of two that gradients are divided by

@@ -99,7 +99,7 @@ class KernelLearner(Learner):
 
 @dataclass(frozen=True)
 class DividedKernelValues(AmongWorkers):
-    """Prepares a learner whose workers have all rows, and evaluate some of the kernel values each."""
+    """Prepares a learner whose workers have all rows and each evaluate some kernel values."""
 
     # its ``data`` has a :class:`~hilboost.learners.kernel_machine.workspace.Workspace`
     learner: Learner

@@ -103,10 +103,10 @@ class Steps(ABC):
 class ClosedForm(Steps):
     """Squared error: all nested machines from one Cholesky factor.
 
-    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are leading blocks of the matrices of all basis
-    vectors, and so is the factor of ``H_t``.  After the largest machine, each of the others costs
-    O(t²) and one product with the Gram matrix.  If that matrix is not kept, there is only the
-    largest machine.
+    ``H_t`` and ``g_t`` of the first ``t`` basis vectors are leading blocks of the matrices of all
+    basis vectors, and so is the factor of ``H_t``.  After the largest machine, each of the others
+    costs O(t²) and one product with the Gram matrix.  If that matrix is not kept, there is only
+    the largest machine.
     """
 
     def begin(self, state: MachineState, problem: StageProblem) -> list[int]:

@@ -40,7 +40,7 @@ class PosteriorVariance:
     # landmarks
     posterior: Floats
     noise: float  # noise variance of a new observation
-    # of all variances, so that a sample of training rows has variances that agree with its residuals
+    # of all variances, so that they agree with the residuals of a sample of training rows
     factor: float = 1.0
 
     @classmethod

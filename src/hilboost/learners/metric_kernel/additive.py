@@ -28,7 +28,7 @@ _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
 
 @dataclass(frozen=True)
 class AdditiveMetric:
-    """Scales of the features for an additive kernel of length scale one, its shares, and the ridge."""
+    """Feature scales for an additive kernel of length scale one, its shares, and the ridge."""
 
     scales: Floats  # (q,) float64
     shares: Floats  # (2,) float64: of main effects and of interactions of two features

@@ -34,7 +34,7 @@ _PARTS = 5  # of the rows; one of them compares ridges
 
 
 @dataclass(frozen=True)
-class Space:
+class MetricSpace:
     """Features whose scales contain the metric, the ridge, and the shares of an additive kernel."""
 
     features: Features
@@ -50,7 +50,7 @@ class Space:
         """Create an expansion for targets of this spread."""
         return MetricExpansion.of(self.features, centers, weights, spread, self.shares)
 
-    def longer(self, factor: float) -> Space:
+    def longer(self, factor: float) -> MetricSpace:
         """Return the space with a longer length scale."""
         return replace(self, features=self.features.divided(factor))
 
@@ -138,7 +138,7 @@ class MetricKernelLearner(Learner):
         priorities: Floats | None,
         seed: int,
         team: ThreadTeam,
-    ) -> Space:
+    ) -> MetricSpace:
         """Learn the features and the metric from some of the rows."""
         learned = table.some(rows)
         features = Features.of(learned.X, learned.target, learned.weight, self.categorical)
@@ -147,7 +147,7 @@ class MetricKernelLearner(Learner):
         part = table.some(draw_rows(key, rows, min(self.n_searched, len(rows)), team))
         Z = features(part.X)
         if not Z.shape[1]:
-            return Space(features, 1.0)
+            return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
         metric = learned_metric(Z, part.target, part.weight, own, team)
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
@@ -155,16 +155,16 @@ class MetricKernelLearner(Learner):
         Z = features(part.X)
         turned = rotated_metric(Z, part.target, part.weight, metric)
         if turned is None:
-            space = Space(features.scaled(metric.scales), metric.ridge)
+            space = MetricSpace(features.scaled(metric.scales), metric.ridge)
         else:
-            space = Space(features.rotated(turned.axes), turned.ridge)
+            space = MetricSpace(features.rotated(turned.axes), turned.ridge)
         if np.count_nonzero(metric.scales) > self.most_additive:
             return space
         axes = np.diag(metric.scales) if turned is None else turned.axes
         found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge)
         if found is None:
             return space
-        return Space(features.scaled(found.scales), found.ridge, found.shares)
+        return MetricSpace(features.scaled(found.scales), found.ridge, found.shares)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""
@@ -172,7 +172,9 @@ class MetricKernelLearner(Learner):
             return rows
         return draw_rows(key_of(seed, Purpose.CENTERS), rows, self.n_centers, team)
 
-    def expansion(self, space: Space, rows: Rows, seed: int, team: ThreadTeam) -> MetricExpansion:
+    def expansion(
+        self, space: MetricSpace, rows: Rows, seed: int, team: ThreadTeam
+    ) -> MetricExpansion:
         """Fit an expansion in centers among the rows to all of them."""
         every = np.arange(len(rows), dtype=np.uint32)
         chosen = self.centers(every, seed, team)

@@ -24,9 +24,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.learners.tree.buffer_pool import (
+    borrowed,
+    borrowed_growers,
+    draws_for,
+    each_by_one_thread,
+)
 from hilboost.learners.tree.buffers import TreeBuffers, TreeData
 from hilboost.learners.tree.constraints import MonotonicOrder
-from hilboost.learners.tree.growers import borrowed, borrowed_growers, draws_for, each_by_one_thread
 from hilboost.learners.tree.growth import grow_among_workers, grow_by_levels, grow_together
 from hilboost.learners.tree.growth_inputs import category_splits, growth_of
 from hilboost.learners.tree.leaves import (

@@ -26,7 +26,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.learners.tree.row_order import RowOrder
 from hilboost.learners.tree.tree import Tree
-from hilboost.reductions.sums import anywhere, is_whole
+from hilboost.reductions.sums import is_whole, on_any_worker
 
 _BLOCK_ROWS = 2**15
 _ROWS_WORTH_A_TEAM = 2**15
@@ -180,7 +180,7 @@ def _steps_of_all(
     top = sums_of(gradients, weights)
     if hessians.shape[1]:
         bottom = sums_of(hessians, weights)
-    elif anywhere(len(weights) > 0, share):
+    elif on_any_worker(len(weights) > 0, share):
         bottom = sums_of(weights, ones)
     else:
         bottom = nodes[leaves, N_ROWS, None].astype(np.float64)

@@ -32,7 +32,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.learners.tree.buffers import TreeBuffers
 from hilboost.learners.tree.next_root import NextRoot
 from hilboost.learners.tree.row_order import RowOrder
-from hilboost.reductions.sums import anywhere, count, is_whole, largest, merged
+from hilboost.reductions.sums import count, is_whole, largest, merged, on_any_worker
 
 _BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
@@ -217,7 +217,7 @@ def _totals(
     for sums in others:
         merge_sums(first, sums)
     found = rounded(merged(first, share))
-    weighted = anywhere(len(learned.weights) > 0, share)
+    weighted = on_any_worker(len(learned.weights) > 0, share)
     weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
     return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
 

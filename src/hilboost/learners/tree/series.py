@@ -14,8 +14,8 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.stage_series import FittedSeries, StageSeries
+from hilboost.learners.tree.buffer_pool import borrowed_growers, draws_for, each_by_one_thread
 from hilboost.learners.tree.buffers import TreeData
-from hilboost.learners.tree.growers import borrowed_growers, draws_for, each_by_one_thread
 from hilboost.learners.tree.next_root import has_enough_rows
 from hilboost.learners.tree.separate import SeparateTask, grow_separately, trees_of
 from hilboost.learners.tree.tree import Tree

@@ -30,10 +30,10 @@ from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
-from hilboost.training.begin import start
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import SHARE_OF_TUNING
+from hilboost.training.initial_state import start
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
 from hilboost.training.regularization import held_out_penalty, held_out_regularization

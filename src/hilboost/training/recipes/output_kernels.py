@@ -19,9 +19,9 @@ from hilboost.core.target import Target
 from hilboost.encoders import Encoder
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
-from hilboost.training.begin import Start, start, start_in_units
 from hilboost.training.categories import level_encoder, with_categories
 from hilboost.training.data import TrainingData
+from hilboost.training.initial_state import Start, start, start_in_units
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
 from hilboost.training.recipes.mixed import check_parts, splitting_parts, with_splitting

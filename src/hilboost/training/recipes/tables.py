@@ -22,10 +22,10 @@ from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.sums import count, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import category_columns
-from hilboost.training.begin import Start, start_in_units
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
+from hilboost.training.initial_state import Start, start_in_units
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.automatic import as_trees, kernel_part
 from hilboost.training.recipes.candidates import candidates

@@ -126,7 +126,7 @@ class StandardizedSample:
     def of(
         cls, workspace: Workspace, gradients: Gradients, weight: Floats | None
     ) -> StandardizedSample:
-        """Draw as many rows as the memory budget allows, at most twice as many as a hold-out fit."""
+        """Draw as many rows as the memory budget allows, at most twice as many as for a fit."""
         rng = np.random.default_rng((workspace.seed, 1))
         inside = np.arange(workspace.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
         affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)

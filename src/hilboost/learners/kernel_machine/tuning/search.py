@@ -15,7 +15,6 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.kernel_machine.tuning.clock import Clock
 from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
-from hilboost.learners.kernel_machine.tuning.hasty import hasty_kernel
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     ROWS_FIRST,
     ROWS_OF_LIKELIHOOD,
@@ -24,6 +23,7 @@ from hilboost.learners.kernel_machine.tuning.likelihood import (
     most_likely,
     most_likely_map,
 )
+from hilboost.learners.kernel_machine.tuning.quick_choice import hasty_kernel
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
     Candidate,

@@ -15,9 +15,9 @@ from hilboost.core.dtypes import Floats
 from hilboost.learners.metric_kernel import (
     MetricExpansion,
     MetricKernelLearner,
+    MetricSpace,
     NormalEquations,
     Rows,
-    Space,
     System,
 )
 
@@ -99,7 +99,7 @@ class SharedCenters:
         self._learner, self._table, self._members = learner, table, members
 
     @property
-    def _space(self) -> Space:
+    def _space(self) -> MetricSpace:
         """The features and the ridge of some rows."""
         return self._some.space
 
@@ -203,7 +203,7 @@ class SharedCenters:
 class _SomeRows:
     """Rows that are centers, and their system; a fifth of them is held out for comparisons."""
 
-    space: Space
+    space: MetricSpace
     rows: Rows
     centers: NDArray[Any]
     system: System
@@ -223,12 +223,12 @@ class _SomeRows:
 
 
 def _with_best_length(
-    space: Space, table: Rows, drawn: NDArray[np.uint32], members: Members, precision: str
+    space: MetricSpace, table: Rows, drawn: NDArray[np.uint32], members: Members, precision: str
 ) -> _SomeRows:
     """Compare longer length scales by the loss, if it is not that of least squares."""
     rows, held, loss_of = table.some(drawn), drawn[::_PARTS], members.loss_of
 
-    def fit(space: Space, length: float) -> _SomeRows:
+    def fit(space: MetricSpace, length: float) -> _SomeRows:
         centers = space.features(rows.X, precision)
         system = System.of(centers, rows, members.team, space.kernel)
         return _SomeRows(space, rows, centers, system, length)
@@ -269,14 +269,14 @@ class OwnCenters:
         rows, seed = table.some(members.rows_of(member)), members.seed + member
         return learner.expansion(space.longer(self._length), rows, seed, ThreadTeam())
 
-    def _space(self, member: int) -> Space:
+    def _space(self, member: int) -> MetricSpace:
         """The features and the ridge of a member."""
         members, table = self._members, self._tables[member]
         own = members.rows_of(member), members.priorities[member]
         return self._learner.space(table, *own, members.seed + member, ThreadTeam())
 
     @cached_property
-    def _space_of_first(self) -> Space:
+    def _space_of_first(self) -> MetricSpace:
         return self._space(0)
 
     @cached_property

@@ -32,7 +32,7 @@ from hilboost.model.snapshot import FitSnapshot
 from hilboost.reductions.draws import assign_folds
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.snapshots import taken_up
+from hilboost.training.snapshots import snapshot_to_continue
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     else:
         state = continuation.state
         _check_continued(recipe, state, len(rows))
-        snapshot = taken_up(recipe, continuation)
+        snapshot = snapshot_to_continue(recipe, continuation)
         state.snapshots = () if snapshot is None else state.snapshots
     state.folds = folds
     encoding, inputs = _encoded(recipe, rows)

@@ -1,4 +1,4 @@
-"""Validation rows as the user passed them: one set, or several by name."""
+"""Arguments of ``fit`` as the user passed them: rows, and one or several validation sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hilboost.core.errors import InvalidData
 
 
 @dataclass(frozen=True)
-class Rows:
+class FitArguments:
     """Rows that the user passed, not yet validated: inputs, labels, and what belongs to them.
 
     Several validation sets are mappings of names to each of these.
@@ -36,7 +36,7 @@ _ARGUMENTS = {
 }
 
 
-def beside(rows: Rows) -> dict[str, Any]:
+def beside(rows: FitArguments) -> dict[str, Any]:
     """Return what belongs to the rows of ``X``, by the names of the arguments of ``fit``."""
     return {
         argument.removesuffix("_val"): getattr(rows, field)
@@ -44,7 +44,7 @@ def beside(rows: Rows) -> dict[str, Any]:
     }
 
 
-def validation_sets(given: Rows) -> dict[str, Rows]:
+def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
     """Return the validation sets by name, in the user's order; the name of a single one is empty.
 
     Raises
@@ -70,9 +70,9 @@ def validation_sets(given: Rows) -> dict[str, Rows]:
             "the names of validation sets must be different as text, and not empty; rename the "
             "sets of X_val."
         )
-    parts = [field.name for field in fields(Rows)]
+    parts = [field.name for field in fields(FitArguments)]
     return {
-        str(name): Rows(*((getattr(given, part) or {}).get(name) for part in parts))
+        str(name): FitArguments(*((getattr(given, part) or {}).get(name) for part in parts))
         for name in given.X
     }
 
@@ -92,7 +92,7 @@ def _check_names(argument: str, given: Any, sets: Mapping[Any, Any] | None) -> N
         )
 
 
-def _check_complete(given: Rows) -> None:
+def _check_complete(given: FitArguments) -> None:
     if (given.X is None) != (given.y is None):
         raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
     for field, argument in _ARGUMENTS.items():

@@ -10,9 +10,9 @@ from functools import partial
 from hilboost.backends.threads import ThreadTeam
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.callback import Event
-from hilboost.training.begin import InitialState
+from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import in_time
-from hilboost.training.mixture import FIRST_LOOK, Attempt
+from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Recipe
 
 _FEWEST_STAGES = 10
@@ -37,8 +37,8 @@ class Watch:
     """
 
     def __init__(self, recipe: Recipe, initial: InitialState, team: ThreadTeam) -> None:
-        self._begin = partial(Attempt, recipe, initial, team)
-        self._attempt: Attempt | None = None
+        self._begin = partial(KernelTrial, recipe, initial, team)
+        self._attempt: KernelTrial | None = None
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
@@ -51,7 +51,7 @@ class Watch:
             return False
         return self.begun().needs_no_more(n_stages)
 
-    def begun(self) -> Attempt:
+    def begun(self) -> KernelTrial:
         """Return the attempt, which begins with the present stages of the trees."""
         self._attempt = self._attempt or self._begin()
         return self._attempt
@@ -81,7 +81,7 @@ class TimedWatch:
         self._next: float = _FEWEST_STAGES
         self._pace = Pace()
         self._pace.resume()
-        self._attempt: Attempt | None = None
+        self._attempt: KernelTrial | None = None
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
@@ -112,7 +112,7 @@ class TimedWatch:
             self._next = math.inf
             return
         recipe = replace(self._recipe, kernel_part=learner)
-        self._attempt = Attempt(recipe, self._initial, self._team)
+        self._attempt = KernelTrial(recipe, self._initial, self._team)
         self._attempt.look()
         self._next = max(self._next, _PROGRESS / self._recipe.learning_rate)
         self._pace.resume()
@@ -121,6 +121,6 @@ class TimedWatch:
         """Return false: the looks of a resumed fit begin anew."""
         return False
 
-    def begun(self) -> Attempt | None:
+    def begun(self) -> KernelTrial | None:
         """Return the attempt, if it has begun."""
         return self._attempt

@@ -11,7 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.rules import Shrinkage
-from hilboost.training.begin import InitialState
+from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import in_time
 from hilboost.training.race import Trial, n_trial_stages
 from hilboost.training.recipe import Candidate, Recipe
@@ -92,7 +92,7 @@ class _Probe:
         return max(float(np.median(self._trial.state.seconds[1:])), 1e-6)
 
     def progress(self, seconds: float) -> float:
-        """Return the sum of the rates of the stages that a fit needs, after some seconds at most."""
+        """Return the sum of the rates of the stages that a fit needs, within some seconds."""
         trial, most = self._trial, int(seconds / self.seconds_per_stage)
         while trial.is_going_on and trial.n_stages < most:
             trial.run(min(trial.n_stages + _STEP_OF_PROBE, most), self._target, self._team)

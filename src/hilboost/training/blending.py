@@ -27,7 +27,7 @@ Weights = Sequence[float] | Floats
 
 
 @dataclass(frozen=True)
-class Weighing:
+class Blend:
     """The weights of trees and kernel machine, and how well they do on held-out rows.
 
     ``n_errors`` is the number of standard errors that a material gain below 5 % exceeds, and
@@ -72,7 +72,7 @@ class Weighing:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Blender:
     """The loss, the start value that all parts have in common, and how certain gains must be."""
 
     loss: Loss
@@ -87,7 +87,7 @@ class Judge:
         """Weighted sum of the losses."""
         return float(mass_of(target) @ self.losses(target, weights, parts))
 
-    def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Weighing:
+    def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Blend:
         """Fit weights, at least zero, to the outputs (n, r) of both parts.
 
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
@@ -99,7 +99,7 @@ class Judge:
         alone = self.losses(target, (1, 0), parts)
         loss = float(mass @ alone) / total
         if not 0 < loss < np.inf:
-            return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
+            return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
         for place in range(n_parts):
@@ -112,9 +112,9 @@ class Judge:
         gains, of_weight = alone - of_both, float(mass @ (alone - of_trees)) / total / loss
         found = self._fitted(target, parts, loss)
         if not np.isfinite([*found, *gains]).all():
-            return Weighing(np.array([1.0, 0.0]), 0.0, 0.0)
+            return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
         found_gain = mean_and_error(gains / loss, mass)
-        return Weighing(found, *found_gain, self.n_errors, of_weight)
+        return Blend(found, *found_gain, self.n_errors, of_weight)
 
     def lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
         """Return the mean loss with the best weights."""
