@@ -37,7 +37,7 @@ def test_the_readme_begins_with_a_picture_and_headlines():
 
 def test_the_changelog_names_the_version():
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    found = re.findall(r"^## (\S+)\n\n### Added$", text, re.MULTILINE)
+    found = re.findall(r"^## (\d\S+)\n\n### Added$", text, re.MULTILINE)
     assert found[0] == hilboost.__version__
 
 
