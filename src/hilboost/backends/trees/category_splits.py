@@ -25,7 +25,7 @@ from hilboost.backends.trees.column_splits import NO_GAIN, bounded_score, unpack
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
 MAX_LEVELS = UNSEEN
-"""A byte a leaf: 255 levels, and one value for missing."""
+"""Bins are bytes: 255 levels, and one value for missing."""
 SET_WORDS = 4
 
 _AHEAD = 32
@@ -96,9 +96,9 @@ def order_levels(column, totals, packing, limits, scratch):  # how many bins are
     size = np.int64(0)
     light_packed, light_counted = np.int64(0), np.int64(0)
     for b in range(column.n_bins):
-        leaf = (column.base + b) * n_channels
-        packed = histogram[leaf]
-        counted = histogram[leaf + 1] if n_channels > 1 else np.int64(0)
+        cell = (column.base + b) * n_channels
+        packed = histogram[cell]
+        counted = histogram[cell + 1] if n_channels > 1 else np.int64(0)
         if packed == 0 and counted == 0:
             continue
         order[size] = b
@@ -134,9 +134,9 @@ def _bounded_sides(left, total, packing, l2, bounds):
 
 
 @inner
-def _add_cell(histogram, leaf, sums):
+def _add_cell(histogram, cell, sums):
     for c in range(sums.shape[0]):
-        sums[c] += histogram[leaf + c]
+        sums[c] += histogram[cell + c]
 
 
 @compiled

@@ -340,29 +340,29 @@ def _bounded_gain(left, right, n_outputs, packing, l2, direction, bounds):
 
 
 @inner
-def _same_channels(sums, histogram, leaf):
-    """Whether the channels of a leaf of a histogram are these."""
+def _same_channels(sums, histogram, cell):
+    """Whether the channels of a cell of a histogram are these."""
     same = True
     for c in range(sums.shape[0]):
-        same &= histogram[leaf + c] == sums[c]
+        same &= histogram[cell + c] == sums[c]
     return same
 
 
 @tiny
-def is_empty(histogram, leaf, n_channels):
-    """Whether a leaf of a histogram holds no rows."""
+def is_empty(histogram, cell, n_channels):
+    """Whether a cell of a histogram holds no rows."""
     empty = True
     for c in range(n_channels):
-        empty &= histogram[leaf + c] == 0
+        empty &= histogram[cell + c] == 0
     return empty
 
 
 @inner
-def move_left(histogram, leaf, totals, left, right):
+def move_left(histogram, cell, totals, left, right):
     """Add a bin to the sums of the left side; whether it holds rows."""
     some = False
     for c in range(totals.shape[0]):
-        here = histogram[leaf + c]
+        here = histogram[cell + c]
         some |= here != 0
         left[c] += here
         right[c] = totals[c] - left[c]

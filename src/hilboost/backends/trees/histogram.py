@@ -153,11 +153,11 @@ def accumulate_channels(
             word = column[row]
             for k in range(n_here):
                 b = (word >> uint64(8 * k)) & uint64(255)
-                leaf = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
+                cell = (uint64(8 * w + k) * uint64(n_bins) + b) * channels
                 for c in range(width):
-                    histogram[leaf + uint64(c)] += packed[row, uint64(c)]
+                    histogram[cell + uint64(c)] += packed[row, uint64(c)]
                 if width < n_channels:
-                    histogram[leaf + uint64(width)] += 1
+                    histogram[cell + uint64(width)] += 1
 
 
 @inner
@@ -230,7 +230,7 @@ def subtract_sibling(threads, table, packed, n_channels, histogram, sibling):
 
 @tiny
 def own_cells(threads, table, n_channels):
-    """The leaf_of_row of a histogram that are one thread's: those of its share of the columns."""
+    """The cells of a histogram that one thread adds: its share of the columns."""
     stride = STRIDE if n_channels == 1 else table.n_bins
     first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
     return first * stride * n_channels, last * stride * n_channels

@@ -1,6 +1,6 @@
-"""Sums, quantiles and additions over the cells (leaves) that a tree divides the rows into.
+"""Sums, quantiles and additions over the leaves of a tree.
 
-Cells are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the leaf of each row.
+Leaves are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the leaf of each row.
 """
 
 import math

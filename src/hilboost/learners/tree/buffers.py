@@ -163,12 +163,12 @@ class TreeBuffers:
         """One slot for each leaf; two if that is too much memory, and not all are needed."""
         if n_channels not in self._histograms:
             stride = STRIDE if n_channels == 1 else self._n_bins
-            leaf_of_row = self._n_columns * stride * n_channels
+            n_cells = self._n_columns * stride * n_channels
             n_slots = self.max_leaves
-            if 8 * leaf_of_row * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
+            if 8 * n_cells * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
                 n_slots = min(2, self.max_leaves)
             self._histograms[n_channels] = np.zeros(
-                (n_slots + self.n_threads, leaf_of_row), dtype=dtypes.PACKED
+                (n_slots + self.n_threads, n_cells), dtype=dtypes.PACKED
             )
         whole = self._histograms[n_channels]
         return Histograms(whole[: -self.n_threads], whole[-self.n_threads :], _NO_CELLS)
