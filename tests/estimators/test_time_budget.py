@@ -144,7 +144,7 @@ def test_a_stage_that_was_interrupted_does_not_end_a_fit():
 def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
     attempts, stages = [], []
 
-    class Attempt(early_kernel_check.Attempt):
+    class Attempt(early_kernel_check.KernelTrial):
         seconds_left = 100.0  # more than the budget
 
         def __init__(self, *parts):
@@ -155,7 +155,7 @@ def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
             self.asked = n_more
             return super().is_worth(len(self._state.train) * self.factor)
 
-    monkeypatch.setattr(early_kernel_check, "Attempt", Attempt)
+    monkeypatch.setattr(early_kernel_check, "KernelTrial", Attempt)
     monkeypatch.setattr(early_kernel_check, "FIRST_LOOK", 20)
     last = []
     for Attempt.factor in (0, 10**6):

@@ -96,7 +96,8 @@ def test_mixtures_know_their_loss_on_all_sets(tmp_path):
     smooth = np.sin(2 * X[:, 0]) + X[:, 1]
     y_val = {name: smooth[rows] for name, rows in PARTS.items()}
     model = BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0)
-    model.fit(np.tile(X[:100], (3, 1)) + 0.01 * RNG.normal(size=(300, 3)), np.tile(smooth[:100], 3),
+    noise = 0.01 * np.random.default_rng(0).normal(size=(300, 3))
+    model.fit(np.tile(X[:100], (3, 1)) + noise, np.tile(smooth[:100], 3),
               X_val=X_VAL, y_val=y_val)  # fmt: skip
     assert model.parts_["kernel"].weight > 0
     found = model.history_.metrics["autumn: loss"]

@@ -93,7 +93,7 @@ def check_at(times: Any) -> Floats:
     InvalidData
         ``times`` is not a list of numbers that are not negative.
     """
-    found = np.asarray(as_array(times, "times"))
+    found = np.asarray(times if np.isscalar(times) else as_array(times, "times"))
     if found.ndim != 1 or found.dtype.kind not in "iuf":
         raise InvalidData(f"times must be a list of numbers; got {shown(times)}.")
     bad = ~(found >= 0)

@@ -39,7 +39,8 @@ def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Fl
     """
     hessian, lam = problem.own_hessian, problem.regularization
     w = 1.0 if problem.weight is None else problem.weight[:, None]
-    D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
+    with np.errstate(over="ignore"):
+        D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
     return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
 
 
