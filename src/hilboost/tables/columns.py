@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
@@ -112,11 +112,10 @@ def read_objects(
         refuse_dates(name, next(kind for kind, what in kinds.items() if what == "date").__name__)
     if "object" in found:
         i = next(i for i, value in enumerate(values) if kinds[type(value)] == "object")
-        raise InvalidType(
-            f"{place(name)} contains {_shown(values[i])} in row {row_of(i)}, but each value of "
-            "this argument must be a string or a number; convert it, for instance with "
-            ".astype(str), split it into several columns, or drop it."
-        )
+        what = f"{_shown(values[i])} in row {row_of(i)}"
+        if isinstance(values[i], Collection):
+            refuse_nested(name, what)
+        raise _neither_text_nor_number(name, what, "convert it, for instance with .astype(str)")
     if "text" not in found:
         return _numbers(values, kinds)
     for i, value in enumerate(values):
@@ -218,9 +217,15 @@ def refuse_nested(name: object, what: str) -> NoReturn:
     ------
     InvalidType
     """
-    raise InvalidType(
+    raise _neither_text_nor_number(
+        name, what, "split it into several columns, decode it if it contains bytes"
+    )
+
+
+def _neither_text_nor_number(name: object, what: str, advice: str) -> InvalidType:
+    return InvalidType(
         f"{place(name)} contains {what}, but each value of this argument must be a string or a "
-        "number; split it into several columns, or drop it."
+        f"number; {advice}, or drop it."
     )
 
 
