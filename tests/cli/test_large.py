@@ -52,6 +52,8 @@ def test_dates_are_ignored(table, as_text):
     done = RUN.invoke(app, ["fit", str(table), *given])
     assert done.exit_code == 1
     assert "No columns are left, because 'day' contains dates" in done.output
+    assert "replace them by columns of numbers in the table" in done.output
+    assert "--dates" not in done.output  # which such a fit refuses
 
 
 @pytest.mark.filterwarnings("default")
@@ -73,6 +75,8 @@ def test_dask(table):
         (["--dask", "tcp://x:1", "--event", "k"], "--event is not supported"),
         (["--stream", "--drop-missing-target"], "--drop-missing-target is not supported"),
         (["--stream", "--dates", "expand"], "--dates expand is not supported"),
+        (["--stream", "--missing", "unknown"], "--missing is not supported with --stream"),
+        (["--dask", "tcp://x:1", "--coerce"], "--coerce is not supported with --dask"),
     ],
 )
 def test_refusals(table, options, message):

@@ -16,6 +16,8 @@ PARTS = ("year", "month", "day", "weekday", "hour", "days")
 """Calendar numbers of a date; ``days`` counts from 1970."""
 ORDERS = ("dmy", "mdy")
 """Orders of day, month and year where the year comes last."""
+REMEDY = "use --dates expand for columns of calendar numbers, or --dates text for categories"
+"""What to do about ignored columns of dates."""
 _SAMPLE = 100
 _YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
 _YEAR_LAST = r"(\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2}[-/.]\d{2}[-/.]\d{2})"
@@ -97,21 +99,17 @@ def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
     return given
 
 
-def without_dates(features: pd.DataFrame) -> pd.DataFrame:
-    """Drop columns of dates with a note; they must not be the only ones."""
+def without_dates(features: pd.DataFrame, remedy: str = REMEDY) -> pd.DataFrame:
+    """Drop columns of dates with a note that ends with a remedy; they must not be the only ones."""
     dates = date_columns(features)
     if not dates:
         return features
     listed = ", ".join(f"'{name}'" for name in dates)
     if len(dates) == features.shape[1]:
         raise CliError(
-            f"No columns are left, because {listed} contains dates, which are ignored; use --dates "
-            "expand for columns of calendar numbers, or --dates text for categories."
+            f"No columns are left, because {listed} contains dates, which are ignored; {remedy}."
         )
-    note(
-        f"ignoring {listed}, which contains dates; use --dates expand for columns of calendar "
-        "numbers, or --dates text for categories."
-    )
+    note(f"ignoring {listed}, which contains dates; {remedy}.")
     return features.drop(columns=dates)
 
 

@@ -59,6 +59,8 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--event", job.event is not None),
         ("--drop-missing-target", job.drop_missing_target),
         (f"--dates {job.dates}", job.dates != "ignore"),
+        ("--missing", bool(job.missing)),
+        ("--coerce", job.coerce),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
@@ -89,7 +91,8 @@ def _without_dates(job: FitJob, dataset: Any) -> FitJob:
     first = next(reader_of(dataset)(names)).slice(0, 1000).to_pandas() if names else None
     if first is None or first.shape[1] == 0:
         return job
-    dates = first.columns.difference(without_dates(first).columns)
+    remedy = "replace them by columns of numbers in the table, such as year, month, and weekday"
+    dates = first.columns.difference(without_dates(first, remedy).columns)
     return replace(job, ignore=(*job.ignore, *dates))
 
 
