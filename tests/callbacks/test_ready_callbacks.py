@@ -16,6 +16,7 @@ from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.callbacks import MLflowLogger, ProgressBar, TensorBoardLogger
 from hilboost.core.callback import Event
 from hilboost.core.errors import MissingPackage
+from hilboost.model.summary import summary
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 3))
@@ -62,6 +63,7 @@ def test_the_last_state_remains_in_a_notebook(fails):
     assert html.count("my fit") == 1
     assert f"{1 if fails else n}/{n}" in html
     assert "train" in html
+    assert (f"\ntrees, {n} stages\n" in html) != fails
 
 
 def phases_of(console_file):
@@ -96,6 +98,7 @@ def test_the_bar_names_what_takes_time_between_stages(model, names):
     assert not last.startswith(":")
     assert f"train {model.history_.train[-1]:.4g}" in last or len(names) > 1
     assert "train" in last
+    assert last.endswith(f"{summary(model.fitted_)}\n")
 
 
 def test_displays_of_phases_change_no_model():

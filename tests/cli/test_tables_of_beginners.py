@@ -17,6 +17,7 @@ from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded, without_dates
 from hilboost.cli.errors import CliError
 from hilboost.core.errors import InvalidData
+from hilboost.model.summary import summary
 from hilboost.persistence.atomic import atomic_path
 
 N = 80
@@ -364,8 +365,10 @@ def test_the_same_command_gives_the_same_model(frame):
     assert found[0] == found[1] != found[2]
 
 
-def test_one_round_is_no_plural(frame):
-    assert "Fitted 1 round on 80 rows" in fit("good.csv", "--n-estimators", 1).stdout
+def test_the_last_line_of_a_fit_says_what_the_model_is(frame):
+    said = fit("good.csv", "--n-estimators", 1).stdout
+    assert "Fitted on 80 rows" in said
+    assert f"): {summary(hilboost.load('model').fitted_)}. Saved the model" in said
 
 
 def test_a_failed_write_names_the_file(tmp_path):

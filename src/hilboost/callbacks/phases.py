@@ -15,7 +15,10 @@ class PhaseDisplay(Protocol):
     """Callback that also displays the phases without stages."""
 
     def show_phase(self, text: str) -> None:
-        """Show what the fit does until the next stage; an empty text ends it."""
+        """Show what the fit does until the next stage, or what the complete model is.
+
+        An empty text ends it.
+        """
 
 
 @dataclass(frozen=True)

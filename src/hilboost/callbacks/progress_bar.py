@@ -19,9 +19,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Show the number of stages, the losses and the elapsed time on stderr.
 
     Between stages, it names what the fit does, such as the trial of a kernel machine, with an
-    estimate of the duration.  The bar is disabled if the output is not a terminal, for instance in
-    a log file or a pipe.  In a notebook, the moving bar requires the package ipywidgets; its last
-    state remains in the output of the cell.
+    estimate of the duration; the line below the complete bar says what the model is.  The bar is
+    disabled if the output is not a terminal, for instance in a log file or a pipe.  In a notebook,
+    the moving bar requires the package ipywidgets; its last state remains in the output of the
+    cell.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._description = description
         self._console = console
         self._bar: Progress | None = None
-        self._depth, self._losses = 0, ""
+        self._depth, self._losses, self._phase = 0, "", ""
 
     def __enter__(self) -> Self:
         self._depth += 1
@@ -61,12 +62,19 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._depth -= 1
         if self._depth:
             return
+        model = "" if kind else self._phase
+        if model:
+            self.show_phase("")
         bar, self._bar = self._bar, None
+        if bar is None:
+            return
         # Some versions of rich print an empty line when a disabled bar stops.
-        if bar is not None and not bar.disable:
+        if not bar.disable:
             bar.stop()
-        if bar is not None and bar.console.is_jupyter and bar.tasks:
+        if bar.console.is_jupyter and bar.tasks:
             bar.console.print(bar)  # exported notebooks do not contain widgets
+        if model and (bar.console.is_jupyter or not bar.disable):
+            bar.console.print(model, highlight=False, markup=False)
 
     def __call__(self, event: Event) -> None:
         """Advance the bar to this stage."""
@@ -75,13 +83,14 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.show_phase("")
 
     def show_phase(self, text: str) -> None:
-        """Name what the fit does between its stages.
+        """Name what the fit does between its stages, or what it has made.
 
         Parameters
         ----------
         text : str
             Empty when stages go on.
         """
+        self._phase = text
         description = f"{self._description}: {text}" if text else self._description
         self._update(description=description, loss="" if text else self._losses)
 

@@ -286,12 +286,11 @@ def fit_summary(
                 "scores": _scores_by_name(job, scores),
             }
         )
-    from hilboost.model.parts import described
+    from hilboost.model.summary import summary
 
-    rounds = described(model.fitted_.parts) or ("1 round" if stages == 1 else f"{stages} rounds")
     text = (
-        f"Fitted {rounds} on {shape[0]} rows and {shape[1]} columns in "
-        f"{seconds:.1f} s (training loss {loss:.4g}). Saved the model to '{job.out}'."
+        f"Fitted on {shape[0]} rows and {shape[1]} columns in {seconds:.1f} s (training loss "
+        f"{loss:.4g}): {summary(model.fitted_)}. Saved the model to '{job.out}'."
     )
     for path, found in zip(job.valid, scores, strict=True):
         listed = ", ".join(

@@ -35,6 +35,7 @@ from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.summary import summary
 from hilboost.rules import Shrinkage
 from hilboost.training.budget import SHARE_OF_FIT, paced
 from hilboost.training.categories import placed
@@ -154,8 +155,9 @@ def train(
         _keep_best(config, outcome.state)
         _check_growth(recipe, outcome.state)
         outcome = with_kernel_part(recipe, initial, outcome, kernels, began, ends, attempt)
+        fitted = _fitted(recipe, initial, outcome)
+        initial.phases.show(summary(fitted))
     state = outcome.state
-    fitted = _fitted(recipe, initial, outcome)
     raw = raw_out_of_fold(fitted, initial, recipe, kernels.n_threads)
     calibration = out_of_fold(fitted, initial, recipe, raw)
     fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
