@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from hilboost.core.target import Target
 
@@ -35,6 +35,20 @@ def optimum(loss, target, K, start, lam):
     return float(found.fun)
 
 
+def _least_within(function, bounds):
+    """The least value within bounds; L-BFGS-B starts again where its line search gave up."""
+    options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 50}
+    best = OptimizeResult(x=np.zeros(len(bounds)), fun=np.inf)
+    for _ in range(50):
+        before, best = (
+            best,
+            minimize(function, best.x, jac=True, method="L-BFGS-B", bounds=bounds, options=options),
+        )
+        if not best.fun < before.fun - 1e-12 * abs(best.fun):
+            break
+    return float(best.fun)
+
+
 def pinball_optimum(levels, scale, target, K, start, lam):
     """The least objective for ``scale`` times pinball losses; L-BFGS-B on the dual problem.
 
@@ -50,12 +64,7 @@ def pinball_optimum(levels, scale, target, K, start, lam):
             Ks = K @ s / lam
             return 0.5 * s @ Ks - s @ t, Ks - t
 
-        bounds = [(scale * w * (q - 1), scale * w * q) for w in weight]
-        options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 50}
-        found = minimize(
-            dual, np.zeros(len(K)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
-        total -= found.fun
+        total -= _least_within(dual, [(scale * w * (q - 1), scale * w * q) for w in weight])
     return float(total)
 
 
@@ -74,12 +83,7 @@ def hinge_optimum(n_classes, target, K, start, lam):
             Ka = signs * (K @ (signs * a)) / lam
             return 0.5 * a @ Ka - a @ (1 - signs * bias), Ka - (1 - signs * bias)
 
-        options = {"maxiter": 20000, "maxfun": 40000, "ftol": 1e-15, "gtol": 1e-8, "maxcor": 50}
-        bounds = [(0.0, w) for w in weight]
-        found = minimize(
-            dual, np.zeros(len(K)), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
-        total -= found.fun
+        total -= _least_within(dual, [(0.0, w) for w in weight])
     return float(total)
 
 
