@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for_kernels
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
@@ -247,14 +248,14 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
                 f"{fitted.learner.name} stages; set loss='squared_error' and stages='full'."
             )
         X = self._checked(X)
-        with ThreadTeam(threads_for_kernels(self.n_jobs, len(X))) as team:
-            # Each full stage contains all training rows, including duplicates.
-            terms = [term for stage in fitted.model.stages for term in stage.terms]
-            model = terms[0].model
-            assert isinstance(model, KernelExpansion)
-            weights = np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
-            is_whole = fitted.cut_from is None
-            return np.sqrt(summary.variance(model, weights if is_whole else None, X, team))
+        # Each full stage contains all training rows, including duplicates.
+        terms = [term for stage in fitted.model.stages for term in stage.terms]
+        model = terms[0].model
+        assert isinstance(model, KernelExpansion)
+        weights = np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
+        n_threads = threads_for_kernels(self.n_jobs, max(len(X), len(model.basis)))
+        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+            return np.sqrt(summary.variance(model, weights, X, team))
 
 
 def kernel_stages(

@@ -132,6 +132,8 @@ class FittedModel:
             history = None if self.history is None else self.history.first(n_stages)
             return replace(found, history=history, cut_from=self.n_stages)
         machine, members = self.kernel_machine, self.members
+        if machine is not None:  # only the residuals of all stages say how large variances are
+            machine = replace(machine.first(n_stages), residual_factor=[1.0])
         if members is not None:
             members = tuple(AdditiveModel(m.initial_raw, m.stages[:n_stages]) for m in members)
         return replace(
@@ -139,7 +141,7 @@ class FittedModel:
             model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages]),
             history=None if self.history is None else self.history.first(n_stages),
             members=None if self.learner.has_state else members,
-            kernel_machine=None if machine is None else machine.first(n_stages),
+            kernel_machine=machine,
             calibration=None,
             kept=None,
             cut_from=self.cut_from or self.n_stages,

@@ -46,6 +46,8 @@ def to_file(
         arrays["noise"] = np.ascontiguousarray(summary.noise)
         if summary.row_weight != 1:
             fields["row_weight"] = float(summary.row_weight)
+        if summary.residual_factor:
+            fields["residual_factor"] = float(summary.residual_factor[0])
     return fields, arrays
 
 
@@ -70,6 +72,8 @@ def from_file(
         require(stages in STAGES, "stages")
     noise = _noise(arrays, model) if "noise" in arrays else None
     require(noise is None or regularization is not None, "noise")
+    factor = [positive(fields[k], k) for k in ("residual_factor",) if k in fields]
+    require(noise is not None or not factor, "residual_factor")
     kernel = None if description is None else read_kernel(description, n_features, reader)
     listed = None
     if "kernels" in fields:
@@ -85,6 +89,7 @@ def from_file(
         path=path,
         n_iter=n_iter,
         stage_kernels=listed,
+        residual_factor=factor,
     )
     return summary, stages
 

@@ -33,6 +33,8 @@ class KernelMachineSummary:
     path: NDArray[np.int64] | None = None
     n_iter: int | None = None  # total number of steps on all nested machines
     stage_kernels: StageKernels | None = None  # kernels of the stages, if the user listed kernels
+    # factor of approximate variances, from the first call of ``variance`` or from a model file
+    residual_factor: list[float] = field(default_factory=list, compare=False)
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
 
     def first(self, n_stages: int) -> KernelMachineSummary:
@@ -42,15 +44,17 @@ class KernelMachineSummary:
             self,
             path=None if path is None else path[:n_stages],
             stage_kernels=None if kernels is None else kernels.first(n_stages),
+            residual_factor=[],
+            _variance=[],
         )
 
     def variance(
-        self, model: KernelExpansion, weights: Floats | None, X: Floats, team: ThreadTeam
+        self, model: KernelExpansion, weights: Floats, X: Floats, team: ThreadTeam
     ) -> Floats:
         """Compute the variance (n,) of new observations, including noise.
 
         ``model``: A full stage, whose basis vectors are all training rows. ``weights``: (m, r)
-        float64 or None: sum of the weights of all stages; approximate variances of a kernel that
+        float64: sum of the weights of all stages; approximate variances of a kernel that
         was chosen then agree with the residuals. ``X``: (n, d) float64.
         """
         if not self._variance:
@@ -61,7 +65,11 @@ class KernelMachineSummary:
                 assert self.kernel is not None
                 model = replace(model, kernel=self.kernel)
             found = PosteriorVariance.of(model, self.noise, noise, team)
-            if weights is not None and self.amplitude != 1:
+            if self.residual_factor:
+                found = replace(found, factor=self.residual_factor[0])
+            elif self.amplitude != 1:
                 found = found.fitted_to_residuals(weights, self.noise, self.amplitude, team)
+            if found.prior is not None and self.amplitude != 1:
+                self.residual_factor[:] = [found.factor]
             self._variance[:] = [found]
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)

@@ -16,7 +16,7 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 
 _EXACT_UP_TO = 5000
 _LANDMARKS = 2000
-_ROWS_AT_ONCE = 1024
+_ROWS_AT_ONCE = 256
 _JUDGED, _JUDGED_AT_ONCE, _NEIGHBORS = 150, 50, 1000
 
 
@@ -56,29 +56,34 @@ class PosteriorVariance:
         kernel = model.kernel
         if n <= _EXACT_UP_TO:
             K = evaluate(kernel, X, X, team)
-            factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
+            factor = array_api.cholesky(array_api.add_to_diagonal(K, D), team=team)
             return cls(model, X, None, factor, noise)
         rows = _landmark_rows(n, seed)
         landmarks = X[rows]
         K_mm = evaluate(kernel, landmarks, landmarks, team)
         gram = Gram(kernel, model.basis, model.basis[rows], 0.0, team)
-        total, _ = gram.sums(1.0 / D, None)
-        posterior = array_api.cholesky(total + K_mm, 1e-10)
-        return cls(model, landmarks, array_api.cholesky(K_mm, 1e-10), posterior, noise)
+        with array_api.blas_threads(team.n_threads):  # few products, large enough for all threads
+            total, _ = gram.sums(1.0 / D, None)
+        posterior = array_api.cholesky(total + K_mm, 1e-10, team=team)
+        prior = array_api.cholesky(K_mm, 1e-10, team=team)
+        return cls(model, landmarks, prior, posterior, noise)
 
     def __call__(self, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the variance (n,) of new observations, including noise."""
         scaled = self.model.inputs(X)
         kernel = self.model.kernel
         variance = array_api.to_numpy(kernel.diag(scaled)).copy()
-        for rows in row_blocks(len(scaled), _ROWS_AT_ONCE):
-            k = evaluate(kernel, self.landmarks, scaled[rows], team)
+
+        def explain(rows: slice) -> None:
+            k = evaluate(kernel, self.landmarks, scaled[rows])
             if self.prior is None:
                 variance[rows] -= (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
             else:
                 variance[rows] -= (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
                 np.maximum(variance[rows], 0.0, out=variance[rows])
                 variance[rows] += (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
+
+        team.map(explain, row_blocks(len(scaled), _ROWS_AT_ONCE))
         return self.factor * (np.maximum(variance, 0.0) + self.noise)
 
     def fitted_to_residuals(
@@ -101,12 +106,16 @@ class PosteriorVariance:
         rows = others[:: max(1, len(others) // _JUDGED)][:_JUDGED]
         by_landmarks = self._left_out(X[rows], D[rows], team)
         diagonal = array_api.to_numpy(kernel.diag(X))
-        exact = np.empty(len(rows))
-        for k, (row, near) in enumerate(zip(rows, self._neighbors(X, rows, team), strict=True)):
-            values = evaluate(kernel, X[near], X[[row, *near]], team)
+
+        def unexplained(one: tuple[int, NDArray[np.intp]]) -> float:
+            row, near = one
+            values = evaluate(kernel, X[near], X[[row, *near]])
             factor = array_api.cholesky(array_api.add_to_diagonal(values[:, 1:].copy(), D[near]))
             explained = array_api.solve_lower(factor, values[:, 0].copy())
-            exact[k] = max(diagonal[row] - float(explained @ explained), 0.0)
+            return max(diagonal[row] - float(explained @ explained), 0.0)
+
+        neighbors = self._neighbors(X, rows, team)
+        exact = np.array(team.map(unexplained, zip(rows, neighbors, strict=True)))
         variance = np.minimum(exact, by_landmarks) + D[rows]
         squares = (weights[rows] ** 2).mean(axis=1) * variance**2 / (by_landmarks + D[rows])
         found = float(squares.mean()) / amplitude
