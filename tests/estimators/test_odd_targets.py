@@ -125,7 +125,10 @@ OBJECTS = {
 @pytest.mark.parametrize("name", OBJECTS)
 def test_labels_that_are_objects(name, estimator):
     y, remedy = OBJECTS[name]
-    with pytest.raises(InvalidData, match=rf"^y has dtype object and contains .*; pass {remedy}"):
+    with pytest.raises(
+        InvalidData,
+        match=rf"^Unknown label type: y has dtype object and contains .*; pass {remedy}",
+    ):
         estimator().fit(X, y)
 
 

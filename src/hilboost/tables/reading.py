@@ -371,7 +371,7 @@ def _unframed(values: Any, what: str) -> Any:
         return np.column_stack([_array_of(series, what) for series in found.iter_columns()])
     if hasattr(values, "__arrow_c_array__") and hasattr(values, "to_numpy"):
         return values.to_numpy(zero_copy_only=False)
-    if values is not None and np.ndim(values) == 0:
+    if values is not None and np.asarray(values).ndim == 0:
         raise _no_values(values, what)
     return values
 

@@ -209,8 +209,9 @@ def _refuse_objects(y: np.ndarray) -> None:
     dtype = next(name for name, kind in kinds.items() if all(isinstance(x, kind) for x in y))
     odd = next(label for label in y if not isinstance(label, str))
     raise InvalidData(
-        f"y has dtype object and contains {shown(odd)} ({type(odd).__name__}), but classes must be "
-        f"text, or of a dtype of numbers or booleans; pass y.astype({dtype})."
+        f"Unknown label type: y has dtype object and contains {shown(odd)} "
+        f"({type(odd).__name__}), but classes must be text, or of a dtype of numbers or booleans; "
+        f"pass y.astype({dtype})."
     )
 
 
