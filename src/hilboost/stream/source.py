@@ -22,6 +22,7 @@ from hilboost.tables import (
     Schema,
     category_choice,
     column_of,
+    index_names,
     learn,
     read_table,
     warn_of_words,
@@ -87,7 +88,7 @@ def _united(schemas: dict[str, Any]) -> Any:
     united = pa.schema([], next(iter(schemas.values())).metadata)
     for file, schema in schemas.items():
         _refuse_repeated_names(schema, repr(file))
-        kept = [field for field in schema if field.name not in _index_names(schema)]
+        kept = [field for field in schema if field.name not in index_names(schema)]
         try:
             united = pa.unify_schemas([united, pa.schema(kept)], promote_options="permissive")
         except pa.ArrowException as error:
@@ -107,12 +108,6 @@ def _united(schemas: dict[str, Any]) -> Any:
             DataWarning,
         )
     return united
-
-
-def _index_names(schema: Any) -> list[str]:
-    """Return the columns in which pandas has stored the index of a frame."""
-    found = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in found if isinstance(name, str)]
 
 
 def _refuse_repeated_names(schema: Any, where: str) -> None:
@@ -186,7 +181,7 @@ def table_of(
     dataset: Any, without: Sequence[str], categorical: Any, n_rows: int, folder: Path
 ) -> FileTable:
     """Return the input columns as a table on disk, with the levels of its category columns."""
-    without = [*without, *_index_names(dataset.schema)]
+    without = [*without, *index_names(dataset.schema)]
     names = [name for name in dataset.schema.names if name not in without]
     read = reader_of(dataset)
     if not names:

@@ -6,6 +6,7 @@ applies the schema to later tables.
 
 from hilboost.tables.arrays import (
     columns_of,
+    index_names,
     is_pandas,
     n_rows,
     refuse_dates_and_complex,
@@ -48,6 +49,7 @@ __all__ = [
     "encode",
     "encode_array",
     "encoded_table",
+    "index_names",
     "is_missing_value",
     "is_pandas",
     "is_sparse",

@@ -87,3 +87,9 @@ def refuse_dates_and_complex(values: Any, what: str) -> None:
             f"Complex data not supported: {what} must contain real numbers; pass {what}.real or "
             f"{what}.imag."
         )
+
+
+def index_names(schema: Any) -> list[str]:
+    """Return the columns of an Arrow schema in which pandas has stored the index of a frame."""
+    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in stored if isinstance(name, str) and name in schema.names]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, shown
-from hilboost.tables.arrays import is_pandas, refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import index_names, is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
     Numbers,
@@ -174,7 +174,7 @@ def _frame(X: Any, what: str = "X") -> Any:
         if isinstance(frame, nw.LazyFrame):
             return _collected(frame, what)
         # The stream of an array, such as that of xarray, has a row for each entry.
-        if frame is X and hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__array__"):
+        if frame is X and hasattr(X, "__arrow_c_stream__") and not hasattr(X, "dtype"):
             frame = _from_stream(X, what)
     except DuplicateError as error:
         raise _repeated_name(X, what) from error
@@ -182,7 +182,14 @@ def _frame(X: Any, what: str = "X") -> Any:
         return None
     if len(set(frame.columns)) < len(frame.columns):
         raise _repeated_name(X, what)
-    return frame
+    return _without_index(frame)
+
+
+def _without_index(frame: Any) -> Any:
+    """Leave out columns of an Arrow table in which pandas has stored an index, if others remain."""
+    is_arrow = frame.implementation.is_pyarrow()
+    stored = index_names(frame.to_native().schema) if is_arrow else ()
+    return frame.drop(stored) if len(stored) < len(frame.columns) else frame
 
 
 def _collected(frame: Any, what: str) -> Any:
@@ -368,7 +375,8 @@ def _unframed(values: Any, what: str) -> Any:
     if isinstance(found, nw.Series):
         return _array_of(found, what)
     if isinstance(found, nw.DataFrame):
-        return np.column_stack([_array_of(series, what) for series in found.iter_columns()])
+        columns = _without_index(found).iter_columns()
+        return np.column_stack([_array_of(series, what) for series in columns])
     if hasattr(values, "__arrow_c_array__") and hasattr(values, "to_numpy"):
         return values.to_numpy(zero_copy_only=False)
     if values is not None and np.asarray(values).ndim == 0:
