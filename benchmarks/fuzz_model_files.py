@@ -1,4 +1,4 @@
-"""Damaged model files, many thousands of every kind: a clear error or a model, and nothing else.
+"""Damaged model files and checkpoints, thousands of every kind: a clear error or a model.
 
 Run ``python benchmarks/fuzz_model_files.py [RUNS]``.  RUNS executions (144,000 by default) are
 shared among the kinds of model; each kind has a process of its own, on one core.  With atheris
@@ -6,9 +6,10 @@ shared among the kinds of model; each kind has a process of its own, on one core
 inputs are drawn at random.  Both change files by what they are made of: JSON headers and texts at
 any depth, names, types, shapes and places of arrays, single numbers, bytes, length.
 
-A failure is any exception but ``InvalidModelFile`` on reading or a ``HilboostError`` on predicting,
-more than 256 MiB of new memory (a limit of the system), or more than 5 seconds.  Failures are kept
-in ``fuzz_failures/`` and end the script with 1.
+A failure is any exception but ``InvalidModelFile`` on reading a model or a ``HilboostError`` on
+going on from a checkpoint, on predicting, or from any other public method, more than 256 MiB of new
+memory (a limit of the system), or more than 5 seconds.  Failures are kept in ``fuzz_failures/`` and
+end the script with 1.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, environment, environment_markdown, write_json
+from _common import RESULTS, ROOT, environment, environment_markdown, write_json
 from _mutation import mutated
+
+sys.path.insert(0, str(ROOT))
 
 try:
     import atheris
@@ -41,6 +45,7 @@ except ImportError:
 RUNS, SEED = 144_000, 20_261
 MOST_BYTES, MOST_SECONDS = 2**28, 5
 MOST_FAILURES = 20
+CHECKPOINT = "checkpoint of "
 X = np.sin(np.outer(np.arange(1, 25), [1.0, 2.3, 0.7]))
 
 
@@ -141,20 +146,30 @@ class Trial:
 
     def outcome(self) -> str:
         """What became of the file."""
+        from tests.callbacks.test_damaged_checkpoints import fit
+        from tests.model.test_damaged_files import try_all_methods
+
         import hilboost
+        from hilboost.callbacks import Checkpoint
         from hilboost.core.errors import HilboostError, InvalidModelFile
 
+        interrupted = self.name.removeprefix(CHECKPOINT)
         try:
-            model = hilboost.load(self.path)
-        except InvalidModelFile:
+            if interrupted != self.name:
+                model = fit(interrupted, Checkpoint(self.path))
+            else:
+                model = hilboost.load(self.path)
+        except HilboostError as error:
+            if interrupted == self.name and not isinstance(error, InvalidModelFile):
+                raise
             return "refused"
         if model.n_features_in_ > 10**5:
             return "models, refused to predict"  # there are no such rows
         rows = X if model.n_features_in_ == 3 else np.ones((2, model.n_features_in_))
         try:
             found = model.predict(rows)
-            if hasattr(model, "predict_weights"):
-                model.predict_weights(rows)
+            if rows is X:
+                try_all_methods(model)
             finite = np.isfinite(model.predict_raw(rows)).all()
             return "models, finite" if finite and len(found) == len(rows) else "models, not finite"
         except HilboostError:
@@ -228,13 +243,16 @@ def fuzz(name: str, folder: Path, report: Path, runs: int) -> None:
 def main() -> int:
     """Make the models, fuzz each in a process of its own, write JSON and Markdown."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    models, records = seeds(), []
-    share = -(-runs // len(models))
-    for name, model in models.items():
+    from tests.callbacks.test_damaged_checkpoints import FITS, write
+
+    writers = {name: partial(model.save, training_data=True) for name, model in seeds().items()}
+    writers |= {CHECKPOINT + name: partial(write, name) for name in FITS}
+    share, records = -(-runs // len(writers)), []
+    for name, write_seed in writers.items():
         with tempfile.TemporaryDirectory(dir=memory_folder()) as temporary:
             folder = Path(temporary)
             (folder / "seeds").mkdir()
-            model.save(folder / "seeds" / "seed")
+            write_seed(folder / "seeds" / "seed")
             size = (folder / "seeds" / "seed").stat().st_size
             records.append({"kind": name, "bytes": size, **one(name, folder, share)})
             print(records[-1], flush=True)
@@ -279,9 +297,10 @@ def publish(records: list[dict[str, Any]]) -> int:
     lines = [
         "# Damaged model files",
         "",
-        "Each execution loads a model file with random damage. `hilboost.load` must either raise "
-        "`InvalidModelFile` or return a model, and `predict` must return or raise a "
-        "`HilboostError`. Any other exception, and exceeding the limits on memory or time, is a "
+        "Each execution loads a model file with random damage, or continues a fit from a "
+        "checkpoint with random damage. `hilboost.load` must either raise `InvalidModelFile` or "
+        "return a model; the fit and every public method must return or raise a `HilboostError`. "
+        "Any other exception, and exceeding the limits on memory or time, is a "
         "failure.",
         "",
         environment_markdown(facts),

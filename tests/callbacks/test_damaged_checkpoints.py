@@ -70,13 +70,18 @@ def fit(name, *callbacks):
         return make().set_params(random_state=0).fit(X, y, callbacks=callbacks)
 
 
+def write(name, path):
+    """Write the checkpoint of a fit after two stages."""
+    fit(name, Checkpoint(path), lambda event: event.stage == 2)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The content of the checkpoint of each fit after two stages."""
     path, found = tmp_path_factory.mktemp("whole") / "c", {}
     for name in FITS:
         path.unlink(missing_ok=True)
-        fit(name, Checkpoint(path), lambda event: event.stage == 2)
+        write(name, path)
         found[name] = path.read_bytes()
     return found
 
