@@ -58,6 +58,7 @@ def test_sample_weights(max_leaf_nodes):
 def test_several_outputs_in_a_shared_tree(seed, r, min_samples_leaf):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(150, 4)), rng.normal(size=(150, r))
+    Y /= Y.std(axis=0)  # the unit of each output
     limits = {"max_leaf_nodes": 12, "min_samples_leaf": min_samples_leaf}
     expected = DecisionTreeRegressor(**limits, random_state=0).fit(X, Y)
     model = one_tree(multi_output="shared", **limits).fit(X, Y)
