@@ -61,7 +61,7 @@ def first(tmp_path_factory):
 def test_copies_do_not_compute_them_anew(first, copied):
     std, seconds = timed(copied(first))
     np.testing.assert_array_equal(std, first.std)
-    assert seconds <= 0.3 * first.seconds
+    assert seconds <= 0.5 * first.seconds
 
 
 def test_threads_of_linear_algebra_cost_no_time_and_change_no_bit(first):
