@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.callbacks import Checkpoint
+from hilboost.callbacks.phases import Phases
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import learner as metric_learner
@@ -244,7 +245,7 @@ def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n
             return [Machine, Machine]
 
     attempt = object.__new__(mixture.KernelTrial)
-    vars(attempt).update(_machines=Machines(), _tried=[], _team=None)
+    vars(attempt).update(_machines=Machines(), _tried=[], _team=None, _phases=Phases())
     attempt._held, attempt._judge = [(target, Target(target))], Blender(SquaredError(), np.zeros(1))
     found, _ = attempt._first(trees, least)
     assert 0.01 < found.gain < 0.1 if noise == 4 else found.gain > 0.1
