@@ -47,13 +47,13 @@ def _is_training(dask_worker: Any) -> bool:
 
 def _die_while_binning() -> None:
     """Let this process end in the midst of its next binning of columns."""
-    from hilboost.learners.tree import learner
+    from hilboost.engine import tree_data
 
     def bin_table(*given: Any) -> Any:
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGKILL)).start()
         return binned(*given)
 
-    binned, learner.bin_table = learner.bin_table, bin_table
+    binned, tree_data.bin_table = tree_data.bin_table, bin_table
 
 
 class Striker:

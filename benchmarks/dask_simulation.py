@@ -28,8 +28,8 @@ from _common import (
     write_json,
 )
 from dask_cluster import rows as draw_rows
-from hilboost.backends.trees.nodes import BEGIN, END, NODE, SMALL
-from hilboost.learners.tree import growth, learner
+from hilboost.engine import growth, tree_data
+from hilboost.engine.ops.cpu.nodes import BEGIN, END, NODE, SMALL
 from hilboost.workers.exchange import neighbors
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
@@ -90,7 +90,7 @@ def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, A
     growth.divide = timed_step("divide", NODE)
     growth.sum_histograms = timed_step("sum_histograms", SMALL)
     growth.decide = timed_step("decide", SMALL)
-    binned = learner.bin_table
+    binned = tree_data.bin_table
 
     def bin_table(*given: Any) -> Any:
         began = time.perf_counter()
@@ -98,7 +98,7 @@ def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, A
         kept["bin"].append((n, time.perf_counter() - began))
         return found
 
-    learner.bin_table = bin_table
+    tree_data.bin_table = bin_table
     stages: list[float] = []
     try:
         task = WorkerTask(peer_trees(N_TREES), 0)
@@ -115,7 +115,7 @@ def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, A
     finally:
         for name, step in plain.items():
             setattr(growth, name, step)
-        learner.bin_table = binned
+        tree_data.bin_table = binned
     began = time.perf_counter()
     fitted.model.predict_raw(X, 1)
     kept["replay"].append((n * N_TREES, time.perf_counter() - began))

@@ -1,7 +1,7 @@
 """Where the time of a fit goes: seconds of every step of a stage, and what a row of it costs.
 
 One thread; growth runs step by step, with the compiled functions of
-:mod:`hilboost.backends.trees.grow`.  Processor time of the thread, medians over the stages.
+:mod:`hilboost.engine.ops.cpu.grow`.  Processor time of the thread, medians over the stages.
 
 Run ``python benchmarks/engine_profile.py``, or with ``--rows 100000,1000000 --leaves 31,255``.
 """
@@ -21,12 +21,13 @@ import numpy as np
 
 from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.backends.sync import Threads
-from hilboost.backends.trees.grow import decide, divide, sum_histograms
-from hilboost.backends.trees.nodes import N_ROWS, NODE, ROOT_GIVEN, SEARCHED, SMALL
 from hilboost.boosting import history, loop
-from hilboost.learners.tree import buffer_pool, fitting
-from hilboost.learners.tree.next_root import NextRoot
+from hilboost.engine import buffer_pool
+from hilboost.engine import stage as fitting
+from hilboost.engine.next_root import NextRoot
+from hilboost.engine.ops.cpu.grow import decide, divide, sum_histograms
+from hilboost.engine.ops.cpu.nodes import N_ROWS, NODE, ROOT_GIVEN, SEARCHED, SMALL
+from hilboost.engine.ops.cpu.sync import Threads
 
 STEPS = {
     "pack gradients": (fitting, "pack"),

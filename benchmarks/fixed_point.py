@@ -16,7 +16,7 @@ import numpy as np
 
 from _common import RESULTS, in_parts, markdown_table, standard_error
 from hilboost import BoostingClassifier
-from hilboost.learners.tree import packing
+from hilboost.engine import gradients as packing
 
 ROWS, TEST_ROWS = 600_000, 400_000
 SEEDS = range(3)

@@ -22,7 +22,9 @@ import numpy as np
 
 from _common import RESULTS, ROOT, in_parts, markdown_table, standard_error
 from hilboost import BoostingClassifier
-from hilboost.learners.tree import buffer_pool, fitting, packing
+from hilboost.engine import buffer_pool
+from hilboost.engine import gradients as packing
+from hilboost.engine import stage as fitting
 from tables import TABLES
 
 sys.path.insert(0, str(ROOT))

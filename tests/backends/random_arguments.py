@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from hilboost.backends.trees.binning import BinTable
-from hilboost.backends.trees.column_splits import Packing, ScanScratch, SplitLimits
-from hilboost.backends.trees.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
+from hilboost.engine.ops.cpu.binning import BinTable
+from hilboost.engine.ops.cpu.column_splits import Packing, ScanScratch, SplitLimits
+from hilboost.engine.ops.cpu.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
 
 LIMITS = [SplitLimits(0.0, 1.0, 0.0, 0.0), SplitLimits(1.0, 3.0, 0.5, 0.0)]
 LEVEL_LIMITS = [LIMITS[0], SplitLimits(1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hilboost.backends.compiled import compiled
-from hilboost.backends.sync import ABORT, SYNC_SIZE, Threads, barrier
 from hilboost.backends.threads import ThreadTeam
+from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads, barrier
 
 
 def test_map_keeps_the_order_of_the_tasks():

@@ -34,39 +34,43 @@ from tests.reference import isotonic as isotonic_twin
 from tests.reference import joint_columns as joint_twin
 from tests.reference import leaves as leaves_twin
 from tests.reference import partition as partition_twin
+from tests.reference import quantiles as quantiles_twin
 from tests.reference import row_order as row_order_twin
 from tests.reference import traverse as traverse_twin
 
 import hilboost.backends
-from hilboost.backends import fixed_point, isotonic
+import hilboost.engine.ops
+from hilboost.backends import isotonic, quantiles
 from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees import binned_forest as compiled_forest
-from hilboost.backends.trees import binned_leaves as compiled_walk
-from hilboost.backends.trees import (
+from hilboost.core.base_model import Term
+from hilboost.engine import Forest, Tree
+from hilboost.engine.joint_columns import joint_columns
+from hilboost.engine.leaves import binned_tree, tree_of
+from hilboost.engine.ops.cpu import binned_forest as compiled_forest
+from hilboost.engine.ops.cpu import binned_leaves as compiled_walk
+from hilboost.engine.ops.cpu import (
     binning,
     category_splits,
     column_splits,
     compact_gradients,
+    fixed_point,
     histogram,
     partition,
     traverse,
 )
-from hilboost.backends.trees import grown_tree as compiled_tree
-from hilboost.backends.trees import joint_columns as compiled_joint
-from hilboost.backends.trees import leaves as compiled_leaves
-from hilboost.backends.trees import nodes as fields
-from hilboost.backends.trees import row_order as compiled_row_order
-from hilboost.backends.trees.compact_gradients import Compact
-from hilboost.core.base_model import Term
-from hilboost.learners.tree import Forest, Tree
-from hilboost.learners.tree.joint_columns import joint_columns
-from hilboost.learners.tree.leaves import binned_tree, tree_of
+from hilboost.engine.ops.cpu import grown_tree as compiled_tree
+from hilboost.engine.ops.cpu import joint_columns as compiled_joint
+from hilboost.engine.ops.cpu import leaves as compiled_leaves
+from hilboost.engine.ops.cpu import nodes as fields
+from hilboost.engine.ops.cpu import row_order as compiled_row_order
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(6)
 STEPS = {"divide", "sum_histograms", "decide"}  # `grow` has a twin; see test_growth_by_steps.py
 seeded = pytest.mark.parametrize("seed", SEEDS)
-TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
+TESTS = "\n".join(path.read_text() for folder in FOLDERS for path in folder.rglob("test_*.py"))
 
 
 def kernels_of(module):
@@ -83,7 +87,9 @@ def kernels_of(module):
 
 def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
     n_kernels = 0
-    for info in pkgutil.walk_packages(hilboost.backends.__path__, "hilboost.backends."):
+    packages = hilboost.backends, hilboost.engine.ops
+    found = [pkgutil.walk_packages(one.__path__, f"{one.__name__}.") for one in packages]
+    for info in itertools.chain(*found):
         module = importlib.import_module(info.name)
         reference = f"tests.reference.{info.name.rpartition('.')[2]}"
         for name in kernels_of(module) - STEPS:
@@ -688,8 +694,8 @@ def test_weighted_quantile(seed, level, weights):
         "whole": rng.integers(1, 4, size=len(values)).astype(float),
         "fractions": rng.uniform(0.1, 2, size=len(values)),
     }[weights]
-    compiled = compiled_leaves.weighted_quantile(values, weight, level)
-    assert compiled == leaves_twin.weighted_quantile(values, weight, level)
+    compiled = quantiles.weighted_quantile(values, weight, level)
+    assert compiled == quantiles_twin.weighted_quantile(values, weight, level)
     if weights != "fractions":
         repeated = np.repeat(values, weight.astype(int))
         expected = np.quantile(repeated, level, method="averaged_inverted_cdf")
@@ -705,8 +711,8 @@ def test_cell_quantiles(seed, level, weighted):
     weights = rng.integers(1, 5, size=60).astype(float) if weighted else np.empty(0)
     leaf = rng.integers(-1, 7, size=60).astype(np.int32)
     arguments = residuals, weights, leaf, 8, level
-    compiled = compiled_leaves.leaf_quantiles(*arguments)
-    np.testing.assert_array_equal(compiled, leaves_twin.leaf_quantiles(*arguments))
+    compiled = quantiles.leaf_quantiles(*arguments)
+    np.testing.assert_array_equal(compiled, quantiles_twin.leaf_quantiles(*arguments))
     assert compiled[7] == 0
 
 

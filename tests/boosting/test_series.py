@@ -10,7 +10,7 @@ from hilboost.backends import threads
 from hilboost.boosting import series
 from hilboost.boosting.series import SeriesOfMembers
 from hilboost.core.errors import IncompatibleParts
-from hilboost.learners.tree.separate import TreeGrower
+from hilboost.engine.separate import TreeGrower
 from hilboost.losses import SquaredError
 
 N, D = 260, 5

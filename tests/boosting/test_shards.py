@@ -15,7 +15,7 @@ from hilboost.boosting import deal_rows, loop, shard_ranges
 from hilboost.boosting.shards import number_after
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
-from hilboost.learners.tree import buffer_pool
+from hilboost.engine import buffer_pool
 from hilboost.report import facts
 from hilboost.training import shards
 

@@ -117,13 +117,13 @@ def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
         ("boosting.series.SeriesOfMembers.fit_stage", 3, 2),
         ("boosting.series.SeriesOfMembers._losses", 3, 2),
         ("boosting.loop.note_losses", 4, 2),
-        ("learners.tree.series.trees_of", 3, 4),
-        ("learners.tree.separate.grow_separate_trees", 3, 4),
+        ("engine.series.trees_of", 3, 4),
+        ("engine.separate.grow_separate_trees", 3, 4),
     ],
 )
 def test_stages_of_series_are_whole(cv_folds, where, n_calls, n_stages, monkeypatch):
     monkeypatch.setattr("hilboost.boosting.series._MOST_STAGES", 2)
-    n_calls *= cv_folds if where.startswith("learners") else 1
+    n_calls *= cv_folds if where.startswith("engine") else 1
     assert_whole(cv_folds, where, n_calls, n_stages, monkeypatch)
 
 

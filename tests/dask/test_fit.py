@@ -257,7 +257,7 @@ def test_lost_workers_change_nothing(client, number, stages):
 
 def die_in(module, name, n_calls):
     """Let this process end in the n-th call of a function, while the others wait for its sums."""
-    module, calls = importlib.import_module(f"hilboost.learners.tree.{module}"), []
+    module, calls = importlib.import_module(f"hilboost.engine.{module}"), []
     plain = getattr(module, name)
 
     def deadly(*given):
@@ -270,7 +270,7 @@ def die_in(module, name, n_calls):
 
 
 @pytest.mark.parametrize(
-    "place", [("binning", "_edges", 1), ("growth", "divide", 40)], ids=["binning", "in mid-tree"]
+    "place", [("table", "_edges", 1), ("growth", "divide", 40)], ids=["binning", "in mid-tree"]
 )
 def test_a_worker_that_dies_changes_nothing(client, alone, place):
     client.wait_for_workers(2, timeout=60)

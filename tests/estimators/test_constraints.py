@@ -15,9 +15,9 @@ import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
+from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.constraints import MonotonicOrder
 from hilboost.learners.tree import TreeLearner
-from hilboost.learners.tree.buffers import TreeBuffers
-from hilboost.learners.tree.constraints import MonotonicOrder
 from hilboost.testing.models import predictions
 
 seeds = st.integers(0, 10**6)

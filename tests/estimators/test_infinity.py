@@ -18,8 +18,8 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import InvalidData
+from hilboost.engine.edges import column_edges
 from hilboost.kernels import Gaussian
-from hilboost.learners.tree.edges import column_edges
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

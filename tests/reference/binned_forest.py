@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.binned_forest`: one row, one tree at a time."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.binned_forest`: one row, one tree at a time."""
 
 import numpy as np
 from tests.reference import traverse

@@ -1,10 +1,10 @@
-"""Naive twins of :mod:`hilboost.backends.trees.binned_leaves`: one row, one step at a time."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.binned_leaves`: one row, one step at a time."""
 
 import numpy as np
 from tests.reference.category_splits import level_goes_left
 from tests.reference.histogram import table_of
 
-from hilboost.backends.trees.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 
 
 def order_leaves(child, leaf_number, scratch):

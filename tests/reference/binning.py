@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.binning`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.binning`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.category_splits`, in Python numbers and sets."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.category_splits`, in Python numbers and sets."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.column_splits`: every cut, in Python integers."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.column_splits`: every cut, in Python integers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.compact_gradients`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.compact_gradients`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.draws`, in Python integers."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.draws`, in Python integers."""
 
 import numpy as np
 from tests.reference.random_bits import mix

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.fixed_point`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.fixed_point`."""
 
 from math import log2
 

@@ -1,4 +1,4 @@
-"""A twin of :mod:`hilboost.backends.trees.grow` whose sums are float64 instead of fixed-point.
+"""A twin of :mod:`hilboost.engine.ops.cpu.grow` whose sums are float64 instead of fixed-point.
 
 Trees of one output, without weights, samples, constraints and categories.  The search is vectorized
 over columns and bins, so that whole models can be compared.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from tests.reference.histogram import table_of
 
-from hilboost.backends.trees.nodes import (
+from hilboost.engine.ops.cpu.nodes import (
     BEGIN,
     BIN,
     COLUMN,

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.grow`: best-first growth by exhaustive search."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.grow`: best-first growth by exhaustive search."""
 
 from __future__ import annotations
 

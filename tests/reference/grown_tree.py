@@ -1,8 +1,8 @@
-"""Naive twin of :mod:`hilboost.backends.trees.grown_tree`."""
+"""Naive twin of :mod:`hilboost.engine.ops.cpu.grown_tree`."""
 
 import numpy as np
 
-from hilboost.backends.trees.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
+from hilboost.engine.ops.cpu.nodes import COLUMN, DEPTH, LEFT, MISSING_LEFT
 
 
 def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.histogram`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.histogram`."""
 
 import numpy as np
 from tests.reference.compact_gradients import in_64_bits

@@ -1,4 +1,4 @@
-"""Naive twin of :mod:`hilboost.backends.trees.joint_columns`: one row and column at a time."""
+"""Naive twin of :mod:`hilboost.engine.ops.cpu.joint_columns`: one row and column at a time."""
 
 from tests.reference.compact_gradients import in_64_bits
 

@@ -1,9 +1,9 @@
-"""Naive twins of :mod:`hilboost.backends.trees.next_root`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.next_root`."""
 
 from tests.reference.column_splits import unpack
 from tests.reference.compact_gradients import in_64_bits
 
-from hilboost.backends.trees.histogram import STRIDE
+from hilboost.engine.ops.cpu.histogram import STRIDE
 
 
 def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):

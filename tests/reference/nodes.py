@@ -1,10 +1,10 @@
-"""Naive twins of :mod:`hilboost.backends.trees.nodes`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.nodes`."""
 
 import math
 
 from tests.reference.random_bits import mix
 
-from hilboost.backends.trees.nodes import (
+from hilboost.engine.ops.cpu.nodes import (
     BEGIN,
     DEPTH,
     END,

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.partition`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.partition`."""
 
 from tests.reference.histogram import bins_of
 

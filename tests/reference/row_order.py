@@ -1,4 +1,4 @@
-"""Naive twins of ``hilboost.backends.trees.row_order``."""
+"""Naive twins of ``hilboost.engine.ops.cpu.row_order``."""
 
 
 def arrange(values, offsets, begin, scratch):

@@ -1,4 +1,4 @@
-"""Naive twin of :mod:`hilboost.backends.trees.separate_trees`: one tree after the other."""
+"""Naive twin of :mod:`hilboost.engine.ops.cpu.separate_trees`: one tree after the other."""
 
 import numpy as np
 from tests.reference.binned_leaves import binned_leaves
@@ -8,13 +8,13 @@ from tests.reference.leaves import mark_leaves, newton_leaves
 from tests.reference.nodes import open_root
 
 from hilboost.backends.exact_sums import empty_sums, rounded
-from hilboost.backends.fixed_point import WeightedGradients
-from hilboost.backends.trees.binned_leaves import BinnedTree
-from hilboost.backends.trees.category_splits import CategorySplits
-from hilboost.backends.trees.grow import grow
-from hilboost.backends.trees.leaves import LeafGradients
-from hilboost.backends.trees.nodes import BIN, COLUMN, N_NODES
-from hilboost.backends.trees.symmetric import grow_symmetric
+from hilboost.engine.ops.cpu.binned_leaves import BinnedTree
+from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
+from hilboost.engine.ops.cpu.grow import grow
+from hilboost.engine.ops.cpu.leaves import LeafGradients
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
+from hilboost.engine.ops.cpu.symmetric import grow_symmetric
 
 
 def grow_separate_trees(

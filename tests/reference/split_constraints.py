@@ -1,9 +1,9 @@
-"""Naive twins of :mod:`hilboost.backends.trees.split_constraints`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.split_constraints`."""
 
 import numpy as np
 from tests.reference.column_splits import bounded_score
 
-from hilboost.backends.trees.nodes import COLUMN, LEFT, RIGHT
+from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
 
 
 def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bounds):

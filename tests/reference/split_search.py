@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.split_search`, by the twins for one column."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.split_search`, by the twins for one column."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 from tests.reference import category_splits as levels_twin
 from tests.reference import column_splits as split_twin
 
-from hilboost.backends.trees.column_splits import Column
-from hilboost.backends.trees.nodes import BIN, COLUMN, MISSING_LEFT
+from hilboost.engine.ops.cpu.column_splits import Column
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT
 
 NO_GAIN = -math.inf
 

@@ -1,4 +1,4 @@
-"""Naive twin of :mod:`hilboost.backends.trees.symmetric`: each level by exhaustive search."""
+"""Naive twin of :mod:`hilboost.engine.ops.cpu.symmetric`: each level by exhaustive search."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Naive twins of :mod:`hilboost.backends.trees.traverse`: one row, one tree, one step at a time."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.traverse`: one row, one tree, one step at a time."""
 
 import numpy as np
 from tests.reference.category_splits import level_goes_left
 
-from hilboost.backends.trees.traverse import CHILD, SET_OR_VALUES
+from hilboost.engine.ops.cpu.traverse import CHILD, SET_OR_VALUES
 
 
 def goes_right(value, node, trees):

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.vector_candidates`."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.vector_candidates`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.vector_cuts`: every cut tried, every sum afresh."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.vector_cuts`: every cut tried, every sum afresh."""
 
 from __future__ import annotations
 

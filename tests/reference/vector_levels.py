@@ -1,4 +1,4 @@
-"""Naive twins of :mod:`hilboost.backends.trees.vector_levels`: Python sets, every sum afresh."""
+"""Naive twins of :mod:`hilboost.engine.ops.cpu.vector_levels`: Python sets, every sum afresh."""
 
 from __future__ import annotations
 

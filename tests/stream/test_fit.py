@@ -18,7 +18,7 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
-from hilboost.learners.tree import binning
+from hilboost.engine import table as binning
 from hilboost.stream import source
 
 N = 2000

@@ -11,7 +11,8 @@ from tests.cases import LOSSES, PLAIN, ids
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.learners.tree import binning, packing
+from hilboost.engine import gradients as packing
+from hilboost.engine import table as binning
 
 losses = pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
 divisions = st.tuples(

@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.core.errors import HilboostError
 from hilboost.core.exchange import RowShare
+from hilboost.engine import vector_workers
 from hilboost.kernels import Gaussian
 from hilboost.kernels.pivoted_cholesky import factor_columns
-from hilboost.learners.tree import vector_workers
 from hilboost.outputs import KernelOutput, kernel_output
 from hilboost.workers.partitions import Partition
 from hilboost.workers.threads import run_together

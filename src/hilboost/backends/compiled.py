@@ -57,8 +57,9 @@ class _NoCache(NullCache):
 @cache
 def _stamp_of_all() -> tuple[float, int]:
     """Time of the last change, and total size, of all files with compiled functions."""
-    folder = Path(__file__).parent
-    found = [path.stat() for names in ("*.py", "[!_]*/*.py") for path in folder.glob(names)]
+    package = Path(__file__).parents[1]
+    folders = "backends", "engine/ops"
+    found = [path.stat() for folder in folders for path in (package / folder).rglob("*.py")]
     return max((one.st_mtime for one in found), default=0.0), sum(one.st_size for one in found)
 
 

@@ -32,7 +32,7 @@ def _has_avx512() -> bool:
 
 
 HAS_AVX512 = _has_avx512()
-"""Whether :func:`compress_eight` and :mod:`hilboost.backends.gathers` may be called."""
+"""Whether :func:`compress_eight` and gathers of eight values may be called."""
 
 
 def declared(builder, name, result, arguments):

@@ -2,9 +2,18 @@
 
 from numba import uint64
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import compiled, tiny
 from hilboost.backends.elementary import exp_of, log1p_of
-from hilboost.backends.fixed_point import curvature
+
+
+@tiny
+def curvature(hessian, logistic):
+    """The hessian of a row, or that of the log loss of two classes from its gradient.
+
+    The gradient ``g`` is the difference of a probability and 0 or 1, and the hessian
+    ``|g| (1 - |g|)``.
+    """
+    return abs(hessian) * (1.0 - abs(hessian)) if logistic else hessian
 
 
 @compiled
@@ -13,7 +22,7 @@ def logistic(y, raw, value, negative, hessian):
 
     ``y``: (n,) float64, 0 or 1. ``raw``: (n,) float64. ``value``: (n,) float64, written.
     ``negative``: (n,) float64, written. ``hessian``: (n,) float64 or None: written from the
-    gradients, as :func:`~hilboost.backends.fixed_point.curvature` does.
+    gradients, as :func:`curvature` does.
     """
     for i in range(raw.shape[0]):
         j = uint64(i)

@@ -25,7 +25,6 @@ from hilboost.backends.exact_sums import (
     quotient,
 )
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.leaves import add_leaf_values
 from hilboost.boosting.memory import GradientMemory
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
@@ -35,6 +34,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Corners, Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.engine import add_leaf_values
 from hilboost.reductions.sums import is_whole, merged
 
 _BLOCK_CELLS = 32_768

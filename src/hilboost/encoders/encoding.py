@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.trees.category_splits import MAX_LEVELS
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.encoders.averages import Averaged
 from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
+from hilboost.engine import MAX_LEVELS
 from hilboost.tables import column_of, encoded_table
 
 _MANY_LEVELS = 32  # columns with more have target encoding

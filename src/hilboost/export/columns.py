@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.learners.tree import MAX_LEVELS, Tree
+from hilboost.engine import MAX_LEVELS, Tree
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.engine import Tree
 from hilboost.export.estimators import fitted_record
-from hilboost.learners.tree import Tree
 from hilboost.model.summary import not_of_trees
 
 

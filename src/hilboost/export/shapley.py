@@ -12,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.backends.trees.leaf_paths import LeafPaths, leaf_paths, node_counts
-from hilboost.backends.trees.shapley import (
-    MOST_PLAYERS,
-    add_interactions,
-    add_interventional,
-    add_path_dependent,
-)
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.encoders import Encoding
+from hilboost.engine import (
+    MOST_PLAYERS,
+    LeafPaths,
+    Tree,
+    add_interactions,
+    add_interventional,
+    add_path_dependent,
+    flat_trees,
+    leaf_paths,
+    node_counts,
+)
 from hilboost.export.sampled_shapley import sampled_values
 from hilboost.export.shapley_records import Game
-from hilboost.learners.tree import Tree
-from hilboost.learners.tree.tree import flat_trees
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import FittedModel
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.encoders import Encoding, LevelKeys, TargetEncoding
-from hilboost.learners.tree import MAX_LEVELS
+from hilboost.engine import MAX_LEVELS
 from hilboost.persistence.require import Arrays, require, require_array, require_finite
 from hilboost.tables import Schema, category_columns
 

@@ -1,7 +1,7 @@
 """Concatenated trees in model files.
 
 ``stage``, ``n_nodes``, ``n_leaves``, ``first_column``, ``n_columns``, ``depth`` (n_trees,), the
-node arrays of :class:`~hilboost.learners.tree.Tree`, ``values`` and ``coefficient`` (flat).  If
+node arrays of :class:`~hilboost.engine.Tree`, ``values`` and ``coefficient`` (flat).  If
 any tree splits on categories, also ``by_level`` (all nodes) and ``left_sets`` (n_sets, 4).
 """
 
@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends.trees.category_splits import SET_WORDS
 from hilboost.core.base_model import Term
-from hilboost.learners.tree import Tree
+from hilboost.engine import SET_WORDS, Tree
 from hilboost.persistence.require import Arrays, require, require_array, require_finite
 
 _NODE_ARRAYS = {

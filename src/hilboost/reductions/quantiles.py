@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.trees.leaves import leaf_quantiles, weighted_quantile
+from hilboost.backends.quantiles import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 

@@ -8,10 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -19,23 +17,22 @@ from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.core.stage_series import FitsSeries, FittedSeries, StageSeries
-from hilboost.learners.tree.binned_outputs import add_trees_on_bins
-from hilboost.learners.tree.binning import bin_table
-from hilboost.learners.tree.buffers import TreeData
-from hilboost.learners.tree.category_columns import check_levels
-from hilboost.learners.tree.fitting import fit_trees
-from hilboost.learners.tree.next_root import NextRoot, rounded_stage
-from hilboost.learners.tree.row_order import n_sorts_worthwhile
-from hilboost.learners.tree.series import fit_series, takes_series
-from hilboost.learners.tree.tree import Tree
-from hilboost.tables import BlockTable, FileTable
-
-_ROWS_WORTH_JOINING = 2**13
-"""Fits to fewer rows need no code for groups of columns, and save little time by them."""
+from hilboost.engine import (
+    Tree,
+    TreeData,
+    TreeSettings,
+    add_trees_on_bins,
+    fit_series,
+    fit_trees,
+    prepare_trees,
+    rounded_stage,
+    takes_series,
+)
+from hilboost.tables import BlockTable
 
 
 @dataclass(frozen=True)
-class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
+class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     """Learner of histogram trees, grown best first.
 
     Notes
@@ -51,44 +48,6 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     Iosipoi and Vakhrushev, *SketchBoost*, 2022 (random projection).
     """
 
-    max_leaf_nodes: int = 31
-    max_depth: int | None = None
-    # minimum sum of weights (number of rows without weights) in a leaf
-    min_samples_leaf: float = 20
-    min_hessian: float = 1e-3  # minimum sum of hessians in a leaf, over its outputs
-    l2_regularization: float = 0.0  # added to the hessian of a leaf, in its value and in the gain
-    min_gain: float = 0.0  # minimum gain of a split
-    # float in (0, 1]: fraction of the columns that are considered in a node, or in a tree
-    max_features: float = 1.0
-    # float in (0, 1]: fraction of the columns that are considered in a node, or in a tree
-    max_features_per_tree: float = 1.0
-    max_bins: int = 255
-    # whether all nodes of a level are split on the same column at the same cut, instead of growth
-    # best first.  The number of levels is the largest that ``max_leaf_nodes`` and ``max_depth``
-    # permit.  Cannot be combined with ``monotonic``, ``groups`` or ``categorical``.
-    symmetric: bool = False
-    # whether to grow one tree with vector leaves for all outputs, or one tree for each output
-    shared: bool = False
-    # number of columns of a random projection of the gradients on which shared trees are grown;
-    # leaf values use all outputs
-    sketch: int | None = None
-    # for every column 1 if outputs must not decrease in it, -1 if they must not increase, 0
-    # otherwise; empty for no constraints.  Cannot be combined with ``sketch``.
-    monotonic: tuple[int, ...] = ()
-    # columns that may interact: all splits on a path from the root are in columns of one group.
-    # Empty if all columns may interact.
-    groups: tuple[tuple[int, ...], ...] = ()
-    # sequence of (int, int): category columns and their numbers of levels, at most 255.  Such a
-    # column contains codes 0, 1, …, NaN for missing values and, in prediction, -1 for unknown
-    # levels.  Requires one tree for each output, and no direction in such columns.
-    categorical: tuple[tuple[int, int], ...] = ()
-    # levels are sorted by their Newton steps, each shrunk toward that of the node as if it had this
-    # many additional rows
-    level_smoothing: float = 10.0
-    # levels with a smaller weight in a node are not distinguished there
-    min_samples_level: float = 10.0
-    level_l2: float = 1.0  # added to the hessian of both sides in the gain of a split on categories
-
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "tree"
     base_model: ClassVar[type[Tree]] = Tree
@@ -101,28 +60,6 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
     reads_blocks: ClassVar[bool] = True
     keeps_gradients: ClassVar[bool] = False
     derives_hessian: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Reject incompatible parameters."""
-        if self.symmetric and (any(self.monotonic) or self.groups or self.categorical):
-            raise InvalidParameter(
-                "symmetric trees do not support monotonic columns, interaction groups or splits on "
-                "categories; set growth='best_first', or encode the categories as numbers."
-            )
-        if not self.categorical:
-            return
-        if self.shared:
-            raise InvalidParameter(
-                "trees with vector leaves do not support splits on categories; set "
-                "multi_output='separate', or encode the categories as numbers."
-            )
-        check_levels(self.categorical)
-        for column, _ in self.categorical:
-            if self.monotonic and self.monotonic[column] != 0:
-                raise InvalidParameter(
-                    f"monotonic is not supported for column {column}, because categories have no "
-                    "order; set its direction to 0."
-                )
 
     @property
     def divides_levels(self) -> bool:
@@ -184,30 +121,11 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int
     ) -> TreeData:
         """Bin the table."""
-        team = ThreadTeam(n_threads)
-        levels = dict(self.categorical)
-        table = bin_table(X, weight, self.max_bins, seed, team, levels)
-        # Trees with vector leaves have no use for groups, and trees of a table on disk no room.
-        small = table.n_rows < _ROWS_WORTH_JOINING
-        joins = not (self.shared or small or isinstance(X, FileTable))
-        n_sorts = 0 if isinstance(X, FileTable) else n_sorts_worthwhile(table.words)
-        next_root = None if self.symmetric or isinstance(X, FileTable) else NextRoot()
-        rounds = not self.symmetric
-        return TreeData(
-            table,
-            team,
-            {},
-            joins=joins,
-            n_sorts=n_sorts,
-            rounds=rounds,
-            next_root=next_root,
-            seed=seed,
-        )
+        return prepare_trees(self, X, weight, seed, n_threads)
 
     def for_member(self, data: TreeData) -> TreeData:
-        """Return the same data, whose rows stay in place: several members read them at a time."""
-        data.n_sorts, data.rounds, data.next_root = 0, False, None
-        return data
+        """Return the same data without what trees of one member leave to its next ones."""
+        return data.without_memory()
 
     def among_workers(self) -> AmongWorkers | None:
         """Return the learner itself; random projections round differently for other rows.
@@ -225,10 +143,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
         share: RowShare,
     ) -> TreeData:
         """Bin the rows that are here, by the quantiles of the rows of all workers."""
-        team = ThreadTeam(n_threads)
-        levels = dict(self.categorical)
-        table = bin_table(X, weight, self.max_bins, seed, team, levels, share)
-        return TreeData(table, team, {}, share, rounds=True, seed=seed)
+        return prepare_trees(self, X, weight, seed, n_threads, share)
 
     def row_division(self) -> RowDivision:
         """Return the learner itself."""
@@ -236,18 +151,16 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
 
     def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
-        parts = [data.table.part(rows) for rows in ranges]
-        apart = replace(data, joins=False, n_sorts=0, rounds=False, next_root=None)
-        return [replace(apart, table=part) for part in parts]
+        return data.divided(ranges)
 
     def joined(self, parts: Sequence[TreeData]) -> TreeData:
         """Put the bins of the parts together."""
-        first, *others = (part.table for part in parts)
-        return replace(parts[0], table=first.followed_by(others))
+        first, *others = parts
+        return first.joined(others)
 
     def prepared_like(self, data: TreeData, X: Floats | BlockTable) -> TreeData:
         """Bin other rows by the same thresholds."""
-        return TreeData(data.table.of_rows(X, data.team), data.team, {})
+        return data.of_rows(X)
 
     def add_outputs(
         self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
@@ -257,7 +170,7 @@ class TreeLearner(SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
 
     def close(self, data: TreeData) -> None:
         """Stop the threads."""
-        data.team.__exit__()
+        data.close()
 
     def draws(self, data: TreeData, sample: RowSample) -> bool:
         """Return whether columns are drawn or gradients projected."""

@@ -1,0 +1,209 @@
+"""Memory that tree growth reuses for successive trees."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core import dtypes
+from hilboost.engine.ops.cpu.category_splits import SET_WORDS
+from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms
+from hilboost.engine.ops.cpu.joint_columns import JointColumns
+from hilboost.engine.ops.cpu.nodes import empty_nodes
+from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
+from hilboost.engine.ops.cpu.split_search import NodeSums, SearchScratch
+from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE
+
+HISTOGRAM_BUDGET = 2**29
+"""Bytes of histograms that may be kept for sibling subtraction."""
+
+_BLOCK_ROWS = 2**16
+_NO_CELLS = np.empty(0, dtype=dtypes.PACKED)
+_FEWEST_ROWS_LENT = 2**15
+"""New memory for the leaves of fewer rows takes less time than a loan."""
+
+
+class TreeBuffers:
+    """Working memory for growing one tree at a time."""
+
+    def __init__(
+        self,
+        pool: dict[tuple[int, ...], list[TreeBuffers]],
+        key: tuple[int, ...],
+        *,
+        n_rows: int,
+        n_columns: int,
+        n_bins: int,
+        n_threads: int,
+        max_leaves: int,
+        n_sets: int = 0,
+        keeps_all: int = 0,
+    ) -> None:
+        self._pool, self._key = pool, key
+        self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
+        self._n_columns, self._n_bins, self._keeps_all = n_columns, n_bins, keeps_all
+        self.n_nodes = 2 * max_leaves - 1
+        self._n_places = n_rows + n_spare(n_rows, n_threads)
+        self._places = np.empty(self._n_places, dtype=dtypes.ROW)
+        self.flags = np.empty(n_rows, dtype=np.uint8)
+        """Of growth, which leaves this memory free for the leaf of each position."""
+        self.learn_from(n_rows)
+        self.grower: Any = None
+        """What separate trees are grown with in this memory."""
+        self.nodes = empty_nodes(self.n_nodes, by_gain=True)
+        self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
+        self._counts = np.zeros(8 * n_threads, dtype=np.int64)
+        self.sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+        self._permitted = np.empty(n_columns, dtype=np.uint8)
+        self._drawn = np.empty((2, n_columns), dtype=np.uint8)
+        self._best_gains = np.empty((n_threads, 2, 8))
+        self._best_splits = np.empty((n_threads, 2, 8), dtype=np.int64)
+        self._scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
+        self._scan_gains = np.empty((n_threads, 512))
+        self._joint_sums: NDArray[np.int64] | None = None
+        self._packed: dict[int, NDArray[np.int64]] = {}
+        self._moved: dict[bool, NDArray[Any]] = {}
+        self.may_be_compact = True
+        """Whether the packed gradients of every tree so far fit into 32 bits, if this was tried."""
+        self._histograms: dict[int, NDArray[np.int64]] = {}
+        self._is_lent = False
+
+    @classmethod
+    def borrow(cls, pool: dict, **sizes: int) -> Self:
+        """Return memory of these sizes, from the pool if available."""
+        key = tuple(sizes.values())
+        try:
+            return pool.setdefault(key, []).pop()
+        except IndexError:
+            return cls(pool, key, **sizes)
+
+    def release(self) -> None:
+        """Return the memory to the pool for the next tree, or later if leaves are still in it."""
+        if not self._is_lent:
+            self._pool[self._key].append(self)
+
+    def leaf_of_row(self, packed: NDArray[np.int64] | None, is_alone: bool) -> NDArray[np.int32]:
+        """Memory for the leaf of every row after growth, (n_rows,) int32.
+
+        With many rows, if the tree is the only one of its stage, that of its gradients: ``packed``
+        (n_rows, width), or those that move along with the rows.  The buffers return to the pool
+        once neither the array nor a view of it is used any more.
+        """
+        if not is_alone or self.n_rows < _FEWEST_ROWS_LENT:
+            return np.empty(self.n_rows, dtype=dtypes.LEAF)
+        (memory,) = [packed.reshape(-1)] if packed is not None else self._moved.values()
+        self._is_lent = True
+        return np.asarray(_Loan(self, memory.view(dtypes.LEAF)[: self.n_rows]))
+
+    def end_loan(self) -> None:
+        """Return the memory to the pool."""
+        self._is_lent = False
+        self.release()
+
+    def learn_from(self, n_learned: int) -> None:
+        """Set ``rows`` to (n_learned,); buffers cover the whole table, samples may be smaller."""
+        self.rows = self._places[:n_learned]
+
+    def learn_from_all(self, team: ThreadTeam) -> None:
+        """Write the numbers of all rows to ``rows``."""
+        rows = self.rows
+
+        def work(begin: int) -> None:
+            part = rows[begin : begin + _BLOCK_ROWS]
+            part[:] = np.arange(begin, begin + len(part), dtype=dtypes.ROW)
+
+        team.map(work, range(0, len(rows), _BLOCK_ROWS))
+
+    def abort(self) -> None:
+        """Release the threads that wait for a thread that has failed."""
+        self.sync[ABORT] = 1
+
+    def packed(self, n_channels: int, width: int) -> NDArray[np.int64] | None:
+        """(n_rows, width) int64; ``None`` with one channel, which uses ``ordered``."""
+        if n_channels == 1:
+            return None
+        if width not in self._packed:
+            self._packed[width] = np.empty((self.n_rows, width), dtype=dtypes.PACKED)
+        return self._packed[width]
+
+    def ordered(self, n_channels: int, compact: bool = False) -> NDArray[Any]:
+        """(n_learned,) int64 with one channel, or int32 if ``compact``; (0,) with more."""
+        return self._moved_along(n_channels, compact)[: len(self.rows)]
+
+    def _moved_along(self, n_channels: int, compact: bool) -> NDArray[Any]:
+        """Memory for packed gradients that move along with the rows, and for the spare ones."""
+        if n_channels > 1:
+            return np.empty(0, dtype=dtypes.PACKED)
+        if compact not in self._moved:
+            self._moved.clear()
+            kind = dtypes.COMPACT if compact else dtypes.PACKED
+            self._moved[compact] = np.empty(self._n_places, dtype=kind)
+        return self._moved[compact]
+
+    def row_buffers(self, n_channels: int, compact: Compact | None = None) -> RowBuffers:
+        """The training rows of the tree, and the values that move along with them."""
+        ordered = self._moved_along(n_channels, compact is not None)
+        flags = self.flags[: len(self.rows)]
+        return RowBuffers(self._places, ordered, flags, self._counts, compact)
+
+    def histograms(self, n_channels: int) -> Histograms:
+        """One slot for each leaf; two if that is too much memory, and not all are needed."""
+        if n_channels not in self._histograms:
+            stride = STRIDE if n_channels == 1 else self._n_bins
+            n_cells = self._n_columns * stride * n_channels
+            n_slots = self.max_leaves
+            if 8 * n_cells * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
+                n_slots = min(2, self.max_leaves)
+            self._histograms[n_channels] = np.zeros(
+                (n_slots + self.n_threads, n_cells), dtype=dtypes.PACKED
+            )
+        whole = self._histograms[n_channels]
+        return Histograms(whole[: -self.n_threads], whole[-self.n_threads :], _NO_CELLS)
+
+    def joint(self, columns: JointColumns | None) -> JointColumns | None:
+        """Groups of columns, with memory for their sums."""
+        if columns is None:
+            return None
+        shape = self.n_threads, len(columns.n_codes) * STRIDE
+        # Tables of equal size share this memory, but not the number of groups.
+        if self._joint_sums is None or self._joint_sums.shape[1] < shape[1]:
+            self._joint_sums = np.empty(shape, dtype=dtypes.PACKED)
+        return columns._replace(sums=self._joint_sums)
+
+    def start(
+        self, allowed: NDArray[np.uint8], totals: NDArray[np.int64]
+    ) -> tuple[NodeSums, SearchScratch]:
+        """Initialize the sums of the nodes and the search state; ``totals`` (n_channels,)."""
+        n_channels = len(totals)
+        self.sync[:] = 0
+        self._permitted[:] = self._drawn[:] = allowed
+        sums = NodeSums(
+            np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
+            np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
+        )
+        sums.totals[0] = totals
+        scratch = SearchScratch(
+            self._permitted,
+            self._drawn,
+            self._best_gains,
+            self._best_splits,
+            self._scan_sums,
+            self._scan_gains,
+            np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),
+        )
+        return sums, scratch
+
+
+class _Loan:
+    """The owner of an array in the memory of buffers, which it returns in the end."""
+
+    def __init__(self, space: TreeBuffers, memory: NDArray[Any]) -> None:
+        self._space = space
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._space.end_loan()

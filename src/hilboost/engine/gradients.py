@@ -1,0 +1,365 @@
+"""Fixed-point packing of gradients into integers: fields, bits and scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, log2
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.exact_sums import CHUNK, empty_sums, merge_sums, rounded
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+from hilboost.core.gradients import Gradients
+from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.next_root import NextRoot
+from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.compact_gradients import Compact, pack_compact
+from hilboost.engine.ops.cpu.fixed_point import (
+    Rounding,
+    WeightedGradients,
+    absolute_sums,
+    factor_of,
+    pack_gradients,
+    pack_one,
+    packed_sums,
+)
+from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
+from hilboost.engine.row_order import RowOrder
+from hilboost.reductions.sums import count, is_whole, largest, merged, on_any_worker
+
+_BLOCK_ROWS = 32_768
+_MOST_REPETITIONS = 2**27
+_MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
+_FEWEST_ROWS_COMPACT = 2**18
+"""With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
+_COMPACT_HESSIAN_BITS = 16
+_STEPS_OF_GRADIENT, _STEPS_OF_HESSIAN = 4, 2
+"""Of the means, if steps are coarse, so that few gradients change from stage to stage."""
+_FEWEST_STEPS = 256
+"""Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Fixed-point gradients and their layout."""
+
+    # (n, width) int64 or None: ``None`` with one channel; see :func:`_width`
+    values: NDArray[np.int64] | None
+    totals: NDArray[np.int64]  # (n_channels,) int64
+    n_outputs: int
+    packing: Packing
+    max_weight: float  # maximum weight of a row
+    # how the 32 bits of a row are read, if they take the place of 64
+    compact: Compact | None = None
+
+
+class _Fields(NamedTuple):
+    """Bits of the fields of an int64, and the rounding error of a sum, in steps."""
+
+    gradient_bits: int
+    hessian_bits: int
+    count_bits: int
+    rounding: float
+    at_random: bool
+
+
+def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
+    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous.
+
+    Hessians that are derived from the gradients are these.
+    """
+    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
+    if gradients.logistic:
+        return negative, negative
+    if gradients.hessian is None:
+        return negative, np.empty((len(negative), 0))
+    return negative, np.ascontiguousarray(gradients.hessian[:, columns])
+
+
+def pack(
+    # ``rows`` contains the training rows of the tree; the integers are written to its arrays
+    space: TreeBuffers,
+    learned: WeightedGradients,
+    of_probabilities: bool,  # see :class:`~hilboost.core.gradients.Gradients`
+    salt: np.uint64,  # key of random rounding, where gradients are rounded at random; not 0
+    team: ThreadTeam,
+    # which rows of the table these are, if other workers have the others
+    share: RowShare | None = None,
+    # order of the rows of a sorted table, in which the integers are written
+    order: RowOrder | None = None,
+    next_root: NextRoot | None = None,  # compares integers of 32 bits with those that it expects
+) -> Packed:
+    """Choose a layout for the gradients and round them."""
+    weight, rows = learned.weights, learned.rows
+    m, r = len(space.rows), learned.gradients.shape[1]
+    size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
+    blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
+    found = _totals(learned, blocks, team, share)
+    curved = learned.hessians.shape[1] > 0
+    layout = _layout(curved, of_probabilities, found.weight, found.whole, count(m, share))
+    packing, rounding = _choose(layout, found, salt)
+    n_channels = r + (packing.count_mask == 0)
+    width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
+    straight = n_channels == 1 and not len(rows) and not len(weight)
+    if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
+        compact = _pack_in_32_bits(
+            space, learned, packing, rounding, blocks, team, order, next_root
+        )
+        if compact is not None:
+            return compact
+    values, ordered = space.packed(n_channels, width), space.ordered(n_channels)
+
+    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
+        for part, first_row in _numbered(block, rows, share if rounding.salt else None):
+            placed = rounding._replace(first_row=first_row)
+            if straight:
+                pack_one(learned, packing, placed, *part, ordered)
+            else:
+                pack_gradients(learned, packing, placed, *part, values, ordered)
+        if order is not None:
+            order.arrange(ordered[:, None] if values is None else values, block[0])
+        here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
+        packed_sums(values, ordered[here], space.rows[here], totals)
+        return totals
+
+    totals = np.sum(team.map(round_block, blocks), axis=0)
+    totals = totals if share is None else share.exchange.sum(totals)
+    max_weight = largest(float(weight.max(initial=0.0)), share) or 1.0
+    return Packed(values, totals, r, packing, max_weight)
+
+
+def _pack_in_32_bits(
+    space: TreeBuffers,
+    learned: WeightedGradients,
+    packing: Packing,
+    rounding: Rounding,
+    blocks: Sequence[tuple[int, int]],
+    team: ThreadTeam,
+    order: RowOrder | None,
+    next_root: NextRoot | None,
+) -> Packed | None:
+    """Round the gradients of all rows, or return ``None`` if a row does not fit into 32 bits."""
+    hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
+    compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
+    ordered = space.ordered(1, compact=True)
+    if next_root is not None:
+        next_root.expect(packing, len(ordered))
+
+    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
+        result = np.empty(2, dtype=np.int64)
+        pack_compact(learned, compact, rounding, *block, ordered, result)
+        if order is not None:
+            order.arrange(ordered[:, None], block[0])
+        if next_root is not None:
+            next_root.compare(compact, ordered, *block)
+        return result
+
+    results = np.array(team.map(round_block, blocks))
+    space.may_be_compact = not results[:, 1].any()
+    if not space.may_be_compact:
+        return None
+    return Packed(None, results[:, 0].sum(keepdims=True), 1, packing, 1.0, compact)
+
+
+def _numbered(
+    block: tuple[int, int], rows: NDArray[np.uint32], share: RowShare | None
+) -> Iterator[tuple[tuple[int, int], int]]:
+    """Divide a block into rows that follow each other in the whole table.
+
+    Each part has the difference between the number of a row there and its number here.
+    """
+    if share is None:
+        yield block, 0
+        return
+    begin, end = block
+    here = rows[begin:end].astype(np.int64) if len(rows) else np.arange(begin, end)
+    first_rows = share.numbers[here].astype(np.int64) - here
+    starts = np.flatnonzero(np.diff(first_rows, prepend=-1))
+    for start, stop in pairwise([*starts.tolist(), end - begin]):
+        yield (begin + start, begin + stop), int(first_rows[start])
+
+
+class _Totals(NamedTuple):
+    """Weighted sums of ``|gradient|`` and hessian, largest over the outputs, and of the weights.
+
+    ``whole`` says whether the weights are whole numbers.
+    """
+
+    gradient: float
+    hessian: float
+    weight: float
+    whole: bool
+
+
+def _totals(
+    learned: WeightedGradients,
+    blocks: list[tuple[int, int]],
+    team: ThreadTeam,
+    share: RowShare | None,
+) -> _Totals:
+    """Add the learned rows, exactly: fields and scales must not depend on the rows' order."""
+    r = learned.gradients.shape[1]
+    whole = is_whole(learned.weights, share)
+
+    def sums_of(block: tuple[int, int]) -> NDArray[np.int64]:
+        sums = empty_sums(2 * r + 1)
+        absolute_sums(learned, *block, whole, np.empty((2, CHUNK)), sums)
+        return sums
+
+    first, *others = team.map(sums_of, blocks)
+    for sums in others:
+        merge_sums(first, sums)
+    found = rounded(merged(first, share))
+    weighted = on_any_worker(len(learned.weights) > 0, share)
+    weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
+    return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
+
+
+class _Layout(NamedTuple):
+    """The part of a layout that depends on the rows and their weights alone.
+
+    ``packing`` has steps of one.  ``gradient_room`` and ``hessian_room`` are the largest sums of
+    magnitudes in steps.
+    """
+
+    packing: Packing
+    of_count: float
+    whole: bool
+    at_random: bool
+    gradient_room: float
+    hessian_room: float
+
+
+@lru_cache(maxsize=64)
+def _layout(curved: bool, of_probabilities: bool, weight: float, whole: bool, m: int) -> _Layout:
+    """Choose fields for ``m`` rows of this total weight."""
+    of_count, whole = _count_factor(m, weight, whole)
+    fields = _fields(curved, of_probabilities, whole, of_count, weight, m)
+    packing = Packing(
+        hessian_shift=fields.count_bits,
+        hessian_mask=(1 << fields.hessian_bits) - 1,
+        count_mask=(1 << fields.count_bits) - 1,
+        gradient_shift=fields.count_bits + fields.hessian_bits,
+        gradient_step=1.0,
+        hessian_step=1.0 if curved else 0.0,
+        hessian_of_count=0.0 if curved else 1 / of_count,
+        count_step=1 / of_count,
+    )
+    bits = fields.gradient_bits, fields.hessian_bits
+    rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
+    if fields.at_random and fields.count_bits and weight >= _FEWEST_ROWS_COMPACT:
+        most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
+        rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
+    return _Layout(packing, of_count, whole, fields.at_random, *rooms)
+
+
+def _choose(layout: _Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:
+    """Choose factors by the sums over all rows."""
+    curved = layout.packing.hessian_step > 0
+    of_gradient = factor_of(totals.gradient, layout.gradient_room)
+    of_hessian = factor_of(totals.hessian, layout.hessian_room) if curved else 1.0
+    packing = layout.packing._replace(
+        gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
+    )
+    salt = salt if layout.at_random else np.uint64(0)
+    return packing, Rounding(of_gradient, of_hessian, layout.of_count, layout.whole, salt, 0)
+
+
+class TreeLayout(NamedTuple):
+    """The layout of the gradients of separate trees."""
+
+    packing: Packing  # with steps of one
+    rounding: Rounding  # with factors of one
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
+    gradient_room: float
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
+    hessian_room: float
+    at_random: bool  # whether gradients are rounded at random
+    n_channels: int  # see :func:`_width`
+    width: int  # see :func:`_width`
+
+
+@lru_cache(maxsize=64)
+def layout_of_trees(
+    curved: bool,
+    of_probabilities: bool,
+    weighted: bool,
+    weight: float,
+    whole: bool,
+    n_learned: int,
+) -> TreeLayout:
+    """Choose the layout of separate trees, which depends on the rows and their weights alone.
+
+    ``weight`` is the total of the ``n_learned`` rows, ``whole`` says whether weights are whole.
+    """
+    found = _layout(curved, of_probabilities, weight, whole, n_learned)
+    n_channels = 1 + (found.packing.count_mask == 0)
+    return TreeLayout(
+        found.packing,
+        Rounding(1.0, 1.0, found.of_count, found.whole, np.uint64(0), 0),
+        found.gradient_room,
+        found.hessian_room,
+        found.at_random,
+        n_channels,
+        _width(n_channels, found.packing, found.of_count, weighted),
+    )
+
+
+def _width(n_channels: int, packing: Packing, of_count: float, weighted: bool) -> int:
+    """Return how many channels of the gradients of a row are stored.
+
+    All, except for counts that have a channel of their own and are one for each row.
+    """
+    return n_channels - (packing.count_mask == 0 and of_count == 1.0 and not weighted)
+
+
+def _fields(
+    curved: bool, of_probabilities: bool, whole: bool, of_count: float, sum_w: float, m: int
+) -> _Fields:
+    """Divide an int64 into fields so that the sum over all rows does not overflow any of them.
+
+    If hessians are constant, a gradient and a count share an int64.  Otherwise a gradient, a
+    hessian and a count share it up to about 20,000 rows, with fine steps.  For more rows, the count
+    has its own channel, and from 131,072 rows on the others are rounded at random, since they may
+    be much smaller than the mean: sums remain unbiased.
+
+    Probabilities are an exception, from 131,072 to two million rows, unless weights are fractional:
+    three fields with coarse steps.  Their gradients are at most one and vary by the root of the
+    hessian, so that coarse steps add little to the noise of any node.
+    """
+    # Integer weights: the layout must not depend on how rows are repeated.
+    mass = sum_w if whole else m
+    count_bits = _bits(sum_w if whole else sum_w * of_count + m)
+    spare = 63 - count_bits
+    if not curved:
+        return _Fields(spare, 0, count_bits, 0.5 * mass, False)
+    if mass > _MOST_ROWS_EXACT:
+        coarse = of_probabilities and whole and mass <= _MOST_ROWS_ROUNDED
+        half = spare // 2
+        bits = (spare - half, half, count_bits) if coarse else (32, 31, 0)
+        return _Fields(*bits, 8 * mass**0.5, True)
+    hessian_bits = spare // 2 - 1
+    if 2.0**hessian_bits < _FEWEST_STEPS * mass:
+        return _Fields(31, 31, 0, 0.5 * mass, False)
+    return _Fields(spare - hessian_bits, hessian_bits, count_bits, 0.5 * mass, False)
+
+
+def _bits(largest: float) -> int:
+    return max(1, ceil(log2(largest + 1)))
+
+
+def _count_factor(m: int, weight: float, whole: bool) -> tuple[float, bool]:
+    """Return the steps per unit of weight, and whether weights are integers (and not too large).
+
+    If they are not, the mean weight is about 1024 steps.
+    """
+    if whole and weight < _MOST_REPETITIONS:
+        return 1.0, True
+    return float(2.0 ** np.floor(log2(1024 * m / weight))), False

@@ -1,0 +1,249 @@
+"""The histogram of the next root, from what is known of a tree.
+
+Each row takes four bytes, for its gradient of the stage before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core import dtypes
+from hilboost.core.base_model import Stage
+from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
+from hilboost.engine.ops.cpu.nodes import SLOT
+
+FEWEST_ROWS = 2**18
+"""Weight of the rows from which on leaf values are rounded."""
+_LEAST_MULTIPLE = 128
+"""Half of the leaves add at least so many units, or else all digits."""
+_LEAST_STEP = 2**11
+"""In units, of half of the leaves, from which on sums of rounded gradients suffice."""
+_MOST_LEAVES = 256
+_FEWEST_ROWS_PER_LEAF = 1024
+"""With fewer, sums over the leaves take as long as the sum over the rows."""
+_FOUND_ONE_IN = 4
+"""Of more gradients, the sum over all rows takes less time than the sum of their differences."""
+_FOUND_IN_FEW = 100
+"""So many more may differ in each block, since the last one may have few rows."""
+_MOST_FAILURES = 8
+_MOST_STEPS = 2**31
+
+
+def unit_of_outputs(packing: Packing, total: int) -> float:
+    """Return what outputs may be rounded to multiples of, or 0 if there are few rows.
+
+    An even number of steps of the gradients: halves are rounded to the nearest even integer, and
+    remain halves of the same parity.
+
+    packing : Packing; total : int, packed sum of the root
+    """
+    counts_rows = packing.count_step == 1.0 and packing.hessian_step == 0.0
+    if not counts_rows or not has_enough_rows(total & packing.count_mask):
+        return 0.0
+    return 2 * packing.gradient_step
+
+
+def steps_of_totals(
+    packing: Packing, totals: NDArray[np.int64], l2: float, unit: float
+) -> Floats | None:
+    """Return the Newton steps of leaves from their packed sums; ``None`` if these are too coarse.
+
+    The sums add gradients rounded to multiples of ``unit / 2``, or ``unit`` is 0.
+    They are too coarse if the steps of half of the leaves are not much larger.
+
+    packing : Packing, with counts of rows; totals : (n_leaves,) int64; returns (n_leaves, 1)
+    """
+    if unit == 0.0:
+        return None
+    bottom = (totals & packing.count_mask) + l2
+    top = (totals >> packing.gradient_shift) * packing.gradient_step
+    steps = np.divide(top, bottom, out=np.zeros(len(totals)), where=bottom > 0)
+    return steps[:, None] if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
+
+
+def multiples_of(unit: float, outputs: Floats) -> Floats | None:
+    """Return the outputs of the leaves (n_leaves, 1) in whole units, or ``None`` if too small."""
+    multiples = np.rint(outputs / unit)
+    return multiples if np.median(np.abs(multiples)) >= _LEAST_MULTIPLE else None
+
+
+def has_enough_rows(total: float) -> bool:
+    """Return whether leaf values are rounded, by the total weight of the rows to learn from."""
+    return total >= FEWEST_ROWS
+
+
+def rounded_stage(
+    stage: Stage, fitted: tuple[FittedTerm, ...], next_root: NextRoot | None
+) -> Stage:
+    """Round what a stage of one tree adds, and note it for the next root."""
+    (term,), (one,) = stage.terms, fitted
+    model = term.model.on_leaves()
+    assert model is not None
+    multiples = multiples_of(one.unit, term.coefficient * model.values)
+    if multiples is None:
+        return stage
+    if next_root is not None:
+        next_root.note_steps(2 * multiples[:, 0])
+    values = multiples * one.unit / term.coefficient
+    return Stage((term.with_model(model.with_values(values)),))
+
+
+@dataclass
+class _Leaves:
+    """The leaves of the last tree: the memory that holds their histograms, and what they add."""
+
+    memory: object
+    leaf_at: NDArray[np.uint8]
+    slot_of_leaf: NDArray[np.int64]
+    steps: NDArray[np.int32] | None = None
+
+
+@dataclass
+class _Former:
+    """The last tree; ``leaves`` is ``None`` if gradients are expected to stay as they are."""
+
+    packing: Packing
+    leaves: _Leaves | None = None
+
+    @property
+    def leaf_steps(self) -> LeafSteps | None:
+        """By how much gradients decrease in each leaf."""
+        leaves = self.leaves
+        if leaves is None or leaves.steps is None:
+            return None
+        return LeafSteps(leaves.leaf_at, leaves.steps)
+
+
+@dataclass
+class NextRoot:
+    """Carries the histogram of the root from one tree of a fit to the next one.
+
+    For each tree, call :meth:`compare` with all gradients, :meth:`keeping` and :meth:`write` before
+    it grows, :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
+    """
+
+    is_useful: bool = True  # whether to go on, as far as is known from the trees so far
+    # whether gradients change as the leaves of the last tree say, which is so for squared error;
+    # others are expected to stay as they are
+    by_leaves: bool = True
+    _before: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=dtypes.COMPACT))
+    _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))
+    _last: _Former | None = None
+    _former: _Former | None = None
+    _found: list[tuple[NDArray[np.uint32], NDArray[np.int64]] | None] = field(default_factory=list)
+    _n_failures: int = 0
+
+    def suits(self, n_rows: int, max_leaves: int) -> bool:
+        """Return whether the root of the tree after one of this size would take less time."""
+        if not self.is_useful or n_rows < FEWEST_ROWS:
+            return False
+        few = max_leaves <= min(_MOST_LEAVES, n_rows // _FEWEST_ROWS_PER_LEAF)
+        return few or not self.by_leaves
+
+    def forget(self) -> None:
+        """Forget the last tree: the next root is the sum over all rows."""
+        self._last = self._former = None
+
+    def expect(self, packing: Packing, n_rows: int) -> None:
+        """Prepare for the gradients of a stage, which can be compared if the unit is the same."""
+        former, self._last, self._former = self._last, None, None
+        self._found.clear()
+        if len(self._before) != n_rows:
+            self._before = np.empty(n_rows, dtype=dtypes.COMPACT)
+        elif former is not None and former.leaves is not None and former.leaves.steps is None:
+            self.is_useful = False
+        elif former is not None and former.packing == packing:
+            self._former = former
+
+    def compare(self, compact: Compact, ordered: NDArray[np.int32], begin: int, end: int) -> None:
+        """Find the unexpected gradients of some rows, and keep all for the next stage."""
+        if self._former is not None:
+            before, leaves = self._before, self._former.leaf_steps
+            room = (end - begin) // _FOUND_ONE_IN + _FOUND_IN_FEW
+            positions = np.empty(room, dtype=dtypes.ROW)
+            differences = np.empty(room, dtype=dtypes.PACKED)
+            given = before, leaves, compact, ordered, begin, end, positions, differences
+            n_found = find_unexpected(*given)
+            found = None
+            if n_found >= 0:  # a view would keep the room
+                found = positions[:n_found].copy(), differences[:n_found].copy()
+            self._found.append(found)
+        self._before[begin:end] = ordered[begin:end]
+
+    def keeping(self, growth: Growth) -> Growth:
+        """Return the growth with memory for a copy of the root, if the next one needs it."""
+        if self.by_leaves:
+            return growth
+        if len(self._kept) != growth.histograms.slots.shape[1]:
+            self._kept = np.zeros(growth.histograms.slots.shape[1], dtype=dtypes.PACKED)
+        return growth._replace(histograms=growth.histograms._replace(kept=self._kept))
+
+    def write(self, growth: Growth, memory: object, team: ThreadTeam) -> bool:
+        """Write the histogram of the root if it follows from the last tree; return whether so."""
+        former, self._former = self._former, None
+        if former is None:
+            return False
+        found = [one for one in self._found if one is not None]
+        if len(found) < len(self._found):
+            self._n_failures += 1
+            self.is_useful = self._n_failures < _MOST_FAILURES
+            return False
+        self._n_failures = 0
+        steps = None
+        if former.leaves is not None:
+            if former.leaves.memory is not memory:
+                return False
+            assert former.leaves.steps is not None  # by expect
+            steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
+            steps[former.leaves.slot_of_leaf] = former.leaves.steps
+        positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        given = growth.table, steps, former.packing, positions, differences, growth.histograms
+        n_threads = len(growth.histograms.private)
+
+        def work(thread: int) -> None:
+            if thread < n_threads:
+                write_root(thread, n_threads, *given)
+
+        team.run(work)
+        return True
+
+    def note_tree(
+        self,
+        nodes: NDArray[np.int64],
+        leaves: NDArray[np.int64],
+        leaf_at: NDArray[np.uint8],
+        packing: Packing,
+        memory: object,
+    ) -> None:
+        """Note a tree that has been grown, if all leaves have histograms."""
+        slots = nodes[leaves, SLOT]
+        if not self.by_leaves:
+            self._last = _Former(packing)
+        elif slots.min() >= 0:
+            self._last = _Former(packing, _Leaves(memory, leaf_at, slots))
+        else:
+            self.is_useful = False
+
+    def note_steps(self, steps: Floats) -> None:
+        """Note by how many steps of the gradients the leaves (n_leaves,) change them."""
+        last = self._last
+        if last is not None and last.leaves is not None and np.abs(steps).max() < _MOST_STEPS:
+            last.leaves.steps = steps.astype(np.int32)
+
+    def spare_rows(self, growth: Growth) -> int:
+        """Return how many rows may be summed so that all leaves have histograms in the end.
+
+        The smaller ones of two leaves have at most half of all rows, and the next root would sum
+        all.
+        """
+        has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
+        return len(growth.buffers.flags) // 2 if has_slots and self.by_leaves else 0

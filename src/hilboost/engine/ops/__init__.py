@@ -1,0 +1,1 @@
+"""Operations on the rows of nodes, one package for each device."""

@@ -1,0 +1,70 @@
+"""Values to bins, and the table of bins."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, tiny
+from hilboost.backends.intrinsics import HAS_AVX512
+from hilboost.engine.ops.cpu.gathers import BINNED, bin_some
+
+
+class BinTable(NamedTuple):
+    """A table of bins, eight columns to a word."""
+
+    # (n_words, n) uint64: ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7`` of row ``i``,
+    # lowest byte first
+    words: NDArray[np.uint64]
+    flat: NDArray[np.uint8]  # (n_words * n * 8,) uint8: the same memory
+    # (d,) int64: bins of every column without the one for missing values
+    n_values: NDArray[np.int64]
+    n_bins: int  # bins of every column, the last one for missing values; at most 256
+
+
+@tiny
+def offset_of(table, column):
+    """Where the bins of a column begin in the flat table; rows are 8 bytes apart."""
+    return uint64((column // 8) * table.words.shape[1] * 8 + column % 8)
+
+
+@compiled
+def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, position):
+    """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
+
+    ``values``: (m, d) float32 or float64. ``edges``: (d, 2**k - 1) float64: ascending, filled up
+    with ``inf``; a value ``v`` falls into the first bin with ``v <= edges[b]``. ``n_steps``: (d,)
+    int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``. ``words``: (n_words, n)
+    uint64, written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) int64;
+    working memory.
+
+    Notes
+    -----
+    All rows of the block, or some in vector registers, take a step of the bisection together::
+
+        position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
+    """
+    m, d = values.shape
+    for w in range(words.shape[0]):
+        packed = words[w, begin : begin + m]
+        for i in range(m):
+            packed[i] = 0
+        for k in range(8 * w, min(8 * w + 8, d)):
+            column_edges = edges[k]
+            for i in range(m):
+                column[i] = values[i, k]
+                position[i] = 0
+            shift, first = uint64(8 * (k - 8 * w)), 0
+            if HAS_AVX512:
+                first = m - m % BINNED
+                for i in range(0, first, BINNED):
+                    given = column, uint64(i), missing_bin, shift, packed
+                    bin_some(column_edges, n_steps[k], *given)
+            for step in range(n_steps[k] - 1, -1, -1):
+                half = np.int64(1) << step
+                for i in range(first, m):
+                    position[i] += half * np.int64(column_edges[position[i] + half - 1] < column[i])
+            for i in range(first, m):
+                b = missing_bin if np.isnan(column[i]) else position[i]
+                packed[i] |= uint64(b) << shift

@@ -1,0 +1,267 @@
+"""Splits on the levels of a category: which go left, found from the histogram of one column.
+
+The levels of a node are sorted by their smoothed Newton steps, and the best cut of this order is
+taken: without smoothing, no other set of levels has a larger gain (Fisher 1958)::
+
+    level        a    b    c    d    e          f: no rows here
+    step        .3  -.5   .9   .1  -.4
+    order        b    e  | d    a    c          left = {b, e}, f follows the heavier side
+
+Levels of too little weight share one step, that of all of them together, and are never divided:
+cuts fall between different steps only.  So the names of levels change nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, uint8, uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.engine.ops.cpu.binning import offset_of
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, unpack
+
+UNSEEN = 255
+"""The bit of a set that stands for levels which the fit did not see."""
+MAX_LEVELS = UNSEEN
+"""Bins are bytes: 255 levels, and one value for missing."""
+SET_WORDS = 4
+
+_AHEAD = 32
+
+
+class CategorySplits(NamedTuple):
+    """Columns of categories, and the splits on them."""
+
+    is_category: NDArray[np.uint8]  # (d,) uint8: 1 at columns of categories; (0,) without any
+    # (n_nodes, SET_WORDS) uint64: written at nodes that such a column splits; (0, SET_WORDS)
+    # without any
+    left_sets: NDArray[np.uint64]
+
+
+@compiled
+def numbers(packed, counted, packing):
+    """``(G, H, count)`` of a packed sum; ``counted`` is that of the count's channel, or 0."""
+    gradient, hessian, count = unpack(packed, packing)
+    return gradient, hessian, (count + counted) * packing.count_step
+
+
+@inner
+def _channel_of_count(sums):
+    """The sum of the count's channel, 0 where the count shares its channel with the gradient."""
+    return sums[sums.shape[0] - 1] if sums.shape[0] > 1 else np.int64(0)
+
+
+@inner
+def _step(gradient, hessian, mean, smoothing):
+    """A level's Newton step beyond the node's, shrunk as if ``smoothing`` lay on the node's."""
+    return (gradient - mean * hessian) / (hessian + smoothing)
+
+
+@inner
+def sort_by_step(order, size, steps):
+    """Sort ``order[:size]`` by step, then by number (Shell's method, nothing allocated)."""
+    gap = size // 2
+    while gap > 0:
+        for i in range(gap, size):
+            here = order[i]
+            j = i
+            while j >= gap:
+                other = order[j - gap]
+                if steps[other] < steps[here] or (steps[other] == steps[here] and other < here):
+                    break
+                order[j] = other
+                j -= gap
+            order[j] = here
+        gap //= 2
+
+
+@compiled
+def order_levels(column, totals, packing, limits, scratch):  # how many bins are occupied
+    """Sort the occupied bins of a column, the one for missing values among them.
+
+    ``totals``: (n_channels,) int64, of the node: one output, and perhaps a channel for the count.
+    ``limits``: steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels of
+    less weight than ``level_count`` share one step.
+    """
+    keep_apart()
+    order, steps = scratch.places, scratch.gains
+    n_channels, histogram = totals.shape[0], column.histogram
+    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
+    if hessian <= 0.0 or count <= 0.0:
+        return np.int64(0)
+    mean = gradient / hessian
+    smoothing = limits.level_smoothing * hessian / count
+    size = np.int64(0)
+    light_packed, light_counted = np.int64(0), np.int64(0)
+    for b in range(column.n_bins):
+        cell = (column.base + b) * n_channels
+        packed = histogram[cell]
+        counted = histogram[cell + 1] if n_channels > 1 else np.int64(0)
+        if packed == 0 and counted == 0:
+            continue
+        order[size] = b
+        size += 1
+        g, h, c = numbers(packed, counted, packing)
+        if c < limits.level_count:
+            steps[b] = np.inf
+            light_packed += packed
+            light_counted += counted
+        else:
+            steps[b] = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
+    g, h, c = numbers(light_packed, light_counted, packing)
+    light = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
+    for i in range(size):
+        if steps[order[i]] == np.inf:
+            steps[order[i]] = light
+    sort_by_step(order, size, steps)
+    return size
+
+
+@inner
+def _score(gradient, hessian, l2):
+    return gradient * gradient / (hessian + l2) if hessian > 0.0 else 0.0
+
+
+@inner
+def _bounded_sides(left, total, packing, l2, bounds):
+    """Both sides' scores where the values of leaves have bounds."""
+    lower, upper = bounds[0, 0], bounds[1, 0]
+    _, left_score = bounded_score(left, packing, l2, lower, upper)
+    _, right_score = bounded_score(total - left, packing, l2, lower, upper)
+    return left_score + right_score
+
+
+@inner
+def _add_cell(histogram, cell, sums):
+    for c in range(sums.shape[0]):
+        sums[c] += histogram[cell + c]
+
+
+@compiled
+def scan_levels(column, totals, packing, limits, bounds, scratch):
+    """Best cut of the sorted levels of a column, for one output.
+
+    Parameters
+    ----------
+    bounds : (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds
+    others : as in :func:`order_levels`
+
+    Returns
+    -------
+    gain, position
+        Levels up to this place of the order go left; ``NO_GAIN`` where no cut is allowed, the first
+        of equal cuts wins.
+
+    Notes
+    -----
+    ``limits.level_l2`` is added to the hessian of both sides: the best of many sets looks better
+    than it is.
+    """
+    keep_apart()
+    left, order, steps = scratch.left, scratch.places, scratch.gains
+    size = order_levels(column, totals, packing, limits, scratch)
+    best_gain, best_position = NO_GAIN, np.int64(0)
+    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
+    l2 = limits.l2 + limits.level_l2
+    bounded = bounds.shape[0] > 0
+    if bounded:
+        _, parent = bounded_score(totals[0], packing, limits.l2, bounds[0, 0], bounds[1, 0])
+    else:
+        parent = _score(gradient, hessian, limits.l2)
+    left[:] = 0
+    for i in range(size - 1):
+        _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
+        if steps[order[i]] == steps[order[i + 1]]:
+            continue
+        g, h, n_left = numbers(left[0], _channel_of_count(left), packing)
+        if n_left < limits.min_count or n_left <= 0.0 or h < limits.min_hessian:
+            continue
+        n_right, h_right = count - n_left, hessian - h
+        if n_right < limits.min_count or n_right <= 0.0 or h_right < limits.min_hessian:
+            break
+        if bounded:
+            gain = _bounded_sides(left[0], totals[0], packing, l2, bounds) - parent
+        else:
+            gain = _score(g, h, l2) + _score(gradient - g, h_right, l2) - parent
+        if gain > best_gain:
+            best_gain, best_position = gain, np.int64(i)
+    return best_gain, best_position
+
+
+@compiled
+def settle_levels(column, totals, packing, limits, position, scratch, left_totals, left_set):
+    """Note which levels go left, and the sums of their side.
+
+    Parameters
+    ----------
+    position : int, as :func:`scan_levels` found it
+    left_totals : (n_channels,) int64, written
+    left_set : (SET_WORDS,) uint64, written: a bit a level, those without rows here and
+        :data:`UNSEEN` on the heavier side
+    others : as in :func:`order_levels`
+
+    Returns
+    -------
+    int
+        1 where missing values go left.
+    """
+    keep_apart()
+    order = scratch.places
+    size = order_levels(column, totals, packing, limits, scratch)
+    left_totals[:] = 0
+    for i in range(position + 1):
+        _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left_totals)
+    _, _, n_left = numbers(left_totals[0], _channel_of_count(left_totals), packing)
+    _, _, count = numbers(totals[0], _channel_of_count(totals), packing)
+    heavier = np.int64(2.0 * n_left >= count)
+    left_set[:] = ~uint64(0) if heavier else uint64(0)
+    missing_left = heavier
+    for i in range(size):
+        b = order[i]
+        goes_left = np.int64(i <= position)
+        if b == column.n_bins - 1:
+            missing_left = goes_left
+            continue
+        bit = uint64(1) << uint64(b & 63)
+        if goes_left:
+            left_set[b >> 6] |= bit
+        else:
+            left_set[b >> 6] &= ~bit
+    return missing_left
+
+
+@compiled
+def flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags):
+    """Mark the rows whose level goes left and count them.
+
+    table : BinTable; left_set : (SET_WORDS,) uint64; rows : (m,) uint32
+    flags : (m,) uint8, written in ``[begin, end)``
+    """
+    keep_apart()
+    bins, offset = table.flat, offset_of(table, column)
+    missing = uint8(table.n_bins - 1)
+    other = uint64(missing_left)
+    count = 0
+    for i in range(begin, end):
+        j = uint64(i)
+        if i + _AHEAD < end:
+            prefetch(bins, int64(offset) + 8 * int64(rows[i + _AHEAD]))
+        b = bins[offset + uint64(8) * uint64(rows[j])]
+        left = (left_set[b >> 6] >> uint64(b & 63)) & uint64(1)
+        if b == missing:
+            left = other
+        flags[j] = uint8(left)
+        count += int64(left)
+    return count
+
+
+@compiled
+def level_goes_left(left_sets, number, value):
+    """Whether the level ``value`` (a code, or anything else for one not seen) is in a set.
+
+    left_sets : (n_sets, SET_WORDS) uint64
+    """
+    code = np.int64(value) if 0.0 <= value < UNSEEN else np.int64(UNSEEN)
+    return (left_sets[number, code >> 6] >> uint64(code & 63)) & uint64(1) != uint64(0)

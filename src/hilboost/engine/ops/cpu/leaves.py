@@ -1,0 +1,174 @@
+"""Sums and additions over the leaves of a tree.
+
+Leaves are numbered ``0 … n_leaves - 1``; ``leaf_of_row`` (n,) int32 holds the leaf of each row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
+from hilboost.backends.logistic import curvature
+from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
+from hilboost.engine.ops.cpu.sync import share
+
+
+class LeafGradients(NamedTuple):
+    """Sums that give the values of leaves."""
+
+    gradients: NDArray[np.float64]  # (n, r) float64
+    hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) for ones
+    weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
+    ones: NDArray[np.float64]  # (0, 1) float64
+    whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
+    l2: float  # added to the hessian of a leaf
+    # whether ``hessians`` are the gradients, see :func:`~hilboost.backends.logistic.curvature`
+    logistic: bool = False
+
+
+@inner
+def _first_from(rows, begin, end, place):
+    """The first of some ascending rows that is not before a place of the table, or their end."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(rows[uint64(middle)]) < place:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@inner
+def _in_block(block, nodes, leaf, rows):
+    """Where the rows of a leaf in a block of the table begin and end.
+
+    One block after the other, what belongs to its rows stays in the cache for all leaves.
+    """
+    begin, end = nodes[leaf, BEGIN], nodes[leaf, END]
+    begin = _first_from(rows, begin, end, block * ROWS_PER_BLOCK)
+    return begin, _first_from(rows, begin, end, (block + 1) * ROWS_PER_BLOCK)
+
+
+@compiled
+def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
+    """Write the leaf number of every learned row; each thread those in its part of the table.
+
+    Threads that share leaves, whose rows lie among each other, would wait for the cache lines that
+    the others write.
+
+    nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
+    rows : (m,) uint32, or more
+        Ascending in each leaf.  If the table is sorted, positions there, which are replaced by the
+        numbers of the rows; these are in the same block.
+    offsets : (n,) uint16 or None
+        Which row of its block is at each position of the table; ``None`` if rows are at their
+        numbers.
+    leaf_of_row : (n,) int32
+    leaf_at : (n,) uint8 or None
+        The same by position.
+    """
+    n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
+    first, last = share(n_blocks, thread, n_threads)
+    for block in range(first, last):
+        for leaf in range(leaves.shape[0]):
+            begin, end = _in_block(block, nodes, leaves[leaf], rows)
+            if leaf_at is not None:
+                for i in range(begin, end):
+                    leaf_at[uint64(rows[uint64(i)])] = leaf
+            if offsets is not None:
+                for i in range(begin, end):
+                    rows[uint64(i)] = row_at(rows[uint64(i)], offsets)
+            for i in range(begin, end):
+                leaf_of_row[rows[uint64(i)]] = leaf
+
+
+@compiled
+def leaf_sums(
+    thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums, both, curved
+):
+    """Add the values of the rows of every leaf, times their weights, to its exact sums.
+
+    rows : (m,) uint32, or more; in each leaf, those of a block of the table before the next block's
+    values : (n, r) float64; weights : (n, 1) float64, or (0, 1) for ones
+    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
+    scratch : (n_threads, 2, CHUNK) float64; sums : (n_leaves, r, 5) int64
+    both : bool
+        Whether the values are gradients whose :func:`~hilboost.backends.logistic.curvature` is
+        added to ``curved`` (n_leaves, r, 5) int64.
+    """
+    n_blocks = (values.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
+    for block in range(n_blocks):
+        for leaf in range(thread, leaves.shape[0], n_threads):
+            first, end = _in_block(block, nodes, leaves[leaf], rows)
+            for begin in range(first, end, CHUNK):
+                last = min(begin + CHUNK, end)
+                chosen = scratch[thread, 0, : last - begin]
+                weight = scratch[thread, 1, :0]
+                if weights.shape[0] > 0:
+                    weight = scratch[thread, 1, : last - begin]
+                    gather(weights, np.int64(0), rows, begin, last, weight)
+                for k in range(values.shape[1]):
+                    gather(values, k, rows, begin, last, chosen)
+                    add_contiguous(chosen, weight, whole, sums[leaf, k])
+                    if both:
+                        for i in range(chosen.shape[0]):
+                            chosen[i] = curvature(chosen[i], True)
+                        add_contiguous(chosen, weight, whole, curved[leaf, k])
+
+
+@compiled
+def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
+    """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish.
+
+    ``nodes``: (n_nodes, N_NODE_FIELDS) int64. ``leaves``: (n_leaves,) int64, their node numbers.
+    ``rows``: (m,) uint32, or more. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2,
+    n_leaves, r, 5) int64, working memory. ``values``: (n_leaves, r) float64, written by each thread
+    for its share of the leaves.
+
+    Notes
+    -----
+    The sums are exact: they depend on the rows in a leaf alone, and not on their order.
+    """
+    g, h, w, ones, whole, l2, both = learned
+    r = g.shape[1]
+    for leaf in range(thread, leaves.shape[0], n_threads):
+        for k in range(r):
+            clear_sum(sums[0, leaf, k])
+            clear_sum(sums[1, leaf, k])
+    of_g, of_h = sums[0], sums[1]
+    leaf_sums(thread, n_threads, nodes, leaves, rows, g, w, whole, scratch, of_g, both, of_h)
+    if h.shape[1] > 0 and not both:
+        leaf_sums(thread, n_threads, nodes, leaves, rows, h, w, whole, scratch, of_h, both, of_h)
+    elif h.shape[1] == 0 and w.shape[0] > 0:
+        leaf_sums(thread, n_threads, nodes, leaves, rows, w, ones, whole, scratch, of_h, both, of_h)
+    for leaf in range(thread, leaves.shape[0], n_threads):
+        bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])
+        for k in range(r):
+            if h.shape[1] > 0:
+                bottom = rounded_sum(of_h[leaf, k])
+            elif w.shape[0] > 0:
+                bottom = rounded_sum(of_h[leaf, 0])
+            values[leaf, k] = 0.0
+            if bottom + l2 > 0.0:
+                values[leaf, k] = rounded_sum(of_g[leaf, k]) / (bottom + l2)
+
+
+@compiled
+def add_leaf_values(values, leaf_of_row, raw, first, begin, end):
+    """``raw[i, first + k] += values[leaf_of_row[i], k]`` for the rows ``[begin, end)``.
+
+    values : (n_leaves, r), raw : (n, R) with ``first + r <= R``; float64
+    """
+    if values.shape[1] == 1:
+        column = uint64(first)
+        for i in range(begin, end):
+            raw[uint64(i), column] += values[leaf_of_row[uint64(i)], 0]
+        return
+    for i in range(begin, end):
+        leaf = leaf_of_row[i]
+        for k in range(values.shape[1]):
+            raw[i, first + k] += values[leaf, k]

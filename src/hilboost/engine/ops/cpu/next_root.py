@@ -1,0 +1,128 @@
+"""The histogram of the root from what is known of the tree before.
+
+It is the sum of the gradients that are expected, plus the differences of the others, which are
+found by comparison.  It is therefore the sum over all rows, exactly, whatever the gradients are.
+
+With squared error, the gradients of all rows of a leaf decrease by what is added to their
+predictions.  In fixed point, the expected sums follow from the sums of the leaves::
+
+    sum of the root  =  sum over leaves of (sum of gradients - step * number of rows)
+
+With other losses, gradients are expected to remain as they are: the coarse integers of many rows
+do, since the random number by which a row is rounded differs little from stage to stage.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner, tiny
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
+from hilboost.engine.ops.cpu.histogram import STRIDE, accumulate
+from hilboost.engine.ops.cpu.sync import share
+
+_ROWS_AT_A_TIME = 64
+
+
+class LeafSteps(NamedTuple):
+    """By how much gradients decrease."""
+
+    leaf_at: NDArray[np.uint8]  # (n,) uint8: the leaf of the row at each position
+    steps: NDArray[np.int32]  # (n_leaves,) int32: for the rows of each leaf, in fixed point
+
+
+@tiny
+def _expected_at(position, before, leaves):
+    """The gradient that is expected of the row at a position, int64."""
+    if leaves is None:
+        return np.int64(before[position])
+    return np.int64(before[position]) - leaves.steps[uint64(leaves.leaf_at[position])]
+
+
+@compiled
+def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
+    """Find the gradients of some rows that are not as expected.
+
+    ``before``: (n,) int32: the gradients of the stage before, at the positions of the rows.
+    ``leaves``: what changes them; ``None`` if they are expected to stay as they are. ``ordered``:
+    (n,) int32: the gradients of this stage. ``positions``: (k,) uint32: written. ``differences``:
+    (k,) int64: from the expected gradients, in 64 bits; written.
+
+    Returns
+    -------
+    int
+        How many there are, less than ``k``; or -1 if there are more.
+    """
+    place, room = uint64(0), uint64(positions.shape[0])
+    for first in range(begin, end, _ROWS_AT_A_TIME):
+        last, n_here = min(first + _ROWS_AT_A_TIME, end), uint64(0)
+        for i in range(first, last):
+            j = uint64(i)
+            n_here += uint64(ordered[j] != _expected_at(j, before, leaves))
+        if n_here == uint64(0):
+            continue
+        if place + n_here >= room:
+            return np.int64(-1)
+        for i in range(first, last):
+            j = uint64(i)
+            now, then = np.int64(ordered[j]), _expected_at(j, before, leaves)
+            positions[place] = i
+            differences[place] = in_64_bits(now, compact) - in_64_bits(then, compact)
+            place += uint64(now != then)
+    return np.int64(place)
+
+
+@inner
+def _add_leaves(steps, packing, slots, begin, end):
+    """Turn the cells of the first slot into those expected of the root."""
+    keep_apart()
+    mask = packing.count_mask
+    for slot in range(steps.shape[0]):
+        step = steps[slot] << packing.gradient_shift
+        if slot == 0:
+            for i in range(begin, end):
+                slots[0, uint64(i)] -= step * (slots[0, uint64(i)] & mask)
+        else:
+            sums = slots[slot]
+            for i in range(begin, end):
+                value = sums[uint64(i)]
+                slots[0, uint64(i)] += value - step * (value & mask)
+
+
+@inner
+def _write_cells(steps, packing, histograms, differences, begin, end):
+    """Write some cells of the root to the first slot."""
+    keep_apart()
+    slots, kept = histograms.slots, histograms.kept
+    if steps is None:
+        for i in range(begin, end):
+            kept[uint64(i)] += differences[uint64(i)]
+            slots[0, uint64(i)] = kept[uint64(i)]
+    else:
+        _add_leaves(steps, packing, slots, begin, end)
+        for i in range(begin, end):
+            slots[0, uint64(i)] += differences[uint64(i)]
+
+
+@compiled
+def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
+    """Write the histogram of the root to the first slot, in the words of a thread's share.
+
+    ``steps``: (n_leaves,) int64 or None: of the leaf whose histogram is in each slot; with
+    ``None``, the kept root is expected, and replaced by this one. ``positions``: (k,) uint32: of
+    the gradients that are not as expected. ``differences``: (k,) int64: from those expected.
+    ``histograms``: with one channel.
+    """
+    n_columns = table.n_values.shape[0]
+    first_word, last_word = share(table.words.shape[0], thread, n_threads)
+    changes, n_changes = histograms.private[thread], np.int64(positions.shape[0])
+    own = table.words, first_word, last_word, table.n_values, table.n_bins
+    accumulate(*own, positions, differences, None, np.int64(0), n_changes, changes)
+    for f in range(8 * first_word, min(8 * last_word, n_columns)):
+        begin = f * STRIDE
+        missing = begin + table.n_bins - 1
+        _write_cells(steps, packing, histograms, changes, begin, begin + table.n_values[f])
+        _write_cells(steps, packing, histograms, changes, missing, missing + 1)

@@ -1,0 +1,124 @@
+"""The nodes of a growing tree, and which of them is split next."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled
+from hilboost.backends.random_bits import mix
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN
+
+# Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
+# LEFT is -1, and the node's split after.  The rows of a node are ``rows[BEGIN:END]``;
+# N_ROWS counts those on other machines as well.  SLOT is the histogram of an open node.
+BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS = range(10)
+N_NODE_FIELDS = 10
+# Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
+# rows go left, here and on all machines; the children to be searched (twice the root at first), and
+# whether they are, or are only summed; where the rows that go left begin, before or after those
+# that go right; whether the histogram of the root is given; how many rows may be summed in children
+# that are not searched, so that all leaves have histograms in the end.
+NODE, N_NODES, N_LEFT_HERE, N_LEFT, SMALL, BIG, SEARCHED, LEFT_BEGIN, ROOT_GIVEN, SPARE = range(10)
+CONTROL_SIZE = 10
+ONLY_SUMMED = 2
+
+
+class NodeStore(NamedTuple):
+    """The table of the nodes, and what the threads agree on."""
+
+    fields: NDArray[np.int64]  # (n_nodes, N_NODE_FIELDS) int64
+    gains: NDArray[np.float64]  # (n_nodes,) float64: of the splits
+    # (n_nodes,) float64: the open node of the largest is split next; ``NO_GAIN`` where a node is
+    # not to be split. May be the array ``gains`` itself.
+    priority: NDArray[np.float64]
+    control: NDArray[np.int64]  # (CONTROL_SIZE,) int64
+    # (n_nodes,) uint64: of the random draws of a node.  The root's is given; the others follow from
+    # the path to the node, whatever the order in which nodes are opened.
+    seeds: NDArray[np.uint64]
+
+
+def empty_nodes(n_nodes: int, by_gain: bool) -> NodeStore:
+    """Room for so many nodes; the next one is that of the largest gain, or of a priority apart."""
+    gains = np.empty(n_nodes)
+    return NodeStore(
+        np.zeros((n_nodes, N_NODE_FIELDS), dtype=np.int64),
+        gains,
+        gains if by_gain else np.empty(n_nodes),
+        np.zeros(CONTROL_SIZE, dtype=np.int64),
+        np.zeros(n_nodes, dtype=np.uint64),
+    )
+
+
+@compiled
+def open_root(nodes, n_rows, seed):
+    """Make node 0 an open leaf with all rows; the random draws of the tree follow from ``seed``.
+
+    nodes : NodeStore
+    """
+    fields, control = nodes.fields, nodes.control
+    for field in range(fields.shape[1]):
+        fields[0, field] = 0
+    fields[0, END] = fields[0, N_ROWS] = n_rows
+    fields[0, SLOT] = fields[0, LEFT] = fields[0, RIGHT] = -1
+    nodes.gains[0] = nodes.priority[0] = NO_GAIN
+    for entry in range(control.shape[0]):
+        control[entry] = 0
+    control[NODE], control[N_NODES] = -1, 1
+    nodes.seeds[0] = seed
+
+
+@compiled
+def choose_node(nodes, max_leaves, in_turn):
+    """The open node of the largest priority, the first of equals; -1 where growth ends.
+
+    nodes : NodeStore
+    in_turn : bool
+        Take open nodes as they come: a tree that splits every node it can is the same in any order.
+    """
+    n_nodes = nodes.control[N_NODES]
+    if (n_nodes + 1) // 2 >= max_leaves:
+        return -1
+    chosen = -1
+    first = max(nodes.control[NODE], 0) if in_turn else 0
+    for i in range(first, n_nodes):
+        here = nodes.priority[i]
+        if nodes.fields[i, LEFT] < 0 and here > NO_GAIN:
+            if chosen < 0 or here > nodes.priority[chosen]:
+                chosen = i
+            if in_turn:
+                break
+    return chosen
+
+
+@compiled
+def open_children(nodes):
+    """Note the split of ``control[NODE]``: its two children are leaves that hold its rows.
+
+    nodes : NodeStore, ``control[N_LEFT_HERE]`` and ``control[N_LEFT]`` say how many go left
+        ``control[LEFT_BEGIN]`` says where those that are here begin.
+    """
+    fields, control = nodes.fields, nodes.control
+    node, left, n_left = control[NODE], control[N_NODES], control[N_LEFT_HERE]
+    left_begin = right_begin = control[LEFT_BEGIN]
+    if left_begin == fields[node, BEGIN]:
+        right_begin += n_left
+    else:
+        right_begin = fields[node, BEGIN]
+    for child in (left, left + 1):
+        fields[child, DEPTH] = fields[node, DEPTH] + 1
+        fields[child, SLOT] = -1
+        fields[child, LEFT] = -1
+        fields[child, RIGHT] = -1
+        nodes.gains[child] = NO_GAIN
+        nodes.priority[child] = NO_GAIN
+    n_right = fields[node, END] - fields[node, BEGIN] - n_left
+    fields[left, BEGIN], fields[left, END] = left_begin, left_begin + n_left
+    fields[left + 1, BEGIN], fields[left + 1, END] = right_begin, right_begin + n_right
+    fields[left, N_ROWS] = control[N_LEFT]
+    fields[left + 1, N_ROWS] = fields[node, N_ROWS] - control[N_LEFT]
+    fields[node, LEFT], fields[node, RIGHT] = left, left + 1
+    nodes.seeds[left] = mix(nodes.seeds[node] ^ uint64(0xD1342543DE82EF95))
+    nodes.seeds[left + 1] = mix(nodes.seeds[node] ^ uint64(0x9FB21C651E98DF25))
+    control[N_NODES] = left + 2

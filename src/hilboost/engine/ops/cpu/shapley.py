@@ -1,0 +1,319 @@
+"""Shapley values of the columns of a tree, leaf by leaf.
+
+The players of a leaf are the columns of its path.  A row has a pattern of bits, one for each
+player: whether the row satisfies all conditions of the path on this column.  The Shapley values of
+a leaf depend on the row only through its pattern, so they are computed once for each pattern::
+
+    path: age > 30, income > 5, age <= 50      players: age, income
+
+    row (age 40, income 3)  ->  pattern 1 0    row (age 20, income 9)  ->  pattern 0 1
+"""
+
+import numpy as np
+from numba import uint64
+
+from hilboost.backends.compiled import allocating, inner
+from hilboost.engine.ops.cpu.traverse import goes_right
+
+MOST_PLAYERS = 62
+_TABLE_BITS = 10  # patterns of more players are not kept
+
+
+@inner
+def _directions(X, trees, tree, begin, end, right):
+    """Whether rows go right at the splits of a tree, (n_nodes of the tree, end - begin) uint8."""
+    root = trees.roots[tree]
+    for node in range(root, trees.roots[tree + 1]):
+        if trees.child[node] != node:
+            column, here = trees.column[node], right[node - root]
+            for k in range(end - begin):
+                here[k] = goes_right(np.float64(X[begin + k, column]), node, trees)
+
+
+@inner
+def _patterns(paths, leaf, root, right, count, patterns):
+    """Patterns of the first rows at a leaf, (count,) uint64; return that of the leaf's own rows."""
+    n_players = uint64(paths.first_slot[leaf + 1] - paths.first_slot[leaf])
+    everything = (uint64(1) << n_players) - uint64(1)
+    for k in range(count):
+        patterns[k] = everything
+    for condition in range(paths.start[leaf], paths.start[leaf + 1]):
+        others = everything ^ (uint64(1) << uint64(paths.slot[condition]))
+        here, wanted = right[paths.node[condition] - root], paths.right[condition]
+        for k in range(count):
+            patterns[k] &= everything if (here[k] != 0) == wanted else others
+    return everything
+
+
+@inner
+def _bits(word):
+    count = 0
+    while word != uint64(0):
+        word &= word - uint64(1)
+        count += 1
+    return count
+
+
+@inner
+def _add_leaf(paths, leaf, table, at, value, first_output, row):
+    """Add the values of a leaf's players, times the leaf's outputs, to a row (n_players, r)."""
+    first = paths.first_slot[leaf]
+    for i in range(paths.first_slot[leaf + 1] - first):
+        player = paths.player[first + i]
+        for output in range(value.shape[0]):
+            row[player, first_output + output] += table[at + i] * value[output]
+
+
+@inner
+def _distinct(patterns, count, seen, times):
+    """Write the distinct patterns and how often each occurs; return their number."""
+    n_seen = 0
+    for k in range(count):
+        place = 0
+        while place < n_seen and seen[place] != patterns[k]:
+            place += 1
+        if place == n_seen:
+            seen[place], times[place] = patterns[k], 0
+            n_seen += 1
+        times[place] += 1
+    return n_seen
+
+
+@inner
+def _interventional(pattern, everything, n_players, seen, times, n_seen, factors, values):
+    """Mean over the background of the values of the players of a leaf with output 1.
+
+    A background row counts if every condition is satisfied by it or by the explained row.  The
+    ``a`` players satisfied only by the explained row share the leaf, the ``b`` players satisfied
+    only by the background row share its loss.
+    """
+    for i in range(n_players):
+        values[i] = 0.0
+    b = _bits(everything & ~pattern)
+    total = 0
+    for place in range(n_seen):
+        total += times[place]
+    for place in range(n_seen):
+        other = seen[place]
+        if (pattern | other) != everything:
+            continue
+        a = _bits(everything & ~other)
+        gain = factors[a, b] * times[place] / total
+        loss = factors[b, a] * times[place] / total
+        for i in range(n_players):
+            bit = uint64(1) << uint64(i)
+            if (other & bit) == uint64(0):
+                values[i] += gain
+            elif (pattern & bit) == uint64(0):
+                values[i] -= loss
+
+
+@allocating
+def add_interventional(
+    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
+):
+    """Add the interventional Shapley values of one tree.
+
+    ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: the value of a set
+    of players is the mean output over these rows, with the players' columns taken from the
+    explained row. ``factors``: (most + 1, most + 1) float64: ``(a - 1)! b! / (a + b)!``.
+    ``leaf_values``: (n_leaves, r) float64, in the order of the nodes. ``first_output``: of the leaf
+    values in ``shapley``; rows of X. ``begin``: of the leaf values in ``shapley``; rows of X.
+    ``end``: of the leaf values in ``shapley``; rows of X. ``shapley``: (n, n_players, r) float64.
+
+    Notes
+    -----
+    Cost O(n · conditions) for each tree, and O(m) more for each leaf and pattern.
+    """
+    root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
+    count, m = end - begin, background.shape[0]
+    right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
+    _directions(X, trees, tree, begin, end, right)
+    _directions(background, trees, tree, 0, m, right_of_others)
+    patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
+    times = np.empty(m, np.int64)
+    table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
+    known = np.empty(1 << _TABLE_BITS, np.bool_)
+    for leaf in range(leaf_values.shape[0]):
+        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
+        _patterns(paths, leaf, root, right_of_others, m, patterns)
+        n_seen = _distinct(patterns, m, seen, times)
+        everything = _patterns(paths, leaf, root, right, count, patterns)
+        kept = n_players <= _TABLE_BITS
+        known[:] = False
+        for k in range(count):
+            pattern = patterns[k]
+            at = np.int64(pattern) * n_players if kept else 0
+            if not kept or not known[np.int64(pattern)]:
+                _interventional(
+                    pattern, everything, n_players, seen, times, n_seen, factors, table[at:]
+                )
+                if kept:
+                    known[np.int64(pattern)] = True
+            row = shapley[begin + k]
+            _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
+
+
+@inner
+def _shares(paths, leaf, trees, counts, shares):
+    """Fraction of the rows that satisfy each player's conditions, split by split, (n_players,)."""
+    shares[:] = 1.0
+    for condition in range(paths.start[leaf], paths.start[leaf + 1]):
+        node = paths.node[condition]
+        taken = trees.child[node] + paths.right[condition]
+        whole = counts[node]
+        share = counts[taken] / whole if whole > 0 else 0.5
+        shares[paths.slot[condition]] *= share
+
+
+@inner
+def _path_dependent(pattern, n_players, shares, points, masses, before, values):
+    """Values of the players of a leaf with output 1, by Gauss quadrature.
+
+    The value of player i is ``(o_i - w_i) ∫ Π_{j ≠ i} (w_j (1 - t) + o_j t) dt`` over [0, 1] with
+    the bits ``o`` of the pattern and the shares ``w``; the rule is exact for this polynomial.
+    """
+    for i in range(n_players):
+        values[i] = 0.0
+    for q in range((n_players + 1) // 2):
+        t = points[n_players, q]
+        product = masses[n_players, q]
+        for i in range(n_players):
+            before[i] = product
+            own = t if (pattern >> uint64(i)) & uint64(1) else 0.0
+            product *= shares[i] * (1.0 - t) + own
+        product = 1.0
+        for i in range(n_players - 1, -1, -1):
+            values[i] += before[i] * product
+            own = t if (pattern >> uint64(i)) & uint64(1) else 0.0
+            product *= shares[i] * (1.0 - t) + own
+    for i in range(n_players):
+        own = 1.0 if (pattern >> uint64(i)) & uint64(1) else 0.0
+        values[i] *= own - shares[i]
+
+
+@allocating
+def add_path_dependent(
+    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
+):
+    """Add the path-dependent Shapley values of one tree (Lundberg et al. 2020, Algorithm 1).
+
+    ``X``: (n, d) float32 or float64. ``counts``: (n_nodes,) int64: rows in the nodes of the forest:
+    where a column is no player, a row goes both ways with the fractions of these. ``points``: (most
+    + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for polynomials of so many
+    factors. ``masses``: (most + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for
+    polynomials of so many factors. ``leaf_values``: (n_leaves, r) float64, in the order of the
+    nodes. ``first_output``: of the leaf values in ``shapley``; rows of X. ``begin``: of the leaf
+    values in ``shapley``; rows of X. ``end``: of the leaf values in ``shapley``; rows of X.
+    ``shapley``: (n, n_players, r) float64.
+    """
+    root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
+    count = end - begin
+    right = np.zeros((size, count), np.uint8)
+    _directions(X, trees, tree, begin, end, right)
+    patterns = np.empty(count, np.uint64)
+    table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
+    known = np.empty(1 << _TABLE_BITS, np.bool_)
+    shares, before = np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
+    for leaf in range(leaf_values.shape[0]):
+        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
+        _shares(paths, leaf, trees, counts, shares)
+        _patterns(paths, leaf, root, right, count, patterns)
+        kept = n_players <= _TABLE_BITS
+        known[:] = False
+        for k in range(count):
+            pattern = patterns[k]
+            at = np.int64(pattern) * n_players if kept else 0
+            if not kept or not known[np.int64(pattern)]:
+                _path_dependent(pattern, n_players, shares, points, masses, before, table[at:])
+                if kept:
+                    known[np.int64(pattern)] = True
+            row = shapley[begin + k]
+            _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
+
+
+@inner
+def _pairs(pattern, n_players, shares, mass, points, masses, before, values):
+    """Add the interactions of the players of a leaf with output ``mass``, (n_players ** 2,).
+
+    That of players i and j is ``½ (o_i - w_i) (o_j - w_j) ∫ Π_{k ≠ i, j} (w_k (1 - t) + o_k t) dt``
+    over [0, 1], as in :func:`_path_dependent`.
+    """
+    for q in range((n_players + 1) // 2):
+        t = points[n_players, q]
+        for i in range(n_players):
+            own = 1.0 if (pattern >> uint64(i)) & uint64(1) else 0.0
+            product = 0.5 * mass * masses[n_players, q] * (own - shares[i])
+            for j in range(n_players):
+                before[j] = product
+                if j != i:
+                    own = t if (pattern >> uint64(j)) & uint64(1) else 0.0
+                    product *= shares[j] * (1.0 - t) + own
+            product = 1.0
+            for j in range(n_players - 1, -1, -1):
+                if j != i:
+                    own = 1.0 if (pattern >> uint64(j)) & uint64(1) else 0.0
+                    values[i * n_players + j] += before[j] * product * (own - shares[j])
+                    product *= shares[j] * (1.0 - t) + t * own
+
+
+@allocating
+def add_interactions(
+    X,  # (n, d) float32 or float64
+    # (m, d) float32 or float64: rows of the interventional values; those of the path-dependent
+    # values if m is 0
+    background,
+    counts,  # (n_nodes,) int64: rows in the nodes of the forest, for path-dependent values
+    trees,
+    tree,
+    paths,
+    points,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
+    masses,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
+    leaf_values,  # (n_leaves, r) float64, in the order of the nodes
+    first_output,  # of the leaf values in ``shapley``; rows of X
+    begin,  # of the leaf values in ``shapley``; rows of X
+    end,  # of the leaf values in ``shapley``; rows of X
+    shapley,  # (n, n_players, n_players, r) float64
+):
+    """Add the Shapley interactions of pairs of different players in one tree."""
+    root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
+    count, m = end - begin, background.shape[0]
+    right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
+    _directions(X, trees, tree, begin, end, right)
+    _directions(background, trees, tree, 0, m, right_of_others)
+    patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
+    times, order = np.empty(m, np.int64), np.empty(count, np.int64)
+    shares, before = np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
+    values = np.empty(MOST_PLAYERS * MOST_PLAYERS)
+    for leaf in range(leaf_values.shape[0]):
+        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
+        n_seen = 1
+        if m > 0:
+            _patterns(paths, leaf, root, right_of_others, m, patterns)
+            n_seen = _distinct(patterns, m, seen, times)
+        else:
+            _shares(paths, leaf, trees, counts, shares)
+        _patterns(paths, leaf, root, right, count, patterns)
+        order[:] = np.argsort(patterns[:count])
+        for k in range(count):
+            pattern = patterns[order[k]]
+            if k == 0 or pattern != patterns[order[k - 1]]:
+                values[: n_players * n_players] = 0.0
+                for place in range(n_seen):
+                    mass = 1.0
+                    if m > 0:
+                        mass = times[place] / m
+                        for i in range(n_players):
+                            bit = (seen[place] >> uint64(i)) & uint64(1)
+                            shares[i] = 1.0 if bit else 0.0
+                    _pairs(pattern, n_players, shares, mass, points, masses, before, values)
+            row = shapley[begin + order[k]]
+            first = paths.first_slot[leaf]
+            for i in range(n_players):
+                for j in range(n_players):
+                    if i == j:
+                        continue
+                    value = values[i * n_players + j]
+                    pair = row[paths.player[first + i], paths.player[first + j]]
+                    for output in range(leaf_values.shape[1]):
+                        pair[first_output + output] += value * leaf_values[leaf, output]

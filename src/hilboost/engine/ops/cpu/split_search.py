@@ -1,0 +1,234 @@
+"""The best split of a node over many columns, from its histogram."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner, tiny
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.category_splits import scan_levels, settle_levels
+from hilboost.engine.ops.cpu.column_splits import (
+    NO_GAIN,
+    Column,
+    Packing,
+    ScanScratch,
+    SplitLimits,
+    is_empty,
+    place_of,
+    scan,
+    scan_channels,
+    scan_pairs,
+)
+from hilboost.engine.ops.cpu.histogram import STRIDE
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT
+
+
+class SplitRules(NamedTuple):
+    """Settings that all splits of a tree share."""
+
+    # (d,) int64: bins of every column without the one for missing values; a column of none is
+    # passed over
+    n_values: NDArray[np.int64]
+    n_bins: int
+    # channels of a histogram that are outputs; one more is that of the count.  ``None`` with one
+    # channel.
+    n_outputs: int | None
+    packing: Packing
+    limits: SplitLimits
+    # (d,) int64: the direction 1 or -1 of a column and 0 for none; (0,) without any
+    monotonic: NDArray[np.int64]
+    is_category: NDArray[np.uint8]  # (d,) uint8: 1 at columns of categories; (0,) without any
+
+
+class NodeSums(NamedTuple):
+    """Packed sums."""
+
+    # (n_nodes, n_channels) int64: of every node, and of the left side of its split
+    totals: NDArray[np.int64]
+    # (n_nodes, n_channels) int64: of every node, and of the left side of its split
+    left_totals: NDArray[np.int64]
+
+
+class SearchScratch(NamedTuple):
+    """Notes of the threads during a search, for both children of a split."""
+
+    permitted: NDArray[np.uint8]  # (d,) uint8: columns on which the next nodes may be split
+    drawn: NDArray[np.uint8]  # (2, d) uint8: the ones that are searched
+    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
+    # missing values
+    gains: NDArray[np.float64]
+    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
+    # missing values
+    splits: NDArray[np.int64]
+    sums: NDArray[np.int64]  # (n_threads, 2, 512) int64
+    bin_gains: NDArray[np.float64]  # (n_threads, 512) float64
+    sides: NDArray[np.int64]  # (n_threads, 2, n_channels) int64
+
+
+@tiny
+def scan_scratch(scratch, thread):
+    """The part of a search's memory that is one thread's."""
+    sums, sides = scratch.sums[thread], scratch.sides[thread]
+    return ScanScratch(sums[0], sums[1], scratch.bin_gains[thread], sides[0], sides[1])
+
+
+@tiny
+def column_of(histogram, number, n_channels, rules):
+    """One column of a histogram."""
+    base = number * (STRIDE if n_channels == 1 else rules.n_bins)
+    return Column(histogram, base, rules.n_values[number], rules.n_bins)
+
+
+@inner
+def _on_levels(number, bounds, rules):
+    """Whether a column is split on sets of levels."""
+    if bounds is None or rules.is_category.shape[0] == 0:
+        return False
+    return rules.is_category[number] != 0
+
+
+@inner
+def _search_column(number, column, totals, n_outputs, bounds, rules, least, scratch):
+    """Best split of a column; one of no larger gain than ``least`` need not be found.
+
+    Its cut is that of :func:`scan` with one channel, except on levels, and a bin otherwise.
+    """
+    packing, limits, direction = rules.packing, rules.limits, np.int64(0)
+    if bounds is not None:
+        if _on_levels(number, bounds, rules):
+            gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
+            return gain, cut, np.int64(0)
+        if rules.monotonic.shape[0] > 0:
+            direction = rules.monotonic[number]
+    if n_outputs is None:
+        return scan(column, totals[0], packing, limits, direction, bounds, least, scratch)
+    if n_outputs == 1 and (bounds is None or bounds.shape[0] == 0):
+        return scan_pairs(column, totals, packing, limits, least, scratch)
+    return scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch)
+
+
+@compiled
+def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
+    """Best split over the columns ``[first, last)``; the first one wins a tie.
+
+    ``drawn``: (d,) uint8. ``totals``: (n_channels,) int64, of the node. ``bounds``: (2, n_outputs)
+    float64, least and greatest value below the node; (0, 0) without bounds: ``None`` in trees of
+    numbers without constraints: directions and categories are not read.
+    """
+    keep_apart()
+    best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
+    for f in range(first, last):
+        if not drawn[f] or rules.n_values[f] == 0:
+            continue
+        column = column_of(histogram, f, totals.shape[0], rules)
+        n_outputs = rules.n_outputs
+        found = _search_column(f, column, totals, n_outputs, bounds, rules, best, scratch)
+        gain, cut, left = found
+        if gain > best:
+            best, best_column, best_cut, best_left = gain, f, cut, left
+    if rules.n_outputs is None and best > NO_GAIN and not _on_levels(best_column, bounds, rules):
+        best_cut = place_of(best_cut, column_of(histogram, best_column, np.int64(1), rules))
+    return best, best_column, best_cut, best_left
+
+
+@inner
+def sum_left(column, cut, missing_left, left_totals):
+    """Sums of the left side of a cut."""
+    n_channels = left_totals.shape[0]
+    for c in range(n_channels):
+        left = 0
+        for b in range(cut + 1):
+            left += column.histogram[(column.base + b) * n_channels + c]
+        if missing_left:
+            left += column.histogram[(column.base + column.n_bins - 1) * n_channels + c]
+        left_totals[c] = left
+
+
+@inner
+def _middle_cut(column, cut, n_channels):
+    """The middle one of all cuts that send the same rows left."""
+    following, last = cut + 1, column.n_values
+    while following < last and is_empty(
+        column.histogram, (column.base + following) * n_channels, n_channels
+    ):
+        following += 1
+    return (cut + following - 1) // 2 if following < last else last - 1
+
+
+@tiny
+def count_bits(sums, packing):
+    """The weight in sums (n_channels,), in steps."""
+    of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
+    mask = packing.count_mask if packing.count_mask != 0 else -1
+    return sums[of_count] & mask
+
+
+@tiny
+def _heavier_left(left_totals, totals, packing):
+    """Whether the left side holds at least half of the weight."""
+    return 2 * count_bits(left_totals, packing) >= count_bits(totals, packing)
+
+
+@compiled
+def best_of_threads(gains, splits):
+    """The best of the threads' splits, the first of equals.
+
+    gains, splits : (n_threads, 8) float64, int64, as :func:`search_columns` returns them
+    """
+    chosen = 0
+    for t in range(1, gains.shape[0]):
+        if gains[t, 0] > gains[chosen, 0]:
+            chosen = t
+    return gains[chosen, 0], splits[chosen, 0], splits[chosen, 1], splits[chosen, 2]
+
+
+@inner
+def _settle_levels(node, number, column, cut, sums, categories, rules, scratch):
+    """Settle a split, if it is one on levels: whether it is, and where missing values go."""
+    if (
+        categories is not None
+        and categories.is_category.shape[0] > 0
+        and categories.is_category[number]
+    ):
+        missing_left = settle_levels(
+            column,
+            sums.totals[node],
+            rules.packing,
+            rules.limits,
+            cut,
+            scratch,
+            sums.left_totals[node],
+            categories.left_sets[node],
+        )
+        return True, np.int64(missing_left)
+    return False, np.int64(0)
+
+
+@compiled
+def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):
+    """Note a node's best split, if it is good enough, and the sums of its left side.
+
+    A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
+    one is taken.  Rows without a value follow the larger part where none was seen.
+    """
+    keep_apart()
+    gain, number, cut, missing_left = split
+    fields, limits, packing = nodes.fields, rules.limits, rules.packing
+    nodes.gains[node] = NO_GAIN
+    if gain == NO_GAIN or gain < limits.min_gain or gain <= 0.0:
+        return
+    nodes.gains[node] = gain
+    totals, left_totals = sums.totals[node], sums.left_totals[node]
+    n_channels = totals.shape[0]
+    column = column_of(histogram, number, n_channels, rules)
+    given = sums, categories, rules, scratch
+    by_level, missing_of_levels = _settle_levels(node, number, column, cut, *given)
+    if by_level:
+        cut, missing_left = np.int64(0), missing_of_levels
+    else:
+        sum_left(column, cut, missing_left, left_totals)
+        cut = _middle_cut(column, cut, n_channels)
+        if is_empty(histogram, (column.base + column.n_bins - 1) * n_channels, n_channels):
+            missing_left = np.int64(_heavier_left(left_totals, totals, packing))
+    fields[node, COLUMN], fields[node, BIN], fields[node, MISSING_LEFT] = number, cut, missing_left

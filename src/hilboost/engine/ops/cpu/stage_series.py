@@ -1,0 +1,211 @@
+"""Steps between stages within a compiled call: rows, leaf values, gradients.
+
+The threads of a series share the rows of the gradients and the trees of each stage, and meet in
+between::
+
+    draw rows -> | trees -> add leaf values -> | gradients, losses -> draw rows -> | trees -> …
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import inner, tiny
+from hilboost.backends.exact_sums import NOT_FINITE, TOP, add_to_groups
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.logistic import logistic
+from hilboost.backends.row_draws import hashes_of_rows
+from hilboost.backends.softmax import softmax
+from hilboost.backends.squared_error import add_squares
+from hilboost.engine.ops.cpu.sync import barrier, share
+
+LEARNED, HELD_OUT = range(2)
+"""The parts of the rows, whose losses are added up."""
+
+
+class RowDraws(NamedTuple):
+    """How each stage draws rows."""
+
+    pool: NDArray[np.uint32]  # (m,) uint32: the rows to draw from; (0,) for all
+    hashes: NDArray[np.uint64]  # (2, m) uint64: working memory
+    keys: NDArray[np.uint64]  # (n_stages,) uint64: of the stages
+
+
+class Series(NamedTuple):
+    """Consecutive stages of one member of an ensemble.
+
+    What a loss does not need is ``None``, and then not compiled.
+    """
+
+    n_stages: int
+    # (c, n) float64 or None: targets, unless they are classes in ``codes``
+    y: NDArray[np.float64] | None
+    # (n,) int64 or None: classes of the log loss of more than two classes
+    codes: NDArray[np.int64] | None
+    raw: NDArray[np.float64]  # (r n,) float64: the outputs, column after column; updated
+    negative: NDArray[np.float64]  # (r n,) float64: the memory of the gradients of the trees
+    # (r n,) float64 or None: the same; ``None`` for squared error
+    hessian: NDArray[np.float64] | None
+    parts: NDArray[np.int64]  # (n,) int64: ``LEARNED`` or ``HELD_OUT``
+    draws: RowDraws | None  # ``None`` if stages learn from all rows
+    rate: float  # factor of the leaf values
+    values: NDArray[np.float64]  # (2, n) float64: working memory
+    # (n_threads, n_stages, 2, 5) int64: exact sums of the losses of both parts after each stage, by
+    # the thread that added them up; written
+    losses: NDArray[np.int64]
+    # (1,) int64: number of stages, or fewer if a loss was not finite; written
+    n_fitted: NDArray[np.int64]
+
+
+@inner
+def _smallest(numbers, k):
+    """The k-th smallest of different numbers, from 0 on; cost O(n).
+
+    numbers : (n,) uint64, reordered
+    """
+    first, last = 0, numbers.shape[0] - 1
+    while first < last:
+        pivot = numbers[(first + last) // 2]
+        i, j = first, last
+        while i <= j:
+            while numbers[i] < pivot:
+                i += 1
+            while numbers[j] > pivot:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return numbers[k]
+
+
+@inner
+def _draw(number, draws, rows):
+    """Draw the rows of a stage, as :func:`hilboost.backends.row_draws.draw_rows`.
+
+    draws : RowDraws or None; rows : (size,) uint32, written
+    """
+    keep_apart()
+    if draws is not None:
+        pool, hashes, copies = draws.pool, draws.hashes[0], draws.hashes[1]
+        hashes_of_rows(draws.keys[number], pool, hashes)
+        for i in range(hashes.shape[0]):
+            copies[i] = hashes[i]
+        largest, n_drawn = _smallest(copies, rows.shape[0] - 1), 0
+        for i in range(hashes.shape[0]):
+            if hashes[i] <= largest:
+                rows[n_drawn] = pool[i] if pool.shape[0] > 0 else i
+                n_drawn += 1
+
+
+@inner
+def _of_targets(series, y, hessian, begin, end):
+    """Compute the gradients and losses of some rows, if there are targets."""
+    if y is not None:
+        raw, value, negative = series.raw, series.values[0], series.negative
+        if hessian is not None:
+            of_rows = value[begin:end], negative[begin:end], hessian[begin:end]
+            logistic(y[0, begin:end], raw[begin:end], *of_rows)
+        else:
+            for k in range(y.shape[0]):
+                own = slice(k * series.values.shape[1] + begin, k * series.values.shape[1] + end)
+                of_rows = value[begin:end], negative[own]
+                add_squares(y[k, begin:end], raw[own], k == 0, *of_rows)
+
+
+@inner
+def _of_classes(series, codes, hessian, begin, end):
+    """Compute the gradients and losses of some rows, if there are classes."""
+    if codes is not None:
+        n, value, totals = series.values.shape[1], series.values[0], series.values[1]
+        raw, negative, n_classes = series.raw, series.negative, series.raw.shape[0] // n
+        of_rows = codes[begin:end], value[begin:end], totals[begin:end]
+        softmax(n_classes, raw[begin:], n, *of_rows, negative[begin:], hessian[begin:], n)
+
+
+@inner
+def _evaluate(team, series):
+    """Compute gradients, and losses in ``values[0]``, of this thread's part of the rows."""
+    begin, end = share(series.values.shape[1], team.number, team.n_threads)
+    _of_targets(series, series.y, series.hessian, begin, end)
+    _of_classes(series, series.codes, series.hessian, begin, end)
+
+
+@inner
+def _add_up_losses(team, number, series, weights, whole):
+    """Add up the losses after a stage, of this thread's part of the rows."""
+    keep_apart()
+    begin, end = share(series.values.shape[1], team.number, team.n_threads)
+    sums, parts, value = series.losses[team.number, number], series.parts, series.values[0]
+    add_to_groups(parts[begin:end], value[begin:end], weights[begin:end], whole, sums)
+    if sums[LEARNED, TOP] >= NOT_FINITE or sums[HELD_OUT, TOP] >= NOT_FINITE:
+        series.n_fitted[0] = number + 1
+
+
+@tiny
+def n_stages_of(series):
+    """Number of stages: one, from given gradients, without a series."""
+    if series is None:
+        return 1
+    return series.n_stages
+
+
+@inner
+def begin(team, series):
+    """Compute the first gradients of a series."""
+    if series is not None:
+        _evaluate(team, series)
+
+
+@inner
+def begin_stage(team, number, series, rows, next_tree):
+    """Draw the rows of a stage of a series, and wait for its gradients.
+
+    Returns whether the stage is to be fitted.
+
+    rows : (m,) uint32, written if some are drawn; next_tree : (1,) int64, set to zero
+    """
+    if series is None:
+        return True
+    if team.number == 0:
+        _draw(number, series.draws, rows)
+        next_tree[0] = 0
+    return barrier(team) and number < series.n_fitted[0]
+
+
+@inner
+def end_stage(team, number, series, weights, whole):
+    """Wait for the outputs of a stage of a series, and compute losses and gradients.
+
+    Returns whether all threads are here.
+
+    weights : (n,) float64, or (0,) for ones; whole : bool, whether they are whole numbers
+    """
+    if series is None:
+        return True
+    if not barrier(team):
+        return False
+    _evaluate(team, series)
+    _add_up_losses(team, number, series, weights, whole)
+    return True
+
+
+@inner
+def add_outputs(tree, series, values, leaf_of_row):
+    """Add the leaf values of the tree of an output to ``raw``, if there is a series.
+
+    values : (n_leaves, 1) float64; leaf_of_row : (n,) int32
+    """
+    keep_apart()
+    if series is not None:
+        n = leaf_of_row.shape[0]
+        raw = series.raw[tree * n : (tree + 1) * n]
+        for i in range(n):
+            raw[i] += series.rate * values[leaf_of_row[i], 0]

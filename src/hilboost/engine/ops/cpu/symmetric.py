@@ -1,0 +1,356 @@
+"""Growth of one symmetric tree: all nodes of a level are split on the same column at the same cut.
+
+The cut of a level maximizes the sum of the gains of its nodes.  A node in which the cut is not
+allowed adds nothing to the sum and stays a leaf, which the next level may still split::
+
+    level 1            x3 <= 5
+    level 2       x1 <= 2    x1 <= 2         here one cut of x1 for both
+    level 3     x7 <= 0 ...
+
+A node is divided and its children are summed in the same steps as in
+:mod:`hilboost.engine.ops.cpu.grow`, with a histogram kept for every leaf.
+"""
+
+import numpy as np
+
+from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_apart, keep_inside
+from hilboost.engine.ops.cpu.column_splits import (
+    NO_GAIN,
+    fill_gains,
+    is_empty,
+    move_left,
+    score_channels,
+)
+from hilboost.engine.ops.cpu.draws import draw_columns
+from hilboost.engine.ops.cpu.grow import divide_step, sum_step
+from hilboost.engine.ops.cpu.histogram import STRIDE, n_channels_of, subtract_sibling
+from hilboost.engine.ops.cpu.nodes import (
+    BIG,
+    BIN,
+    COLUMN,
+    DEPTH,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    N_ROWS,
+    NODE,
+    RIGHT,
+    SEARCHED,
+    SLOT,
+    SMALL,
+)
+from hilboost.engine.ops.cpu.split_search import (
+    best_of_threads,
+    column_of,
+    count_bits,
+    scan_scratch,
+    sum_left,
+)
+from hilboost.engine.ops.cpu.sync import ABORT, barrier, share
+
+
+@inner
+def _is_open(node, nodes, limits):
+    """Whether a node is a leaf that has a histogram and enough rows."""
+    fields = nodes.fields
+    return (
+        fields[node, LEFT] < 0
+        and fields[node, SLOT] >= 0
+        and fields[node, N_ROWS] >= limits.min_rows
+    )
+
+
+@inner
+def _gain_of_channels(left, right, totals, rules):
+    """Gain of one cut of a node with several channels, ``NO_GAIN`` if it is not allowed."""
+    n_outputs, packing, limits = rules.n_outputs, rules.packing, rules.limits
+    parent, _, _ = score_channels(totals, n_outputs, packing, limits.l2)
+    on_left, left_hessian, left_count = score_channels(left, n_outputs, packing, limits.l2)
+    on_right, right_hessian, right_count = score_channels(right, n_outputs, packing, limits.l2)
+    smallest = min(left_count, right_count)
+    if smallest < limits.min_count or smallest <= 0.0:
+        return NO_GAIN
+    if min(left_hessian, right_hessian) < limits.min_hessian:
+        return NO_GAIN
+    return on_left + on_right - parent
+
+
+@inner
+def _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch):
+    """As :func:`_find_gains`, for one output whose counts have a channel of their own."""
+    histogram, sums, places = column.histogram, scratch.sums, scratch.places
+    counts, n_cuts, missing = sums[STRIDE:], np.int64(0), 2 * (column.base + column.n_bins - 1)
+    left, left_count = np.int64(0), np.int64(0)
+    if missing_left:
+        left, left_count = histogram[missing], histogram[missing + 1]
+    for b in range(last):
+        first = 2 * (column.base + b)
+        here, rows = histogram[first], histogram[first + 1]
+        left += here
+        left_count += rows
+        sums[n_cuts], counts[n_cuts], places[n_cuts] = left, left_count, b
+        n_cuts += np.int64((here | rows) != 0 or b == 0)
+    given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
+    fill_gains(sums, counts, n_cuts, *given)
+    return n_cuts
+
+
+@inner
+def _find_gains(column, totals, missing_left, last, rules, scratch):
+    """Gains of the cuts of a node before ``last`` that differ, and their first places; how many.
+
+    A cut at a bin without rows has the gain of the cut before it.
+    """
+    keep_inside()
+    n_channels, histogram, places = totals.shape[0], column.histogram, scratch.places
+    missing = (column.base + column.n_bins - 1) * n_channels
+    n_cuts = np.int64(0)
+    if n_channels == 1:
+        running = histogram[missing] if missing_left else np.int64(0)
+        for b in range(last):
+            here = histogram[column.base + b]
+            running += here
+            scratch.sums[n_cuts] = running
+            places[n_cuts] = b
+            n_cuts += np.int64(here != 0 or b == 0)
+        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, None, n_cuts, *given)
+        return n_cuts
+    if n_channels == 2 and rules.n_outputs == 1:
+        return _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch)
+    for c in range(n_channels):
+        scratch.left[c] = histogram[missing + c] if missing_left else 0
+    for b in range(last):
+        first = (column.base + b) * n_channels
+        if move_left(histogram, first, totals, scratch.left, scratch.right) or b == 0:
+            places[n_cuts] = b
+            scratch.gains[n_cuts] = _gain_of_channels(scratch.left, scratch.right, totals, rules)
+            n_cuts += 1
+    return n_cuts
+
+
+@inner
+def _add_gains(n_cuts, last, scratch, summed):
+    """Add the gains of a node to the gains of all cuts, each from its place to the next one."""
+    scratch.places[n_cuts] = last
+    for i in range(n_cuts):
+        gain = scratch.gains[i]
+        if gain > NO_GAIN:
+            for b in range(scratch.places[i], scratch.places[i + 1]):
+                summed[b] += gain
+
+
+@inner
+def _best_cut(summed, last, beyond):
+    """The largest sum of gains and its cut: of equal neighbors the middle one.
+
+    ``beyond`` is whether the last cut divides the missing values from all others; it is taken if
+    it equals the best one.
+    """
+    best, cut = NO_GAIN, np.int64(0)
+    for b in range(last):
+        if summed[b] > best:
+            best, cut = summed[b], b
+    end = cut
+    while end + 1 < last and summed[end + 1] == best:
+        end += 1
+    return best, end if beyond and end == last - 1 else (cut + end) // 2
+
+
+@inner
+def _has_missing(number, n_nodes, growth):
+    """Whether any open node has missing values in a column."""
+    found = False
+    n_channels = growth.sums.totals.shape[1]
+    for node in range(n_nodes):
+        if _is_open(node, growth.nodes, growth.limits):
+            slot = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+            column = column_of(slot, number, n_channels, growth.rules)
+            last = (column.base + column.n_bins - 1) * n_channels
+            found |= not is_empty(slot, last, n_channels)
+    return found
+
+
+@inner
+def _search_column(number, n_nodes, growth, scratch, summed):
+    """The best cut of a column for all open nodes together: gain, cut, side of missing values."""
+    keep_inside()
+    nodes, rules = growth.nodes, growth.rules
+    n_channels, n_values = growth.sums.totals.shape[1], rules.n_values[number]
+    best, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0)
+    directions = 2 if _has_missing(number, n_nodes, growth) else 1
+    for missing_left in range(directions):
+        beyond = directions == 2 and missing_left == 0
+        last = n_values if beyond else n_values - 1
+        for b in range(last):
+            summed[b] = 0.0
+        for node in range(n_nodes):
+            if not _is_open(node, nodes, growth.limits):
+                continue
+            slot = growth.histograms.slots[nodes.fields[node, SLOT]]
+            column = column_of(slot, number, n_channels, rules)
+            totals = growth.sums.totals[node]
+            n_cuts = _find_gains(column, totals, missing_left, last, rules, scratch)
+            _add_gains(n_cuts, last, scratch, summed)
+        gain, cut = _best_cut(summed, last, beyond)
+        if gain > best:
+            best, best_cut, best_left = gain, cut, np.int64(missing_left)
+    return best, best_cut, best_left
+
+
+@inner
+def _search_level(threads, growth, summed):
+    """Search a thread's columns for the best cut of a level."""
+    keep_apart()
+    rules, scratch = growth.rules, growth.scratch
+    own = scan_scratch(scratch, threads.number)
+    best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
+    first, last = share(rules.n_values.shape[0], threads.number, threads.n_threads)
+    for number in range(first, last):
+        if scratch.drawn[0, number] and rules.n_values[number] > 0:
+            gain, cut, left = _search_column(
+                number, growth.nodes.control[N_NODES], growth, own, summed[threads.number]
+            )
+            if gain > best:
+                best, best_column, best_cut, best_left = gain, np.int64(number), cut, left
+    scratch.gains[threads.number, 0, 0] = best
+    split = scratch.splits[threads.number, 0]
+    split[0], split[1], split[2] = best_column, best_cut, best_left
+
+
+@inner
+def _gain_of_cut(node, growth, scratch):
+    """Gain of the cut of which the left sums of a node have been found."""
+    totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
+    rules = growth.rules
+    if totals.shape[0] == 1:
+        scratch.sums[0] = left[0]
+        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, None, 1, *given)
+        return scratch.gains[0]
+    if totals.shape[0] == 2 and rules.n_outputs == 1:
+        scratch.sums[0], scratch.sums[1] = left[0], left[1]
+        given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, scratch.sums[1:], 1, *given)
+        return scratch.gains[0]
+    for c in range(totals.shape[0]):
+        scratch.right[c] = totals[c] - left[c]
+    return _gain_of_channels(left, scratch.right, totals, rules)
+
+
+@inner
+def _settle_level(growth):
+    """Note the split of every node of the level, if the best cut is good enough."""
+    keep_apart()
+    nodes, sums, rules, limits = growth.nodes, growth.sums, growth.rules, growth.limits
+    scratch = scan_scratch(growth.scratch, 0)
+    n_channels, n_nodes = sums.totals.shape[1], nodes.control[N_NODES]
+    gain, number, cut, missing_left = best_of_threads(
+        growth.scratch.gains[:, 0], growth.scratch.splits[:, 0]
+    )
+    accepted = gain > 0.0 and gain >= rules.limits.min_gain
+    on_left, on_both = 0, 0
+    if accepted:
+        for node in range(n_nodes):
+            if _is_open(node, nodes, limits):
+                slot = growth.histograms.slots[nodes.fields[node, SLOT]]
+                column = column_of(slot, number, n_channels, rules)
+                sum_left(column, cut, missing_left, sums.left_totals[node])
+                on_left += count_bits(sums.left_totals[node], rules.packing)
+                on_both += count_bits(sums.totals[node], rules.packing)
+        if not _has_missing(number, n_nodes, growth):
+            missing_left = np.int64(2 * on_left >= on_both)
+    for node in range(n_nodes):
+        if nodes.fields[node, LEFT] >= 0:
+            continue
+        own = NO_GAIN
+        if accepted and _is_open(node, nodes, limits):
+            own = _gain_of_cut(node, growth, scratch)
+        if own > NO_GAIN:
+            nodes.gains[node] = max(own, 0.0)
+            nodes.fields[node, COLUMN], nodes.fields[node, BIN] = number, cut
+            nodes.fields[node, MISSING_LEFT] = missing_left
+        else:
+            nodes.gains[node] = NO_GAIN
+            nodes.fields[node, DEPTH] += 1  # the number of levels so far
+
+
+@inner
+def _next_node(nodes):
+    """The next node of the level that is to be split, -1 at its end."""
+    for node in range(nodes.control[NODE] + 1, nodes.control[N_NODES]):
+        if nodes.fields[node, LEFT] < 0 and nodes.gains[node] > NO_GAIN:
+            return node
+    return -1
+
+
+@inner
+def _split_level(threads, growth):
+    """Divide the nodes of a level, and sum the rows of their children; returns how many."""
+    nodes, slots = growth.nodes, growth.histograms.slots
+    fields, control = nodes.fields, nodes.control
+    n_split = 0
+    while True:
+        if threads.number == 0:
+            control[NODE] = _next_node(nodes)
+        barrier(threads)
+        if control[NODE] < 0 or threads.sync[ABORT] != 0:
+            return n_split
+        divide_step(threads, growth)
+        sum_step(threads, growth)
+        if control[SEARCHED] != 0:
+            small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
+            n_channels = n_channels_of(growth.packed, growth.sums.totals)
+            subtract_sibling(threads, growth.table, growth.packed, n_channels, big, small)
+        n_split += 1
+
+
+@inner
+def _restore_depths(nodes):
+    """Write the length of the path to each node in place of the number of levels."""
+    nodes.fields[0, DEPTH] = 0
+    for node in range(nodes.control[N_NODES]):
+        if nodes.fields[node, LEFT] >= 0:
+            nodes.fields[nodes.fields[node, LEFT], DEPTH] = nodes.fields[node, DEPTH] + 1
+            nodes.fields[nodes.fields[node, RIGHT], DEPTH] = nodes.fields[node, DEPTH] + 1
+
+
+@inner
+def _draw_level(nodes, limits, scratch):
+    """Draw the columns of a level, where these differ from level to level."""
+    if limits.columns_per_node > 0:
+        seed = nodes.seeds[nodes.control[N_NODES] - 1]
+        draw_columns(scratch.permitted, limits.columns_per_node, seed, scratch.drawn[0])
+
+
+@inner
+def grow_levels(threads, growth, summed):
+    """Grow a tree level by level; the arguments as in :func:`grow_symmetric`."""
+    nodes, limits = growth.nodes, growth.limits
+    sum_step(threads, growth)
+    for _ in range(limits.max_depth):
+        if threads.number == 0:
+            _draw_level(nodes, limits, growth.scratch)
+        barrier(threads)
+        _search_level(threads, growth, summed)
+        barrier(threads)
+        if threads.number == 0:
+            _settle_level(growth)
+        if _split_level(threads, growth) == 0 or threads.sync[ABORT] != 0:
+            break
+    barrier(threads)
+    if threads.number == 0:
+        _restore_depths(nodes)
+
+
+@compiled
+def grow_symmetric(threads, growth, summed):
+    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
+
+    threads : Threads
+    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
+        ``rules.n_outputs`` is a number also with one channel
+    summed : (n_threads, 512) float64, working memory
+    """
+    grow_levels(threads, growth, summed)

@@ -1,0 +1,344 @@
+"""Walk trees on raw values, to predict.
+
+A forest is a set of flat arrays, all trees behind one another, and is evaluated for a block of rows
+at a time, so that the loads of one row hide the latency of another.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import allocating, compiled, inner
+from hilboost.backends.intrinsics import keep_apart, keep_inside, lowest_bit
+from hilboost.engine.ops.cpu.category_splits import UNSEEN, level_goes_left
+from hilboost.engine.ops.cpu.leaf_words import BLOCK, clear_above, clear_not_below
+
+FEWEST_ROWS_FOR_BITS = 8
+SPLIT_COLUMN, CHILD, MISSING_RIGHT, SET_OR_VALUES, N_LINKS = range(5)
+"""Columns of the links of :func:`walk_rows`."""
+
+
+class FlatTrees(NamedTuple):
+    """The nodes of all trees behind one another."""
+
+    roots: NDArray[np.int64]  # (n_trees + 1,) int64: the last one past the end
+    depths: NDArray[np.int32]  # (n_trees,) int32
+    # (n_nodes,) int32: the left child, the right one follows it; a leaf is its own child
+    column: NDArray[np.int32]
+    # (n_nodes,) float64, or float32 for rows of float32, or uint8 for bins: ``inf`` at leaves
+    threshold: NDArray[np.float64]
+    missing_right: NDArray[np.bool_]  # (n_nodes,) bool
+    # (n_nodes,) int32: the left child, the right one follows it; a leaf is its own child
+    child: NDArray[np.int32]
+    # (n_nodes,) int32: the set of a node that splits on categories, else -1; (0,) without any
+    set_numbers: NDArray[np.int32]
+    left_sets: NDArray[np.uint64]  # (n_sets, SET_WORDS) uint64: a bit a level that goes left
+    has_sets: NDArray[np.bool_]  # (n_trees,) bool: trees with such nodes
+
+
+class LeafMasks(NamedTuple):
+    """How leaves are found without walking; see :func:`mark_left_leaves`."""
+
+    # (n_inner,) int32: the nodes that are not leaves; tree ``t`` has those from ``start[t]`` to
+    # ``start[t + 1]``, first those from which missing values go left
+    inner: NDArray[np.int32]
+    start: NDArray[np.int64]  # (n_trees + 1,) int64
+    # (n_trees,) int64: where those from which missing values go right begin
+    missing_right: NDArray[np.int64]
+    masks: NDArray[np.uint64]  # (n_nodes,) uint64, uint32
+    half_masks: NDArray[np.uint32]  # (n_nodes,) uint64, uint32
+
+
+class FlatLeaves(NamedTuple):
+    """The leaf values of all trees, coefficients multiplied in.
+
+    Attributes
+    ----------
+    number : (n_nodes,) int32
+        -1 at inner nodes.
+    offset : (n_nodes,) int64
+        Where a leaf's values begin in ``values``.
+    values : flat float64
+        The leaves of a tree from left to right.
+    start : (n_trees,) int64
+        Where a tree's values begin.
+    per_tree, widths, first_output : (n_trees,) int32
+        Leaves and outputs of a tree, and its first column of ``raw``.
+    """
+
+    number: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    values: NDArray[np.float64]
+    start: NDArray[np.int64]
+    per_tree: NDArray[np.int32]
+    widths: NDArray[np.int32]
+    first_output: NDArray[np.int32]
+
+
+class BlockScratch(NamedTuple):
+    """Memory for a block of rows."""
+
+    # (d, BLOCK) float64 or float32, like thresholds: the rows, column by column
+    block: NDArray[np.float64]
+    words: NDArray[np.uint64]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
+    half_words: NDArray[np.uint32]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
+    nodes: NDArray[np.int32]  # (BLOCK,) int32: where rows that walk have come
+
+
+@compiled
+def mark_left_leaves(roots, children, order, masks):
+    r"""Number the leaves of every tree from left to right, and note which a right turn excludes.
+
+    A tree of at most 64 leaves is evaluated without walking: a word starts with all bits set, each
+    inner node whose test fails clears the bits of its left subtree, and the lowest bit left is the
+    leaf (Lucchese et al., *QuickScorer*, 2015)::
+
+              x0 > 1            leaves  0 1 2
+             /      \           x0 = 2: clear leaf 0      -> . 1 1
+          leaf 0   x1 > 5       x1 = 3: nothing to clear  -> . 1 1  -> leaf 1
+                   /    \
+               leaf 1  leaf 2
+
+    ``roots``: (n_trees + 1,) int64, the last one past the end. ``children``: (n_nodes,) int32,
+    behind their parents. ``order``: (n_nodes,) int64, written: first leaf number of the subtree.
+    ``masks``: (n_nodes,) uint64, written: all but the leaves of the left subtree.
+    """
+    for tree in range(roots.shape[0] - 1):
+        first, last = roots[tree], roots[tree + 1]
+        for node in range(last - 1, first - 1, -1):
+            child = children[node]
+            masks[node] = uint64(1) if child == node else masks[child] + masks[child + 1]
+        order[first] = 0
+        for node in range(first, last):
+            child = children[node]
+            if child != node:
+                n_left = masks[child]
+                order[child] = order[node]
+                order[child + 1] = order[node] + np.int64(n_left)
+                if n_left < uint64(64):
+                    left = (uint64(1) << n_left) - uint64(1)
+                    masks[node] = ~(left << uint64(order[node]))
+
+
+@inner
+def _leaves_by_walking(nodes, tree, trees, X, first, count, has_missing):
+    """Leaf node of every row of a block, all rows one level a step; leaves point to themselves."""
+    columns, thresholds, children = trees.column, trees.threshold, trees.child
+    missing_right = trees.missing_right
+    for i in range(count):
+        nodes[i] = trees.roots[tree]
+    for _ in range(trees.depths[tree]):
+        for i in range(count):
+            node = nodes[i]
+            value = X[first + i, columns[node]]
+            right = value > thresholds[node]
+            if has_missing:
+                right |= (value != value) & missing_right[node]
+            nodes[i] = children[node] + right
+
+
+@inner
+def goes_right(value, node, trees):
+    """Whether a value goes right at a split of a forest."""
+    if value != value:
+        return trees.missing_right[node]
+    if trees.left_sets.shape[0] > 0 and trees.set_numbers[node] >= 0:
+        return not level_goes_left(trees.left_sets, trees.set_numbers[node], value)
+    return value > trees.threshold[node]
+
+
+@inner
+def _leaves_by_sets(nodes, tree, trees, X, first, count):
+    """The same in a tree that splits on categories."""
+    for i in range(count):
+        nodes[i] = trees.roots[tree]
+    for _ in range(trees.depths[tree]):
+        for i in range(count):
+            node = nodes[i]
+            value = np.float64(X[first + i, trees.column[node]])
+            nodes[i] = trees.child[node] + goes_right(value, node, trees)
+
+
+@inner
+def _leaves_by_bits(words, tree, trees, leaf_masks, masks, block):
+    """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
+    keep_inside()
+    for k in range(BLOCK):
+        words[k] = masks[0] | ~masks[0]
+    first, last = leaf_masks.start[tree], leaf_masks.start[tree + 1]
+    middle, inner = leaf_masks.missing_right[tree], leaf_masks.inner
+    columns, thresholds = trees.column, trees.threshold
+    clear_above(words, block, inner, first, middle, columns, masks, thresholds)
+    clear_not_below(words, block, inner, middle, last, columns, masks, thresholds)
+
+
+@inner
+def _clear_by_set(words, column, left_set, mask, of_missing):
+    """Clear the bits of ``mask`` where a row's level is not in the set."""
+    everything = mask | ~mask
+    first, second, third, fourth = left_set[0], left_set[1], left_set[2], left_set[3]
+    for k in range(BLOCK):
+        value = column[k]
+        code = np.int32(value) if 0.0 <= value < UNSEEN else np.int32(UNSEEN)
+        low, high = first if code < 64 else second, third if code < 192 else fourth
+        word = low if code < 128 else high
+        left = (word >> uint64(code & 63)) & uint64(1)
+        of_level = everything if left else mask
+        words[k] &= of_level if value == value else of_missing
+
+
+@inner
+def _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block):
+    """The same in a tree that splits on categories."""
+    masks = leaf_masks.masks
+    everything = masks[0] | ~masks[0]
+    for i in range(BLOCK):
+        words[i] = everything
+    for i in range(leaf_masks.start[tree], leaf_masks.start[tree + 1]):
+        node = leaf_masks.inner[i]
+        column, mask = block[trees.column[node]], masks[node]
+        of_missing = mask if trees.missing_right[node] else everything
+        number = trees.set_numbers[node]
+        if number < 0:
+            threshold = trees.threshold[node]
+            for k in range(BLOCK):
+                value = column[k]
+                of_number = mask if value > threshold else everything
+                words[k] &= of_number if value == value else of_missing
+        else:
+            _clear_by_set(words, column, trees.left_sets[number], mask, of_missing)
+
+
+@inner
+def add_values(words, leaves, tree, raw, begin, count):
+    """Add the leaf values that the lowest bits of words (BLOCK,) uint64 or uint32 say."""
+    keep_inside()
+    first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
+    if width == 1:
+        output = raw[:, first]
+        values = leaves.values[of_tree : of_tree + leaves.per_tree[tree]]
+        for i in range(count):
+            output[uint64(begin + i)] += values[uint64(lowest_bit(uint64(words[i])))]
+        return
+    for i in range(count):
+        at = of_tree + lowest_bit(uint64(words[i])) * width
+        for k in range(width):
+            raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@inner
+def _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, begin, count):
+    """Add the values of the leaves that the bits say."""
+    keep_inside()
+    block, words, half_words = scratch.block, scratch.words, scratch.half_words
+    if trees.has_sets[tree]:
+        _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block)
+    # Half words do for the usual small trees, and are twice as fast.
+    elif leaves.per_tree[tree] <= 32:
+        _leaves_by_bits(half_words, tree, trees, leaf_masks, leaf_masks.half_masks, block)
+        add_values(half_words, leaves, tree, raw, begin, count)
+        return
+    else:
+        _leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, block)
+    add_values(words, leaves, tree, raw, begin, count)
+
+
+@inner
+def _add_by_walking(tree, trees, leaves, nodes, X, raw, begin, count, has_missing):
+    """Add the values of the leaves that rows walk to."""
+    if trees.has_sets[tree]:
+        _leaves_by_sets(nodes, tree, trees, X, begin, count)
+    else:
+        _leaves_by_walking(nodes, tree, trees, X, begin, count, has_missing)
+    first = leaves.first_output[tree]
+    for i in range(count):
+        at = leaves.offset[nodes[i]]
+        for k in range(leaves.widths[tree]):
+            raw[begin + i, first + k] += leaves.values[at + k]
+
+
+@inner
+def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw):
+    """Add the leaf values of all trees for a block of rows."""
+    keep_apart()
+    block = scratch.block
+    for i in range(count):
+        for k in range(X.shape[1]):
+            block[k, i] = X[uint64(start + i), k]
+    for tree in range(trees.depths.shape[0]):
+        if leaves.per_tree[tree] <= 64:
+            _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, start, count)
+        else:
+            nodes = scratch.nodes
+            _add_by_walking(tree, trees, leaves, nodes, X, raw, start, count, has_missing)
+
+
+@allocating
+def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
+    """Add the leaf values of all trees to ``raw[begin:end]``.
+
+    ``X``: (n, d) float32 or float64. ``has_missing``: false where no value is missing in rows that
+    walk. ``raw``: (n, r) float64.
+
+    Notes
+    -----
+    Cost O(n · nodes / 8) for trees of up to 64 leaves, whose tests run in vector registers, and
+    O(n · depth) for larger ones.  For every row the trees are added in their order.
+    """
+    scratch = BlockScratch(
+        np.zeros((X.shape[1], BLOCK), trees.threshold.dtype),
+        np.empty(BLOCK, np.uint64),
+        np.empty(BLOCK, np.uint32),
+        np.empty(BLOCK, np.int32),
+    )
+    for start in range(begin, end, BLOCK):
+        count = min(BLOCK, end - start)
+        _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw)
+
+
+@compiled
+def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, values, raw):
+    """Add the leaf values of all trees to a few rows, which walk from the roots.
+
+    Without records of arrays, which cost more to pass than one row takes to walk.
+
+    ``X``: (n, d) float32 or float64. ``roots``: (n_trees + 1,) int64. ``first_output``: (n_trees,)
+    int32. ``widths``: (n_trees,) int32. ``thresholds``: (n_nodes,) float64, ``inf`` at leaves.
+    ``links``: (n_nodes, 4) int32: column; left child (a leaf is its own child); 1 where missing
+    values go right; set of levels, -1 for none, or at a leaf where its values begin. ``left_sets``:
+    (n_sets, SET_WORDS) uint64. ``raw``: (n, r) float64.
+    """
+    for i in range(X.shape[0]):
+        for tree in range(widths.shape[0]):
+            node = np.int32(roots[tree])
+            child = links[node, CHILD]
+            while child != node:
+                value = np.float64(X[i, links[node, SPLIT_COLUMN]])
+                if value != value:
+                    right = links[node, MISSING_RIGHT] != 0
+                elif left_sets.shape[0] > 0 and links[node, SET_OR_VALUES] >= 0:
+                    right = not level_goes_left(left_sets, links[node, SET_OR_VALUES], value)
+                else:
+                    right = value > thresholds[node]
+                node = child + np.int32(right)
+                child = links[node, CHILD]
+            at, first = links[node, SET_OR_VALUES], first_output[tree]
+            for k in range(widths[tree]):
+                raw[i, first + k] += values[at + k]
+
+
+@compiled
+def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):
+    """Leaf number of every row in every tree, (n, n_trees) int32.
+
+    X : (n, d); trees : FlatTrees; leaf_number : (n_nodes,) int32
+    """
+    for i in range(begin, end):
+        for tree in range(leaf_of_row.shape[1]):
+            node = trees.roots[tree]
+            while trees.child[node] != node:
+                value = np.float64(X[i, trees.column[node]])
+                node = trees.child[node] + goes_right(value, node, trees)
+            leaf_of_row[i, tree] = leaf_number[node]

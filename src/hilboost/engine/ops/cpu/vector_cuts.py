@@ -1,0 +1,170 @@
+"""Cuts of one column for a tree with vector leaves: exact sums, no histograms.
+
+A histogram of ``r`` outputs holds ``bins x r`` sums a column, which few rows never fill.  Here the
+rows of a node are sorted by bin, one column at a time, and one running sum of ``r`` numbers passes
+over them; for randomized trees one pass a drawn cut is enough.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+from numpy.typing import NDArray
+
+from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.engine.ops.cpu.binning import offset_of
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN
+
+_AHEAD = 8
+ALMOST = 1.0 - 1e-6  # of a weight that others must reach: sums of fractions are rounded
+
+
+class VectorGradients(NamedTuple):
+    """The gradients to learn from, about their mean."""
+
+    values: NDArray[np.float64]  # (n, k) float64: multiplied by the weights
+    weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
+    squares: NDArray[np.float64]  # (n,) float64: weight times squared length of each row's gradient
+
+
+class NodeRows(NamedTuple):
+    """The rows of a node, and sums over them."""
+
+    rows: NDArray[np.uint32]  # (m,) uint32: the node's are those in ``[begin, end)``
+    begin: int
+    end: int
+    totals: NDArray[np.float64]  # (k,) float64: sum of the gradients
+    weight: float
+
+
+class CutScratch(NamedTuple):
+    """Memory of one thread."""
+
+    starts: NDArray[np.int64]  # (n_bins + 1,) int64
+    order: NDArray[np.uint32]  # (m,) uint32
+    sums: NDArray[np.float64]  # (k,) float64
+
+
+@reordered
+def squares(sums, totals):
+    """``|S|²`` and ``|T - S|²``."""
+    left, right = 0.0, 0.0
+    for j in range(sums.shape[0]):
+        s = sums[j]
+        t = totals[j] - s
+        left += s * s
+        right += t * t
+    return left, right
+
+
+@inner
+def add_row(sums, values, row):
+    """Add a row's gradient."""
+    for j in range(sums.shape[0]):
+        sums[j] += values[row, j]
+
+
+@inner
+def bin_of(table, offset, row):
+    """The bin of a row in the column that begins at ``offset``."""
+    return int64(table.flat[offset + uint64(8) * uint64(row)])
+
+
+@inner
+def sort_by_bin(table, column, here, scratch):
+    """Rows of a node by bin, stably; bin ``b`` begins at ``starts[b]``."""
+    starts, order, offset = scratch.starts, scratch.order, offset_of(table, column)
+    starts[:] = 0
+    for i in range(here.begin, here.end):
+        starts[bin_of(table, offset, here.rows[i]) + 1] += 1
+    for b in range(table.n_bins):
+        starts[b + 1] += starts[b]
+    for i in range(here.begin, here.end):
+        b = bin_of(table, offset, here.rows[i])
+        order[starts[b]] = here.rows[i]
+        starts[b] += 1
+    for b in range(table.n_bins, 0, -1):
+        starts[b] = starts[b - 1]
+    starts[0] = 0
+
+
+@inner
+def add_rows(gradients, order, begin, end, last, sums, weight):
+    """Add the gradients of some sorted rows, and their weight to ``weight``."""
+    values, weights = gradients.values, gradients.weights
+    for i in range(begin, end):
+        if i + _AHEAD < last:
+            prefetch(values, int64(order[i + _AHEAD]) * values.shape[1])
+        add_row(sums, values, order[i])
+        weight += weights[order[i]] if weights.shape[0] > 0 else 1.0
+    return weight
+
+
+@compiled
+def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
+    """Best cut of one column over the rows of a node.
+
+    Returns
+    -------
+    score, bin, missing_left
+        Score ``|S_l|²/W_l + |S_r|²/W_r``; the first of nearly equal cuts wins.
+    """
+    keep_apart()
+    sort_by_bin(table, column, here, scratch)
+    starts, order, sums = scratch.starts, scratch.order, scratch.sums
+    best, best_bin, best_left = NO_GAIN, 0, 0
+    missing, n_rows = table.n_bins - 1, here.end - here.begin
+    first_missing = starts[missing]
+    directions = 2 if n_rows > first_missing else 1
+    for missing_left in range(directions):
+        sums[:] = 0.0
+        left = 0.0
+        if missing_left:
+            left = add_rows(gradients, order, first_missing, n_rows, n_rows, sums, left)
+        for b in range(missing):
+            begin, end = starts[b], starts[b + 1]
+            if end == begin:
+                continue
+            left = add_rows(gradients, order, begin, end, n_rows, sums, left)
+            if end == first_missing and (directions == 1 or missing_left):
+                break
+            right = here.weight - left
+            if left < min_weight:
+                continue
+            if right < min_weight or right <= 0.0:
+                break
+            a, c = squares(sums, here.totals)
+            score = a / left + c / right
+            if score > best + tie:
+                best, best_bin, best_left = score, b, missing_left
+    return best, best_bin, best_left
+
+
+@compiled
+def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sums):
+    """Score of one cut, ``NO_GAIN`` where a side would be too light.
+
+    The side with fewer rows is summed; the other one is what it lacks of the whole.
+    """
+    keep_apart()
+    offset, missing = offset_of(table, column), table.n_bins - 1
+    weights = gradients.weights
+    n_left = 0
+    for i in range(here.begin, here.end):
+        b = bin_of(table, offset, here.rows[i])
+        n_left += int64(b <= cut or (missing_left != 0 and b == missing))
+    summed = 2 * n_left <= here.end - here.begin  # whether the left side is
+    sums[:] = 0.0
+    weight = 0.0
+    for i in range(here.begin, here.end):
+        row = here.rows[i]
+        b = bin_of(table, offset, row)
+        if (b <= cut or (missing_left != 0 and b == missing)) == summed:
+            add_row(sums, gradients.values, row)
+            weight += weights[row] if weights.shape[0] > 0 else 1.0
+    other_weight = here.weight - weight
+    if weight < min_weight or other_weight < min_weight or weight <= 0.0 or other_weight <= 0.0:
+        return NO_GAIN
+    a, c = squares(sums, here.totals)
+    return a / weight + c / other_weight

@@ -1,0 +1,121 @@
+"""Several stages of separate trees in one compiled call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.exact_sums import empty_sums, merge_sums
+from hilboost.core import dtypes
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.core.stage_series import FittedSeries, StageSeries
+from hilboost.engine.buffer_pool import borrowed_growers, draws_for, each_by_one_thread
+from hilboost.engine.next_root import has_enough_rows
+from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, RowDraws, Series
+from hilboost.engine.separate import SeparateTask, grow_separately, trees_of
+from hilboost.engine.settings import TreeSettings
+from hilboost.engine.tree import Tree
+from hilboost.engine.tree_data import TreeData
+
+_SQUARED_ERROR, _LOGISTIC, _SOFTMAX = "squared_error", "logistic", "softmax"
+_LOSSES = {_SQUARED_ERROR, _LOGISTIC, _SOFTMAX}
+
+
+def takes_series(settings: TreeSettings, data: TreeData, series: StageSeries) -> bool:
+    """Return whether stages fitted one by one would be the same."""
+    r = series.raw.shape[1]
+    if series.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
+        return False
+    if not each_by_one_thread(settings, data, r):
+        return False
+    total = len(series.y) if series.weight is None else series.weight.sum()
+    if data.rounds and r == 1 and has_enough_rows(total):
+        return False  # leaf values are rounded
+    # The layout of weighted gradients depends on the total weight of the rows that are drawn.
+    return series.weight is None or series.n_drawn is None
+
+
+def fit_series(settings: TreeSettings, data: TreeData, series: StageSeries) -> FittedSeries:
+    """Fit stages of one tree for each output; see :mod:`hilboost.core.stage_series`."""
+    n, r = series.raw.shape
+    # In Fortran order, so that the columns of the task are views.
+    negative = np.empty((r, n))
+    hessian = None if series.loss == _SQUARED_ERROR else np.empty((r, n))
+    sample = RowSample(_rows_of_stages(series), series.weight, stage=series.number)
+    curved = None if hessian is None else hessian.T
+    gradients = Gradients(negative.T, curved, of_probabilities=curved is not None)
+    task = SeparateTask.of(gradients, sample)
+    compiled = _compiled(series, task, data.team.n_threads)
+    with borrowed_growers(settings, data, sample, task) as (growers, _):
+        draws = draws_for(settings, data, task, sample.stage, lambda: _seeds(series))
+        leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
+        given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaf_of_row
+        grown = grow_separately(*given, compiled)
+        n_trees = int(compiled.n_fitted[0]) * r
+        trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
+    stages = _stages(trees, r, series.rate)
+    first, *others = compiled.losses
+    for sums in others:
+        merge_sums(first.reshape(-1, 5), sums.reshape(-1, 5))
+    return FittedSeries(stages, first[: len(stages)])
+
+
+def _rows_of_stages(series: StageSeries) -> NDArray[np.uint32] | None:
+    """The rows to learn from, or memory for those that a stage draws."""
+    return series.rows if series.n_drawn is None else np.zeros(series.n_drawn, dtype=dtypes.ROW)
+
+
+def _compiled(series: StageSeries, task: SeparateTask, n_threads: int) -> Series:
+    """Inputs of the compiled code besides the trees."""
+    n, _ = series.raw.shape
+    n_stages = len(series.generators)
+    parts = np.full(n, LEARNED if series.rows is None else HELD_OUT, dtype=np.int64)
+    if series.rows is not None:
+        parts[series.rows] = LEARNED
+    y: Any = np.array(series.y.T, dtype=dtypes.RAW, order="C")
+    codes = hessian = None
+    if series.loss == _SOFTMAX:
+        y, codes = None, np.array(series.y[:, 0], dtype=np.int64)
+    if series.loss != _SQUARED_ERROR:
+        hessian = task.learned.hessians.reshape(-1)
+    return Series(
+        n_stages=n_stages,
+        y=y,
+        codes=codes,
+        raw=series.raw.T.reshape(-1),
+        negative=task.learned.gradients.reshape(-1),
+        hessian=hessian,
+        parts=parts,
+        draws=_draws_of_rows(series),
+        rate=series.rate,
+        values=np.empty((2, n)),
+        losses=empty_sums(n_threads, n_stages, 2),
+        n_fitted=np.full(1, n_stages),
+    )
+
+
+def _draws_of_rows(series: StageSeries) -> RowDraws | None:
+    """How each stage draws rows, if it does."""
+    if series.n_drawn is None:
+        return None
+    pool = np.empty(0, dtype=dtypes.ROW) if series.rows is None else series.rows
+    hashes = np.empty((2, len(pool) or len(series.raw)), dtype=np.uint64)
+    return RowDraws(pool, hashes, series.keys)
+
+
+def _seeds(series: StageSeries) -> list[int]:
+    """The seeds of the trees of all stages."""
+    r = series.raw.shape[1]
+    drawn = [generator().integers(2**62, size=r) for generator in series.generators]
+    return [int(seed) for seed in np.concatenate(drawn)]
+
+
+def _stages(trees: list[Tree], r: int, rate: float) -> list[Stage]:
+    """Stages of ``r`` trees each."""
+    outputs, factor = [slice(k, k + 1) for k in range(r)], np.full(1, rate)
+    terms = [Term(tree, outputs[k % r], factor) for k, tree in enumerate(trees)]
+    return [Stage(tuple(terms[k : k + r])) for k in range(0, len(terms), r)]

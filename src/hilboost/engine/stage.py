@@ -1,0 +1,260 @@
+"""Trees of one stage: gradients to fixed point, growth, leaf values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core import dtypes
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.engine.buffer_pool import (
+    borrowed,
+    borrowed_growers,
+    draws_for,
+    each_by_one_thread,
+)
+from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.constraints import MonotonicOrder
+from hilboost.engine.gradients import columns_of, pack
+from hilboost.engine.growth import grow_among_workers, grow_by_levels, grow_together
+from hilboost.engine.growth_inputs import category_splits, growth_of
+from hilboost.engine.leaves import (
+    leaf_gradients,
+    leaf_of_rows,
+    leaves_of_others,
+    newton_steps,
+    tree_of,
+)
+from hilboost.engine.next_root import (
+    NextRoot,
+    steps_of_totals,
+    unit_of_outputs,
+)
+from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
+from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.nodes import (
+    BIN,
+    COLUMN,
+    N_NODES,
+    ROOT_GIVEN,
+    SPARE,
+    open_root,
+)
+from hilboost.engine.row_order import ranks_of_leaves
+from hilboost.engine.separate import (
+    SeparateTask,
+    TreeGrower,
+    grow_separately,
+    skip_one,
+    trees_of,
+    within_bounds,
+)
+from hilboost.engine.settings import TreeSettings
+from hilboost.engine.tree import Tree
+from hilboost.engine.tree_data import TreeData
+
+
+def fit_trees(
+    settings: TreeSettings,
+    data: TreeData,
+    gradients: Gradients,
+    sample: RowSample,
+    seeds: list[int],
+) -> list[FittedTerm]:
+    """Fit one shared tree, or one tree for each output, with a seed each."""
+    r = gradients.negative_gradient.shape[1]
+    alone = each_by_one_thread(settings, data, r)
+    if _next_root(settings, data, gradients, sample) is None:
+        data.forget_tree()
+    by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
+    if not by_position:
+        data.bring_rows_back()
+    if alone and not by_position:
+        return _fit_separately(settings, data, gradients, sample, seeds)
+    groups = [slice(0, r)] if settings.shared else [slice(k, k + 1) for k in range(r)]
+    return [
+        fit_tree(settings, data, gradients, columns, sample, seed)
+        for columns, seed in zip(groups, seeds, strict=True)
+    ]
+
+
+def _rounds(data: TreeData, gradients: Gradients, sample: RowSample) -> bool:
+    """Return whether leaf values may be rounded."""
+    alone = gradients.residual and gradients.negative_gradient.shape[1] == 1
+    return data.rounds and alone and sample.rows is None
+
+
+def _next_root(
+    settings: TreeSettings, data: TreeData, gradients: Gradients, sample: RowSample
+) -> NextRoot | None:
+    """Return what carries the histogram of the root to the next tree, if that saves time."""
+    found = data.next_root
+    if found is None or data.n_sorts > 0 or sample.weight is not None:
+        return None
+    if sample.rows is not None or gradients.negative_gradient.shape[1] > 1:
+        return None
+    found.by_leaves = gradients.residual
+    return found if found.suits(data.n_rows, settings.max_leaf_nodes) else None
+
+
+def _fit_separately(
+    settings: TreeSettings,
+    data: TreeData,
+    gradients: Gradients,
+    sample: RowSample,
+    seeds: list[int],
+) -> list[FittedTerm]:
+    """Fit one tree for each output, each on one thread."""
+    task = SeparateTask.of(gradients, sample)
+    with borrowed_growers(settings, data, sample, task) as (growers, spaces):
+        if len(seeds) == 1:
+            leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
+        else:
+            leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
+        draws = draws_for(settings, data, task, sample.stage, lambda: seeds)
+        given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaves
+        grown = grow_separately(*given)
+        trees = trees_of(grown, len(seeds), growers[0].growth.rules.is_category)
+    if _rounds(data, gradients, sample):
+        return [_rounded(settings, trees[0], leaves[0], growers[0], task.layout.packing)]
+    return [_fitted(settings, k, tree, leaves[k]) for k, tree in enumerate(trees)]
+
+
+def _rounded(
+    settings: TreeSettings,
+    tree: Tree,
+    leaf_of_row: NDArray[np.int32],
+    grower: TreeGrower,
+    packing: Packing,
+) -> FittedTerm:
+    """Return the only tree of a stage with values by the packed sums of its leaves, if possible."""
+    grown, totals = grower.memory_of(1).grown, grower.growth.sums.totals[:, 0]
+    packing = packing._replace(gradient_step=float(grown.steps[0]))
+    unit = unit_of_outputs(packing, int(totals[0]))
+    of_leaves = totals[grown.trees.leaves[0, : len(tree.leaf_values)]]
+    values = steps_of_totals(packing, of_leaves, settings.l2_regularization, unit)
+    if values is not None:
+        tree = tree.with_values(within_bounds(values, grown.bounds[0, : len(values)]))
+    return _fitted(settings, 0, tree, leaf_of_row, unit)
+
+
+def _fitted(
+    settings: TreeSettings,
+    k: int,
+    tree: Tree,
+    leaf_of_row: NDArray[np.int32],
+    unit: float = 0.0,
+) -> FittedTerm:
+    """Return the term of output ``k``."""
+    order = MonotonicOrder.of(tree, settings.monotonic) if settings.monotonic else None
+    term = Term.of(tree, slice(k, k + 1))
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
+
+
+def fit_tree(
+    settings: TreeSettings,
+    data: TreeData,
+    gradients: Gradients,
+    columns: slice,
+    sample: RowSample,
+    seed: int,
+) -> FittedTerm:
+    """Fit one tree to some outputs, on all threads."""
+    table, team = data.table, data.team
+    learned = *columns_of(gradients, columns), gradients.logistic
+    weight = np.empty(0) if sample.weight is None else sample.weight
+    rng = np.random.default_rng(seed)
+    space = borrowed(settings, data, team.n_threads, sample)
+    next_root = _next_root(settings, data, gradients, sample)
+    try:
+        salt = data.salt(columns.start, sample.stage)
+        weighted = _projected(settings, space, learned, weight, sample, data, rng)
+        places = data.team, data.share, data.order, next_root
+        packed = pack(space, weighted, gradients.of_probabilities, salt, *places)
+        growth = growth_of(settings, data, space, packed, rng)
+        next_root = next_root if packed.compact is not None else None
+        is_given, n_spare = False, 0
+        if next_root is not None:
+            growth = next_root.keeping(growth)
+            is_given = next_root.write(growth, space, team)
+            n_spare = next_root.spare_rows(growth)
+        open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
+        space.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, n_spare
+        _grow(settings, growth, space, data, sample)
+        nodes = space.nodes.fields[: int(space.nodes.control[N_NODES])]
+        thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
+        categories = category_splits(settings, table, space)
+        tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
+        is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
+        leaf_of_row = space.leaf_of_row(packed.values, is_alone)
+        leaf_at = None if next_root is None or not next_root.by_leaves else space.flags
+        leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order, leaf_at)
+        if next_root is not None:
+            next_root.note_tree(nodes, leaves, space.flags, packed.packing, space)
+        if sample.rows is not None:
+            leaves_of_others(team, table.bins, nodes, tree, categories, leaf_of_row)
+        unit, l2 = 0.0, settings.l2_regularization
+        if _rounds(data, gradients, sample):
+            unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
+        values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
+        if values is None:
+            exact = leaf_gradients(*learned, weight, l2, data.share)
+            values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
+        order = None
+        if settings.monotonic:
+            order = MonotonicOrder.of(tree, settings.monotonic)
+            assert growth.constraints is not None
+            lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
+            values = np.clip(values, lower, upper)
+    finally:
+        space.release()
+    if sample.rows is None:
+        data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
+    term = Term.of(tree.with_values(values), columns)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
+
+
+def _grow(
+    settings: TreeSettings, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
+) -> None:
+    """Grow the tree from its root, in the order of the settings."""
+    if settings.symmetric:
+        grow_by_levels(growth, space, data.team)
+    elif data.share is None:
+        grow_together(growth, space, data.team)
+    else:
+        weighted = sample.weight is not None
+        grow_among_workers(growth, space, data.team, data.share, weighted)
+
+
+def _projected(
+    settings: TreeSettings,
+    space: TreeBuffers,
+    learned: tuple[Floats, Floats, bool],
+    weight: Floats,
+    sample: RowSample,
+    data: TreeData,
+    rng: np.random.Generator,
+) -> WeightedGradients:
+    """Return the gradients of the training rows, or projections of them.
+
+    ``learned`` are gradients, hessians, and whether the latter are derived from gradients.
+    """
+    negative, hessian, logistic = learned
+    r = negative.shape[1]
+    k = r if settings.sketch is None or not settings.shared else min(r, settings.sketch)
+    if k < r:
+        projection = rng.normal(size=(r, k)) / np.sqrt(k)
+        negative, hessian = np.ascontiguousarray(negative @ projection), hessian[:, :0]
+    if sample.rows is None:
+        space.learn_from_all(data.team)
+    else:
+        space.rows[:] = sample.rows
+    skip_one(rng)
+    rows = space.rows[:0] if sample.rows is None else space.rows
+    return WeightedGradients(negative, hessian, weight, rows, logistic)

@@ -1,0 +1,241 @@
+"""Quantile binning, and the binned table to which trees are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core import dtypes
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+from hilboost.engine.edges import column_edges
+from hilboost.engine.ops.cpu.binning import BinTable, pack_bins
+from hilboost.reductions.draws import draw_rows
+from hilboost.reductions.sums import count
+from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
+
+SAMPLE_ROWS = 200_000
+_BLOCK_ROWS, _COPIED_ROWS = 1024, 2**12
+_SPARSE_BLOCK_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """A table of bin numbers."""
+
+    # (ceil(d / 8), n) uint64: ``words[w, i]`` contains the bins of columns ``8 w … 8 w + 7`` of row
+    # ``i``
+    words: NDArray[np.uint64]
+    # (d, 2**k) float64: ``thresholds[k, b]`` lies between bins ``b`` and ``b + 1`` of column ``k``;
+    # ``inf`` from the last bin on
+    thresholds: Floats
+    # (d,) int64: number of bins of each column, not counting the one for missing values
+    n_values: NDArray[np.int64]
+    # number of bins of every column, including the last one for missing values; at most 256
+    n_bins: int
+
+    @property
+    def bins(self) -> BinTable:
+        """The part of the table that compiled loops use."""
+        flat = self.words.reshape(-1).view(np.uint8)
+        return BinTable(self.words, flat, self.n_values, self.n_bins)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.words.shape[1]
+
+    @property
+    def edges(self) -> BinEdges:
+        """The edges of the bins."""
+        n_steps = np.ceil(np.log2(self.n_values)).astype(np.int64)
+        return BinEdges(self.thresholds, n_steps, self.n_bins - 1)
+
+    def of_rows(self, X: Floats | BlockTable, team: ThreadTeam) -> BinnedTable:
+        """Return the table of other rows, with the same bins."""
+        table = replace(self, words=_empty_words(X, (len(self.words), X.shape[0])))
+        _pack(X, table.edges, table.words, team)
+        return table
+
+    def part(self, rows: slice) -> BinnedTable:
+        """Return the table of a range of rows, with the same bins."""
+        return replace(self, words=np.ascontiguousarray(self.words[:, rows]))
+
+    def followed_by(self, others: Sequence[BinnedTable]) -> BinnedTable:
+        """Return the table of the rows of all, which have the same bins."""
+        words = [self.words, *(other.words for other in others)]
+        return replace(self, words=np.concatenate(words, axis=1))
+
+
+class BinEdges(NamedTuple):
+    """The edges of the bins of all columns, as compiled loops use them."""
+
+    thresholds: Floats  # (d, 2**k) float64
+    n_steps: NDArray[np.int64]  # (d,) int64: steps of the bisection of each column
+    missing_bin: int
+
+    def of_columns(self, first: int, last: int) -> BinEdges:
+        """Return the edges of some columns."""
+        return BinEdges(self.thresholds[first:last], self.n_steps[first:last], self.missing_bin)
+
+
+def bin_table(
+    # (n, d) float32 or float64, NaN for missing, or a table that is read in blocks
+    X: Floats | BlockTable,
+    # (n,) float64 or None: weights of the distribution whose quantiles are used
+    weight: Floats | None,
+    max_bins: int,  # maximum number of bins for non-missing values, 2 to 255
+    # seed for the sample of 200,000 rows of a larger table, which depends on it and on n alone
+    seed: int,
+    team: ThreadTeam,
+    # numbers of levels of the columns that contain category codes 0, 1, …; every code has its own
+    # bin
+    levels: Mapping[int, int] | None = None,
+    # which rows these are, if other workers have the others; all of them find the same bins
+    share: RowShare | None = None,
+) -> BinnedTable:
+    """Find the bins of every column from a sample of the rows, and bin all rows.
+
+    Notes
+    -----
+    Cost O(s d log s + n d log(bins)) for a sample of s rows.  A sparse table is processed in dense
+    blocks of eight columns, and other tables that are not an array of floats in blocks of rows.
+    """
+    d = X.shape[1]
+    edges = _sampled_edges(X, weight, max_bins, seed, team, levels or {}, share)
+    n_values = np.array([len(e) + 1 for e in edges], dtype=np.int64)
+    n_bins = int(n_values.max()) + 1
+    n_steps = np.ceil(np.log2(n_values)).astype(np.int64)
+    thresholds = np.full((d, 2 ** int(n_steps.max())), np.inf)
+    for k, cuts in enumerate(edges):
+        thresholds[k, : len(cuts)] = cuts
+    no_rows = np.empty((-(-d // 8), 0), dtype=dtypes.WORD)
+    return BinnedTable(no_rows, thresholds, n_values, n_bins).of_rows(X, team)
+
+
+def _sampled_edges(
+    X: Floats | BlockTable,
+    weight: Floats | None,
+    max_bins: int,
+    seed: int,
+    team: ThreadTeam,
+    levels: Mapping[int, int],
+    share: RowShare | None,
+) -> list[Floats]:
+    """Compute the edges of all columns from a sample, whose memory is free afterwards."""
+    n, d = X.shape
+    rows = None
+    if count(n, share) > SAMPLE_ROWS:
+        key = key_of(seed, Purpose.ROWS_FOR_BINS)
+        rows = draw_rows(key, n, None, SAMPLE_ROWS, team, share)
+    sample_weight = weight if weight is None or rows is None else weight[rows]
+    sample = X if rows is None else _rows_of(X, rows, team)
+    if isinstance(sample, DenseTable | FileTable):
+        sample = sample.array()
+    if share is not None and isinstance(sample, np.ndarray):
+        sample = share.exchange.gathered(sample)
+        if sample_weight is not None:
+            sample_weight = share.exchange.gathered(sample_weight)
+    column = _columns_of(sample)
+
+    def edges_of(k: int) -> Floats:
+        if k in levels:
+            return np.arange(0.5, levels[k] - 1)
+        return column_edges(column(k), sample_weight, max_bins)
+
+    return _edges(edges_of, d, team, share)
+
+
+def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
+    """Return some rows; threads copy the rows of an array, column by column."""
+    if not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
+        return X[rows]
+    found = np.empty((len(rows), X.shape[1]), dtype=X.dtype, order="F")
+
+    def copy(begin: int) -> None:
+        here = slice(begin, begin + _COPIED_ROWS)
+        found[here] = X.take(rows[here], axis=0)
+
+    team.map(copy, range(0, len(rows), _COPIED_ROWS))
+    return found
+
+
+def _edges(
+    edges_of: Callable[[int], Floats], d: int, team: ThreadTeam, share: RowShare | None
+) -> list[Floats]:
+    """Compute the edges of all columns; each worker computes some of them."""
+    if share is None:
+        return team.map(edges_of, range(d))
+    rank, n_workers = share.exchange.rank, share.exchange.n_workers
+    own = list(range(rank, d, n_workers))
+    found = team.map(edges_of, own)
+    sizes = np.zeros(d, dtype=np.int64)
+    sizes[own] = [len(edges) for edges in found]
+    sizes = share.exchange.sum(sizes)
+    values = share.exchange.gathered(np.concatenate([np.empty(0), *found]))
+    # The columns of worker 0 come first.
+    order = [k for first in range(n_workers) for k in range(first, d, n_workers)]
+    parts = np.split(values, np.cumsum(sizes[order])[:-1])
+    edges = dict(zip(order, parts, strict=True))
+    return [edges[k] for k in range(d)]
+
+
+def _empty_words(X: Floats | BlockTable, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    """Memory for the bins, which are on disk if the table is."""
+    if isinstance(X, FileTable):
+        return X.on_disk(shape, dtypes.WORD)
+    return np.empty(shape, dtype=dtypes.WORD)
+
+
+def _columns_of(X: Floats | BlockTable) -> Callable[[int], Floats]:
+    if isinstance(X, SparseTable):
+        X.index_columns()
+    return X.column if isinstance(X, BlockTable) else lambda k: X[:, k]
+
+
+def _pack(
+    X: Floats | BlockTable, edges: BinEdges, words: NDArray[np.uint64], team: ThreadTeam
+) -> None:
+    """Pack blocks of rows; a block of a sparse table has the eight columns of a word."""
+    n, d = X.shape
+    if isinstance(X, SparseTable):
+        X.index_columns()
+
+        def pack_columns(block: tuple[int, int]) -> None:
+            w, begin = block
+            first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
+            values = X.columns(first, last, begin, end)
+            _pack_block(values, edges.of_columns(first, last), begin, words[w : w + 1])
+
+        team.map(pack_columns, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
+        return
+
+    if isinstance(X, FileTable):
+        for first, batch in X.batches():
+
+            def pack_part(begin: int, first: int = first, batch: Floats = batch) -> None:
+                values = batch[begin : begin + _BLOCK_ROWS]
+                _pack_block(values, edges, first + begin, words)
+
+            team.map(pack_part, range(0, len(batch), _BLOCK_ROWS))
+        return
+
+    def pack_rows(begin: int) -> None:
+        end = min(begin + _BLOCK_ROWS, n)
+        values = X.block(begin, end) if isinstance(X, DenseTable) else X[begin:end]
+        _pack_block(values, edges, begin, words)
+
+    team.map(pack_rows, range(0, n, _BLOCK_ROWS))
+
+
+def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint64]) -> None:
+    """Pack a block of rows (m, d), the first of which is ``begin``."""
+    m = len(values)
+    pack_bins(values, *edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))

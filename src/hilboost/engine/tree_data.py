@@ -1,0 +1,163 @@
+"""The data of a fit of trees: binned rows, threads, and what successive trees share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.joint_columns import joint_columns
+from hilboost.engine.next_root import NextRoot
+from hilboost.engine.ops.cpu.joint_columns import JointColumns
+from hilboost.engine.row_order import RowOrder, n_sorts_worthwhile
+from hilboost.engine.settings import TreeSettings
+from hilboost.engine.table import BinnedTable, bin_table
+from hilboost.tables import BlockTable, FileTable
+
+_ROWS_WORTH_JOINING = 2**13
+"""Fits to fewer rows need no code for groups of columns, and save little time by them."""
+_STEP = 2**16 // 32
+
+
+@dataclass
+class ColumnGroups:
+    """Columns of few values that share sums, found when the first tree uses them."""
+
+    table: BinnedTable
+    team: ThreadTeam
+
+    @cached_property
+    def joint(self) -> JointColumns | None:
+        """The groups; ``None`` if they save too little."""
+        table = self.table
+        return joint_columns(table.words, table.n_values, table.n_bins, self.team)
+
+
+@dataclass
+class TreeData:
+    """A binned table, the threads of a fit, and the memory reused for successive trees.
+
+    ``share`` says which rows of the whole table these are, if other workers have the others.
+    ``groups`` are there if columns of few values may share sums, ``n_sorts`` says by how many of
+    the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
+    ``rounds`` says whether leaf values may be rounded, ``next_root`` is there if histograms are
+    carried from tree to tree.  ``seed`` is that of the fit.
+    """
+
+    table: BinnedTable
+    team: ThreadTeam
+    buffers: dict[tuple[int, ...], list[TreeBuffers]]
+    share: RowShare | None = None
+    groups: ColumnGroups | None = None
+    n_sorts: int = 0
+    order: RowOrder | None = None
+    rounds: bool = False
+    next_root: NextRoot | None = None
+    seed: int = 0
+
+    @property
+    def joint(self) -> JointColumns | None:
+        """Groups of columns that share sums."""
+        return None if self.groups is None else self.groups.joint
+
+    def without_memory(self) -> TreeData:
+        """Return the same data without what a tree leaves to the next one of its fit."""
+        return replace(self, n_sorts=0, rounds=False, next_root=None)
+
+    def divided(self, ranges: Sequence[slice]) -> list[TreeData]:
+        """Copy the bins of each range, so that they are contiguous; threads are shared."""
+        apart = replace(self.without_memory(), groups=None)
+        return [replace(apart, table=self.table.part(rows)) for rows in ranges]
+
+    def joined(self, others: Sequence[TreeData]) -> TreeData:
+        """Put the bins of several parts together."""
+        return replace(self, table=self.table.followed_by([other.table for other in others]))
+
+    def of_rows(self, X: Floats | BlockTable) -> TreeData:
+        """Bin other rows by the same thresholds."""
+        return TreeData(self.table.of_rows(X, self.team), self.team, {})
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.team.__exit__()
+
+    def salt(self, output: int, stage: int) -> np.uint64:
+        """Return the key by which an output's gradients are rounded at random in a stage.
+
+        The random number of a row grows from stage to stage by a 32nd, modulo one: few integers
+        change, and their errors cancel over the stages.
+        """
+        key = key_of(self.seed, Purpose.ROUNDING, member=output) | np.uint64(1 << 16)
+        return key & ~np.uint64(0xFFFF) | np.uint64(stage * _STEP & 0xFFFF)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the whole table."""
+        return self.table.n_rows if self.share is None else self.share.n_rows
+
+    @property
+    def _words(self) -> list[NDArray[np.uint64]]:
+        """Arrays that compiled code reads for each row, (n,) each."""
+        # Groups that are found later are in the order of the table.
+        joint = None if self.groups is None else vars(self.groups).get("joint")
+        return [*self.table.words, *(() if joint is None else joint.words)]
+
+    @property
+    def may_be_sorted(self) -> bool:
+        """Whether the rows are sorted, or will be after the next tree."""
+        return self.order is not None or self.n_sorts > 0
+
+    def sort_rows(self, leaf_of_row: NDArray[np.int32], ranks: NDArray[np.intp]) -> None:
+        """Sort the rows by the leaves (n,) of a tree, whose ``ranks`` (n_leaves,) are given."""
+        if self.n_sorts == 0:
+            return
+        self.n_sorts -= 1
+        if self.order is None:
+            self.order = RowOrder.as_given(self.table.n_rows, self.team)
+        self.order.sort(leaf_of_row, ranks, self._words)
+        self.forget_tree()
+
+    def bring_rows_back(self) -> None:
+        """Undo the sorting of the rows."""
+        if self.order is not None:
+            self.order.undo(self._words)
+            self.order = None
+            self.forget_tree()
+
+    def forget_tree(self) -> None:
+        """Take the sums of the next root from all rows."""
+        if self.next_root is not None:
+            self.next_root.forget()
+
+
+def prepare_trees(
+    settings: TreeSettings,
+    X: Floats | BlockTable,
+    weight: Floats | None,
+    seed: int,
+    n_threads: int,
+    share: RowShare | None = None,
+) -> TreeData:
+    """Bin a table, or one worker's share of it, and choose what saves time by its size."""
+    team = ThreadTeam(n_threads)
+    levels = dict(settings.categorical)
+    table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)
+    data = TreeData(table, team, {}, share, rounds=not settings.symmetric, seed=seed)
+    if share is not None:
+        return data
+    on_disk = isinstance(X, FileTable)
+    # Trees with vector leaves have no use for groups, and trees of a table on disk no room.
+    if not (settings.shared or on_disk or table.n_rows < _ROWS_WORTH_JOINING):
+        data.groups = ColumnGroups(table, team)
+    if not on_disk:
+        data.n_sorts = n_sorts_worthwhile(table.words)
+        data.next_root = None if settings.symmetric else NextRoot()
+    return data

@@ -1,0 +1,184 @@
+"""The steps of a tree's growth against their naive twins."""
+
+import numpy as np
+import pytest
+from tests.backends.random_arguments import (
+    LEVEL_LIMITS,
+    draw_bounds,
+    draw_histogram,
+    draw_packing,
+    empty_store,
+    scan_scratch,
+)
+from tests.reference import draws as draws_twin
+from tests.reference import nodes as nodes_twin
+from tests.reference import split_constraints as constraints_twin
+from tests.reference import split_search as search_twin
+
+from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
+from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.nodes import (
+    BEGIN,
+    COLUMN,
+    END,
+    LEFT,
+    LEFT_BEGIN,
+    N_LEFT,
+    N_LEFT_HERE,
+    N_NODES,
+    NODE,
+    RIGHT,
+)
+
+seeded = pytest.mark.parametrize("seed", range(6))
+N_BINS = 9
+
+
+@seeded
+@pytest.mark.parametrize("n_draw", [1, 3, 10, 99])
+def test_draw_columns(seed, n_draw):
+    rng = np.random.default_rng(seed)
+    allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
+    results = []
+    for module in (draws, draws_twin):
+        drawn = np.full(20, 9, dtype=np.uint8)
+        module.draw_columns(allowed, n_draw, np.uint64(seed * 10**15), drawn)
+        results.append(drawn)
+    np.testing.assert_array_equal(*results)
+    assert results[0].sum() == min(n_draw, allowed.sum())
+    assert (results[0] <= allowed).all()
+
+
+@seeded
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_choose_node(seed, in_turn):
+    rng = np.random.default_rng(seed)
+    store = empty_store(9)
+    store.fields[:, LEFT] = rng.choice([-1, 3], 9)
+    store.priority[:] = rng.choice([-np.inf, 1.0, 2.0], 9)
+    for n_nodes in (1, 5, 9):
+        for last in (-1, 0, n_nodes - 1):
+            store.control[[N_NODES, NODE]] = n_nodes, last
+            for max_leaves in (3, 5, 99):
+                arguments = store, max_leaves, in_turn
+                assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
+
+
+@seeded
+def test_open_root(seed):
+    results = []
+    for module in (nodes, nodes_twin):
+        rng = np.random.default_rng(seed)
+        store = empty_store(7)
+        store.fields[:] = rng.integers(9, size=store.fields.shape)
+        store.gains[:] = rng.normal(size=7)
+        module.open_root(store, 50, seed + 2**61)
+        results.append(store)
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@seeded
+@pytest.mark.parametrize("right_first", [False, True])
+def test_open_children(seed, right_first):
+    results = []
+    for module in (nodes, nodes_twin):
+        rng = np.random.default_rng(seed)
+        store = empty_store(7)
+        store.fields[:] = rng.integers(9, size=store.fields.shape)
+        store.gains[:] = rng.normal(size=7)
+        begin, end = store.fields[1, [BEGIN, END]] = 5, 9
+        store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
+        store.control[LEFT_BEGIN] = end - 2 if right_first else begin
+        store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
+        module.open_children(store)
+        results.append(store)
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@seeded
+@pytest.mark.parametrize("direction", [-1, 0, 1])
+def test_bound_children(seed, direction):
+    results = []
+    for module in (split_constraints, constraints_twin):
+        rng = np.random.default_rng(seed)
+        packing = draw_packing(rng)
+        totals = draw_histogram(rng, 3, 2, packing, True, False)
+        store = empty_store(3)
+        store.fields[0, [LEFT, RIGHT]] = 1, 2
+        bounds = np.full((3, 2, 2), np.nan)
+        bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
+        module.bound_children(0, direction, 2, store, totals, packing, 1.0, bounds)
+        results.append(bounds)
+    np.testing.assert_allclose(*results, rtol=1e-14)
+
+
+@seeded
+def test_permit_columns(seed):
+    results = []
+    for module in (split_constraints, constraints_twin):
+        rng = np.random.default_rng(seed)
+        groups = [rng.choice(8, rng.integers(1, 6), replace=False) for _ in range(3)]
+        start = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
+        used = np.zeros((3, 8), dtype=np.uint8)
+        used[0, groups[0][1:2]] = 1
+        store = empty_store(3)
+        store.fields[0, [COLUMN, LEFT, RIGHT]] = groups[0][0], 1, 2
+        allowed, permitted = (rng.uniform(size=(2, 8)) < 0.8).astype(np.uint8)
+        module.permit_columns(
+            0,
+            store,
+            split_constraints.SplitConstraints(
+                allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used
+            ),
+            permitted,
+        )
+        results.append((used, permitted))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("n_channels", "with_levels"), [(1, False), (1, True), (3, False)])
+@pytest.mark.parametrize("limits", LEVEL_LIMITS)
+def test_search_and_settle(seed, n_channels, with_levels, limits):
+    """Over columns that are drawn or not, of categories or not; the best of two threads."""
+    draw = np.random.default_rng(seed)
+    packing = draw_packing(draw)
+    n_values = np.array([8, 5, 8, 0, 8])
+    rows = draw_histogram(draw, 30, n_channels, packing, True, False)
+    totals = rows.sum(axis=0)
+    stride = 256 if n_channels == 1 else N_BINS
+    histogram = np.zeros((5, stride, n_channels), dtype=np.int64)
+    for column, size in zip(histogram, n_values, strict=True):
+        bins = draw.integers(size + seed % 2, size=30) if size else np.zeros(30, dtype=int)
+        np.add.at(column, np.where(bins == size, N_BINS - 1, bins), rows)
+    drawn = (draw.uniform(size=5) < 0.8).astype(np.uint8)
+    is_category = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
+    monotonic = draw.integers(-1, 2, size=5)
+    all_bounds = [bounds for _, bounds in draw_bounds(draw, n_channels)]
+    for bounds in [*all_bounds, *([] if with_levels else [None])]:
+        n_directions = 5 if bounds is None else 5 * len(bounds)  # not read without bounds
+        rules = split_search.SplitRules(
+            *(n_values, N_BINS, None if n_channels == 1 else n_channels, packing, limits),
+            *(monotonic[:n_directions], is_category),
+        )
+        results = []
+        for module in (split_search, search_twin):
+            gains, splits = np.full((2, 8), -np.inf), np.zeros((2, 8), dtype=np.int64)
+            scratch = scan_scratch(n_channels)
+            for thread, part in enumerate(((0, 2), (2, 5))):
+                gains[thread, 0], *splits[thread, :3] = module.search_columns(
+                    *part, histogram.ravel(), drawn, totals, bounds, rules, scratch
+                )
+            split = module.best_of_threads(gains, splits)
+            store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
+            of_levels = None if bounds is None else CategorySplits(is_category, sets)
+            sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))
+            module.settle_split(0, split, histogram.ravel(), store, sums, of_levels, rules, scratch)
+            results.append((split[1:], store.fields, sums.left_totals, sets, gains, store.gains))
+        for found, expected in zip(*(result[:4] for result in results), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        for found, expected in zip(*(result[4:] for result in results), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
