@@ -66,8 +66,6 @@ PARTS = (
         "shard_losses",
         "cold_start",
         "quality",
-        "first_release",
-        "whole_tables",
         "equal_rounds",
         "frontier",
         "categories",
