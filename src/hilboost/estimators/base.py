@@ -24,7 +24,6 @@ from hilboost.core.target import Target
 from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.preparation import training_data
-from hilboost.estimators.reports import ReportMixin
 from hilboost.estimators.signatures import (
     ExplainedParameters,
     public_fit,
@@ -32,7 +31,6 @@ from hilboost.estimators.signatures import (
     public_prediction,
 )
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
-from hilboost.estimators.stage_selection import StageSelection
 from hilboost.estimators.without_offsets import hide_offsets
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -56,9 +54,7 @@ def division_of(model: Any) -> str | None:
 
 
 @public_methods
-class BoostingEstimator(
-    FittedProperties, ReportMixin, StageSelection, CallbackSupportMixin, ExplainedParameters
-):
+class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParameters):
     """Translates parameters into a training recipe and stores the result in ``fitted_``.
 
     scikit-learn validates the parameters, and this class validates the data once.  Subclasses

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions
+from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.table_boosting import TableBoosting
 
 
@@ -104,41 +104,39 @@ warm_start, random_state, n_jobs, verbose : optional
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        super().__init__(
-            loss,
-            learner=learner,
-            learning_rate=learning_rate,
-            n_estimators=n_estimators,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            growth=growth,
-            min_samples_leaf=min_samples_leaf,
-            min_hessian=min_hessian,
-            l2_regularization=l2_regularization,
-            min_gain=min_gain,
-            max_features=max_features,
-            max_features_per_tree=max_features_per_tree,
-            max_bins=max_bins,
-            subsample=subsample,
-            bootstrap=bootstrap,
-            n_shards=n_shards,
-            multi_output=multi_output,
-            sketch=sketch,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-            categorical_features=categorical_features,
-            target_encoding=target_encoding,
-            line_search=line_search,
-            early_stopping=early_stopping,
-            cv_folds=cv_folds,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            time_budget=time_budget,
-            eval_metric=eval_metric,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.loss = loss
+        self.learner = learner
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.growth = growth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian = min_hessian
+        self.l2_regularization = l2_regularization
+        self.min_gain = min_gain
+        self.max_features = max_features
+        self.max_features_per_tree = max_features_per_tree
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.bootstrap = bootstrap
+        self.n_shards = n_shards
+        self.multi_output = multi_output
+        self.sketch = sketch
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
+        self.target_encoding = target_encoding
+        self.line_search = line_search
+        self.early_stopping = early_stopping
+        self.cv_folds = cv_folds
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.time_budget = time_budget
+        self.eval_metric = eval_metric
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.class_weight = class_weight

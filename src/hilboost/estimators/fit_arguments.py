@@ -45,13 +45,7 @@ def beside(rows: FitArguments) -> dict[str, Any]:
 
 
 def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
-    """Return the validation sets by name, in the user's order; the name of a single one is empty.
-
-    Raises
-    ------
-    InvalidData
-        Arguments are missing, or name different sets.
-    """
+    """Return the validation sets by name, in the user's order; the name of a single one is empty."""
     named = isinstance(given.X, Mapping)
     for field, argument in _ARGUMENTS.items():
         _check_names(argument, getattr(given, field), given.X if named else None)

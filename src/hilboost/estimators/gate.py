@@ -75,10 +75,7 @@ def assign(weights: Floats, capacity: int, rng: np.random.Generator) -> list[NDA
     ``weights``: (n, M) float64. ``capacity``: largest number of rows of an expert.  Rows that find
     no room are left out. ``rng``: draws the order of the rows.
 
-    Returns
-    -------
-    list of M arrays of int64
-        Sorted rows of every expert, possibly none.
+    Returns list of M arrays of int64: sorted rows of every expert, possibly none.
     """
     n, M = weights.shape
     preferred = np.argsort(-weights, axis=1, kind="stable")

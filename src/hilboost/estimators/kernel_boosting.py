@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -125,73 +124,6 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        loss: str | Loss | type[Loss],
-        *,
-        kernel: Any = "auto",
-        stages: str = "auto",
-        n_estimators: int | str = "auto",
-        regularization: float | str = "auto",
-        tuning: str = "auto",
-        n_basis: int | str = "auto",
-        subset_size: int | None = None,
-        selection: str = "residual",
-        n_candidates: int | None = 59,
-        solver: str = "closed_form",
-        cg_iterations: int = 50,
-        penalty: str = "ensemble",
-        reweight: bool = False,
-        refit_every: int | None = None,
-        length_scale_factors: Sequence[float] | None = None,
-        learning_rate: float = 1.0,
-        subsample: float = 1.0,
-        standardize: bool | str = "auto",
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        tol: float = 3e-3,
-        time_budget: float | None = None,
-        memory_budget: float | str = "auto",
-        precision: str = "auto",
-        device: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.stages = stages
-        self.n_estimators = n_estimators
-        self.regularization = regularization
-        self.tuning = tuning
-        self.n_basis = n_basis
-        self.subset_size = subset_size
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.solver = solver
-        self.cg_iterations = cg_iterations
-        self.penalty = penalty
-        self.reweight = reweight
-        self.refit_every = refit_every
-        self.length_scale_factors = length_scale_factors
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.time_budget = time_budget
-        self.memory_budget = memory_budget
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     @property
     def kernel_(self) -> Any:
         """The kernel, or a tuple of kernels for a list; length scales as in ``kernel``."""
@@ -265,14 +197,7 @@ def kernel_stages(
     categorical: tuple[int, ...],  # indices of the categorical columns
     stages: str | None = None,  # kind of the stages of a model read from a file
 ) -> Any:
-    """Convert a kernel machine estimator that is used as learner to the learner of a stage.
-
-    Raises
-    ------
-    InvalidParameter
-        The kernel machine has a loss other than squared error, or sets parameters of its own
-        boosting loop.
-    """
+    """Convert a kernel machine estimator that is used as learner to the learner of a stage."""
     if not isinstance(learner, KernelBoosting):
         return learner
     learner._validate_params()
@@ -303,10 +228,6 @@ def chosen_learners(
     Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.  In a list
     of several learners, automatic stages are sparse.  Sparse stages support row samples, so that
     proposals can be compared by other rows.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
     """
     given = listed(learner)
     if len(given) == 1:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting
-from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.signatures import public_prediction
 
 
@@ -189,39 +189,37 @@ default="from_dtype"
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
-        super().__init__(
-            loss,
-            kernel=kernel,
-            stages=stages,
-            n_estimators=n_estimators,
-            regularization=regularization,
-            tuning=tuning,
-            n_basis=n_basis,
-            subset_size=subset_size,
-            selection=selection,
-            n_candidates=n_candidates,
-            solver=solver,
-            cg_iterations=cg_iterations,
-            penalty=penalty,
-            reweight=reweight,
-            refit_every=refit_every,
-            length_scale_factors=length_scale_factors,
-            learning_rate=learning_rate,
-            subsample=subsample,
-            standardize=standardize,
-            categorical_features=categorical_features,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            time_budget=time_budget,
-            memory_budget=memory_budget,
-            precision=precision,
-            device=device,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
+        self.loss = loss
+        self.kernel = kernel
+        self.stages = stages
+        self.n_estimators = n_estimators
+        self.regularization = regularization
+        self.tuning = tuning
+        self.n_basis = n_basis
+        self.subset_size = subset_size
+        self.selection = selection
+        self.n_candidates = n_candidates
+        self.solver = solver
+        self.cg_iterations = cg_iterations
+        self.penalty = penalty
+        self.reweight = reweight
+        self.refit_every = refit_every
+        self.length_scale_factors = length_scale_factors
+        self.learning_rate = learning_rate
+        self.subsample = subsample
+        self.standardize = standardize
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.time_budget = time_budget
+        self.memory_budget = memory_budget
+        self.precision = precision
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.quantile = quantile
 
     @public_prediction

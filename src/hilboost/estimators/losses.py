@@ -24,12 +24,7 @@ from hilboost.losses.registry import (
 
 
 def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a regressor from its parameters.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
+    """Create the loss of a regressor from its parameters."""
     loss = of_scikit_learn(loss)
     if isinstance(loss, str):
         if same_loss(loss, classification_losses()) and not same_loss(loss, regression_losses()):
@@ -44,36 +39,21 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
 
 
 def ranking_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a ranker from its parameters.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
+    """Create the loss of a ranker from its parameters."""
     if isinstance(loss, str):
         loss = ranking_losses()[_known(loss, ranking_losses())]
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 
 def survival_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a survival model from its parameters.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
+    """Create the loss of a survival model from its parameters."""
     if isinstance(loss, str):
         loss = survival_losses()[_known(loss, survival_losses())]
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:
-    """Create the loss of a classifier; with one class, every loss has the same constant.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
+    """Create the loss of a classifier; with one class, every loss has the same constant."""
     if n_classes == 1:
         return OneClass()
     loss = of_scikit_learn(loss)
@@ -83,12 +63,7 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
 
 
 def distance_loss(loss: Any) -> Loss:
-    """Create the loss of points: squared error itself, or another loss of their distance.
-
-    Raises
-    ------
-    InvalidParameter, InvalidType
-    """
+    """Create the loss of points: squared error itself, or another loss of their distance."""
     if isinstance(loss, str):
         if loss not in regression_losses():
             raise unknown_name("loss", loss, distance_losses(), same_loss(loss, distance_losses()))

@@ -13,7 +13,7 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.estimators.gate import Gate, assign
-from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     MemberFitter,
     NonAdditiveEnsemble,

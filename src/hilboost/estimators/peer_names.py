@@ -217,11 +217,6 @@ def of_scikit_learn(loss: Any) -> Any:  # other objects are returned unchanged
     """Return the name or the loss that equals an object of ``sklearn._loss``.
 
     ``loss``: the parameter of an estimator.
-
-    Raises
-    ------
-    InvalidParameter
-        The loss has a parameter outside of the range that is supported here.
     """
     if not type(loss).__module__.startswith("sklearn._loss"):
         return loss
@@ -246,10 +241,7 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
     ``fit``. ``of_fit``: parameters of the estimator, and of its method ``fit``. ``caller``: name of
     the estimator.
 
-    Returns
-    -------
-    str
-        Empty if no parameter has a similar name or purpose.
+    Returns str: empty if no parameter has a similar name or purpose.
     """
     same = PARAMETERS.get(name, (name,))
     own = [one for one in same if one in parameters]

@@ -30,11 +30,6 @@ def training_data(
 
     ``estimator``: defines the inputs that it accepts, the encoding of labels, and the order of
     rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
-
-    Raises
-    ------
-    InvalidData, InvalidType, ValueError, TypeError
-        The rows are invalid.
     """
     X, y, weight = rows.X, rows.y, rows.weight
     check_order(X, **beside(rows))

@@ -67,13 +67,7 @@ def public_methods(cls: Class) -> Class:
 def refuse_unknown(
     cls: type, given: Collection[str], known: Collection[str], method: str = ""
 ) -> None:
-    """Reject keyword arguments that a public class or its method does not have.
-
-    Raises
-    ------
-    InvalidType
-        The message names the parameter to use instead, if there is one.
-    """
+    """Reject keyword arguments that a public class or its method does not have."""
     for name in given:
         if name not in known:
             raise InvalidType(unknown_argument(cls, name, method))

@@ -28,11 +28,7 @@ class Relay:
 
     Both hooks of a stage run when the stage is complete.
 
-    Parameters
-    ----------
-    estimator : estimator
-    **data : X, y, metadata
-        Arguments of the fit as passed by the caller.
+    ``**data``: Arguments of the fit as passed by the caller.
     """
 
     def __init__(self, estimator: Any, **data: Any) -> None:

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.loss import Loss
-from hilboost.estimators.predictions import ClassPredictions
+from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 

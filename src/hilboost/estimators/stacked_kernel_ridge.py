@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends import array_api
 from hilboost.core.dtypes import Floats
-from hilboost.estimators.predictions import NumberPredictions
+from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.model import AdditiveModel

@@ -30,9 +30,10 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
+from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
-from hilboost.estimators.predictions import ClassPredictions, NumberPredictions
+from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge

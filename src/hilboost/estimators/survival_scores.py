@@ -25,13 +25,6 @@ def score_of_times(
     ``train``: (m, c) float64: bounds of the times of the rows from which the censoring is
     estimated. ``y``: (n, c) float64: bounds of the times of the scored rows. ``risk``: (n,)
     float64. ``survival``: survival functions at some times (k,), (n, k).
-
-    Raises
-    ------
-    InvalidData
-        Times are known by intervals.
-    MissingPackage
-        scikit-survival is not installed.
     """
     metrics: Any = required("sksurv.metrics", f"metric={metric!r}")
     (event, time), (event_train, time_train) = _exact(metric, y), _exact(metric, train)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from hilboost.core.callback import Callback
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_trees import FittedTrees
-from hilboost.estimators.offsets import Offsets
 from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
-from hilboost.estimators.signatures import public_methods
+from hilboost.estimators.signatures import public_fit, public_methods
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
@@ -58,10 +59,11 @@ _WITHOUT = {
 
 
 @public_methods
-class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
+class TableBoosting(FittedTrees, ShapleyValues, BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
     is_tabular = True
+    takes_offsets = True
     _resumes = True
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **BoostingEstimator.supported_by_workers,
@@ -109,80 +111,62 @@ class TableBoosting(Offsets, FittedTrees, ShapleyValues, BoostingEstimator):
     def _for_workers(self) -> Self:
         return self.set_params(learner="tree")
 
-    def __init__(
+    @public_fit
+    def fit(
         self,
-        loss: str | Loss | type[Loss],
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
         *,
-        learner: str | Learner | Any = "tree",
-        learning_rate: float | str = "auto",
-        n_estimators: int | str = "auto",
-        max_leaf_nodes: int | str | None = "auto",
-        max_depth: int | None = None,
-        growth: str = "auto",
-        min_samples_leaf: float | str = "auto",
-        min_hessian: float = 1e-3,
-        l2_regularization: float | str = "auto",
-        min_gain: float = 0.0,
-        max_features: float | str = "auto",
-        max_features_per_tree: float = 1.0,
-        max_bins: int = 255,
-        subsample: float | str = "auto",
-        bootstrap: bool = False,
-        n_shards: int | str = 1,
-        multi_output: str = "separate",
-        sketch: int | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        target_encoding: bool | str = "auto",
-        line_search: bool | str = "auto",
-        early_stopping: bool | str = "auto",
-        cv_folds: int | str = "auto",
-        validation_fraction: float | None = 0.1,
-        n_iter_no_change: int | str = "auto",
-        tol: float = 0.0,
-        time_budget: float | None = None,
-        eval_metric: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.loss = loss
-        self.learner = learner
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.growth = growth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_hessian = min_hessian
-        self.l2_regularization = l2_regularization
-        self.min_gain = min_gain
-        self.max_features = max_features
-        self.max_features_per_tree = max_features_per_tree
-        self.max_bins = max_bins
-        self.subsample = subsample
-        self.bootstrap = bootstrap
-        self.n_shards = n_shards
-        self.multi_output = multi_output
-        self.sketch = sketch
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.categorical_features = categorical_features
-        self.target_encoding = target_encoding
-        self.line_search = line_search
-        self.early_stopping = early_stopping
-        self.cv_folds = cv_folds
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.time_budget = time_budget
-        self.eval_metric = eval_metric
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        offset: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset_val: Any = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix (n, d)
+            Inputs.  NaN marks missing values; trees support them and infinity, kernel machines do
+            not.  Text columns are categorical by default (see ``categorical_features``).  Trees
+            accept sparse matrices.
+        y : array-like (n,) or (n, c)
+            Targets.  With several targets, some targets of a row may be NaN.  Trees support this
+            if the loss is a sum over the targets (squared error, Poisson, gamma, Tweedie), and
+            use the other targets of the row.
+        sample_weight : array-like (n,), optional
+            A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
+        offset : array-like (n,) or (n, r), optional
+            Known part of ``predict_raw``, such as the logarithm of an exposure with
+            ``loss="poisson"``, or the predictions of another model.  The model learns the rest.
+            Pass it to ``predict``, too.
+        X_val, y_val, sample_weight_val, offset_val : array-like, optional
+            Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
+            them enables early stopping unless ``early_stopping=False``.  Dicts with the same names
+            are several validation sets; the first one decides; the losses and metrics of
+            the others are in ``history_.metrics``.
+        callbacks : sequence of callables
+            Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that
+            returns ``True`` stops the fit.  See :mod:`hilboost.callbacks`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            Invalid parameters or data.  The message names the problem and suggests a fix.
+        KeyboardInterrupt
+            The fit was interrupted.  If at least one stage is complete, the estimator is fitted
+            with the completed stages, and a warning reports their number.
+        """
+        held_out = FitArguments(X_val, y_val, sample_weight_val, None, offset_val)
+        rows = FitArguments(X, y, sample_weight, None, offset)
+        return self._fit(rows, held_out, callbacks)
 
     @abstractmethod
     def _make_loss(self, codec: TargetCodec) -> Loss:

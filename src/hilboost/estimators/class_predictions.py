@@ -1,4 +1,4 @@
-"""Prediction mixins of regressors and classifiers."""
+"""Predictions of classes, their scores and sets."""
 
 from __future__ import annotations
 
@@ -11,122 +11,16 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.conformal import PredictionIntervals, PredictionSets
-from hilboost.estimators.losses import class_loss, number_loss
+from hilboost.estimators.conformal import ConformalPredictions
+from hilboost.estimators.losses import class_loss
 from hilboost.estimators.signatures import available_if, public_methods, public_prediction
 from hilboost.losses.registry import gives_probabilities
-from hilboost.model.codecs import ClassCodec, NumberCodec, TargetCodec
+from hilboost.model.codecs import ClassCodec, TargetCodec
+from hilboost.model.conformal import check_coverage
 from hilboost.model.fitted import FittedModel
-from hilboost.model.scores import explained
-from hilboost.validation.weights import check_weights
-
-
-@public_methods
-class NumberPredictions(PredictionIntervals):
-    """Mixin for numeric targets, with one or several targets per row."""
-
-    _kind = "numbers"
-    classifier: str
-    fitted_: FittedModel
-    predict_raw: Any
-    _staged_raw: Any
-    _takes_missing_targets: Any
-    loss: Any
-    get_params: Any
-
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        advice = f"use {self.classifier} for classes"
-        return NumberCodec.learn(y, n, self._takes_missing_targets(), advice)
-
-    def _make_loss(self, codec: TargetCodec) -> Loss:
-        return number_loss(self.loss, self.get_params(deep=False))
-
-    @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> Floats:
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        offset : array-like (n,) or (n, r), optional
-            Added in link space, by estimators whose ``fit`` has this parameter.
-
-        Returns
-        -------
-        (n,) float64, or (n, c) with several targets or quantile levels
-        """
-        raw = self.predict_raw(X, offset)
-        return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Compute R², or D² of the pinball loss for quantiles.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        y : array-like (n,) or (n, c)
-            With several targets, NaN marks missing ones, where ``fit`` accepts them; the score is
-            the mean over the targets, each of the rows in which it is known.
-        sample_weight : array-like (n,), optional
-        offset : array-like (n,) or (n, r), optional
-            Added in link space, by estimators whose ``fit`` has this parameter.
-
-        Returns
-        -------
-        float
-            At most 1.  With ``loss="quantile"``, ``1 - L / L0`` of the mean pinball loss ``L``,
-            summed over the levels, and that of the quantiles of ``y``, ``L0``.
-
-        Raises
-        ------
-        ValueError
-            The targets or weights do not match ``X``.
-        """
-        raw = self.predict_raw(X, offset)
-        loss = self.fitted_.loss
-        predicted = loss.inverse_link(raw)
-        if loss.link is None or not loss.link.levels:
-            shaped = self.fitted_.numbers.shaped(predicted)
-            if shaped.ndim == 2:
-                return _r2_of_known(self.fitted_.encode_target(y, len(raw)), shaped, sample_weight)
-            from sklearn.metrics import r2_score  # slow to import
-
-            return float(r2_score(y, shaped, sample_weight=sample_weight))
-        target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
-        return explained(loss, target, predicted)
-
-    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
-        """Predict the target after each stage.
-
-        Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        offset : array-like (n,) or (n, r), optional
-            Added in link space, by estimators whose ``fit`` has this parameter.
-
-        Yields
-        ------
-        (n,) float64, or (n, c)
-        """
-        for raw in self._staged_raw(X, offset):
-            predicted = self.fitted_.loss.inverse_link(raw)
-            yield self.fitted_.numbers.shaped(predicted).copy()
-
-
-def _r2_of_known(y: Floats, predicted: Floats, sample_weight: Any) -> float:
-    """Mean R² of the targets (n, c), each of the rows in which it is known."""
-    from sklearn.metrics import r2_score
-
-    weight = check_weights(sample_weight, y)
-    found = []
-    for true, guess in zip(y.T, predicted.T, strict=True):
-        known = ~np.isnan(true)
-        if known.any():
-            own = None if weight is None else weight[known]
-            found.append(r2_score(true[known], guess[known], sample_weight=own))
-    return float(np.mean(found))
+from hilboost.model.scores import (
+    class_scores,
+)
 
 
 def has_probabilities(model: Any) -> bool:
@@ -148,7 +42,7 @@ def own_scores(raw: Floats) -> Floats:
 
 
 @public_methods
-class ClassPredictions(PredictionSets):
+class ClassPredictions(ConformalPredictions):
     """Mixin for class labels, which are encoded as integer codes."""
 
     _kind = "classes"
@@ -312,3 +206,59 @@ class ClassPredictions(PredictionSets):
 
     def _best(self, raw: Floats) -> NDArray[Any]:
         return self.fitted_.classes[self.loss_.inverse_link(raw).argmax(axis=1)]
+
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+        codes = self.fitted_.encode_target(y, len(raw)).astype(np.intp)
+        scores = class_scores(self.loss_, raw, len(self.classes_))
+        return np.take_along_axis(scores, codes, axis=1)
+
+    def _labels_of_groups(self, groups: Any, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
+        if not (isinstance(groups, str) and groups == "class"):
+            return super()._labels_of_groups(groups, y, n)
+        return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+    ) -> NDArray[np.bool_]:
+        """Predict sets that contain the class of a new row with at least the given probability.
+
+        After :meth:`calibrate`, sets are split-conformal: the probability is at least ``coverage``
+        if the calibration rows and the new rows are exchangeable.  Without it, cross-validated
+        ensembles (``cv_folds`` of boosted trees) use the rows that each member did not learn from:
+        the probability is at least about ``1 - 2 (1 - coverage)``, and about ``coverage`` in
+        practice.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        coverage : float in (0, 1), default 0.9
+        groups : array-like (n,), optional
+            Groups of the rows, if the model was calibrated by group.
+        offset : array-like (n,) or (n, r), optional
+            Added to the predictions in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        (n, n_classes) bool
+            Columns in the order of ``classes_``.  Classes enter a set in the order of their
+            probabilities, and the most probable one always does.
+
+        Raises
+        ------
+        InvalidData
+            The model is not calibrated, or with too few rows for this coverage.
+        InvalidParameter
+            ``coverage`` is not between 0 and 1.
+        """
+        calibration = self._calibration("predict_set")
+        coverage = check_coverage(coverage)
+        raws = self._raws(X, calibration, offset)
+        n_classes = len(self.classes_)
+        scores = [class_scores(self.loss_, raw, n_classes) for raw in raws]
+        numbers = self._group_numbers(calibration, groups, len(raws[0]))
+        if calibration.group_names is None:
+            return calibration.accepted(scores, coverage)
+        if not calibration.by_class:
+            return scores[0] <= calibration.thresholds(coverage, numbers)[:, None]
+        known = calibration.group_numbers(self.classes_)
+        return scores[0] <= calibration.thresholds(coverage, known)[None]

@@ -1,0 +1,216 @@
+"""Predictions of numbers, their scores and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
+from hilboost.core.target import Target
+from hilboost.estimators.conformal import ConformalPredictions
+from hilboost.estimators.losses import number_loss
+from hilboost.estimators.signatures import public_methods, public_prediction
+from hilboost.model.codecs import NumberCodec, TargetCodec
+from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.fitted import FittedModel
+from hilboost.model.scores import (
+    explained,
+    interval_ends,
+    interval_scores,
+    levels_of,
+    nearest_pair,
+    positive_scale,
+)
+from hilboost.validation.weights import check_weights
+
+
+@public_methods
+class NumberPredictions(ConformalPredictions):
+    """Mixin for numeric targets, with one or several targets per row."""
+
+    _kind = "numbers"
+    classifier: str
+    fitted_: FittedModel
+    predict_raw: Any
+    _staged_raw: Any
+    _takes_missing_targets: Any
+    loss: Any
+    get_params: Any
+
+    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+        advice = f"use {self.classifier} for classes"
+        return NumberCodec.learn(y, n, self._takes_missing_targets(), advice)
+
+    def _make_loss(self, codec: TargetCodec) -> Loss:
+        return number_loss(self.loss, self.get_params(deep=False))
+
+    @public_prediction
+    def predict(self, X: Any, offset: Any = None) -> Floats:
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        (n,) float64, or (n, c) with several targets or quantile levels
+        """
+        raw = self.predict_raw(X, offset)
+        return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Compute R², or D² of the pinball loss for quantiles.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        y : array-like (n,) or (n, c)
+            With several targets, NaN marks missing ones, where ``fit`` accepts them; the score is
+            the mean over the targets, each of the rows in which it is known.
+        sample_weight : array-like (n,), optional
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        float
+            At most 1.  With ``loss="quantile"``, ``1 - L / L0`` of the mean pinball loss ``L``,
+            summed over the levels, and that of the quantiles of ``y``, ``L0``.
+
+        Raises
+        ------
+        ValueError
+            The targets or weights do not match ``X``.
+        """
+        raw = self.predict_raw(X, offset)
+        loss = self.fitted_.loss
+        predicted = loss.inverse_link(raw)
+        if loss.link is None or not loss.link.levels:
+            shaped = self.fitted_.numbers.shaped(predicted)
+            if shaped.ndim == 2:
+                return _r2_of_known(self.fitted_.encode_target(y, len(raw)), shaped, sample_weight)
+            from sklearn.metrics import r2_score  # slow to import
+
+            return float(r2_score(y, shaped, sample_weight=sample_weight))
+        target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
+        return explained(loss, target, predicted)
+
+    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+        """Predict the target after each stage.
+
+        Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
+
+        Yields
+        ------
+        (n,) float64, or (n, c)
+        """
+        for raw in self._staged_raw(X, offset):
+            predicted = self.fitted_.loss.inverse_link(raw)
+            yield self.fitted_.numbers.shaped(predicted).copy()
+
+    def _target_scale(self, X: Any) -> Floats | None:
+        """Standard deviation (n,) of the target of each row, if the model has one."""
+        return None
+
+    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+        target = self.fitted_.encode_target(y, len(raw))
+        lower, upper = interval_ends(self.loss_, raw, target.shape[1])
+        return interval_scores(target, lower, upper, self._target_scale(X))
+
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+    ) -> Floats:
+        """Predict intervals that contain a new observation with at least the given probability.
+
+        After :meth:`calibrate`, intervals are split-conformal: the probability is at least
+        ``coverage`` if the calibration rows and the new rows are exchangeable.  Without it,
+        cross-validated ensembles (``cv_folds`` of boosted trees) use the rows that each member did
+        not learn from: the probability is at least about ``1 - 2 (1 - coverage)``, and about
+        ``coverage`` in practice (CV+).
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        coverage : float in (0, 1), default 0.9
+            With several quantile levels, the two whose difference is nearest to ``coverage`` are
+            calibrated.
+        groups : array-like (n,), optional
+            Groups of the rows, if the model was calibrated by group.
+        offset : array-like (n,) or (n, r), optional
+            Added to the predictions in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        (n, 2) float64, or (n, c, 2) with several targets
+            Lower and upper bounds.
+
+        Raises
+        ------
+        InvalidData
+            The model is not calibrated, or with too few rows for this coverage.
+        InvalidParameter
+            ``coverage`` is not between 0 and 1.
+        """
+        calibration = self._calibration("predict_interval")
+        coverage = check_coverage(coverage)
+        codec, loss = self.fitted_.numbers, self.loss_
+        raws = self._raws(X, calibration, offset)
+        ends = [interval_ends(loss, raw, codec.n_targets) for raw in raws]
+        lower, upper = (np.stack(part) for part in zip(*ends, strict=True))  # (members, n, k)
+        n, k = lower.shape[1:]
+        columns = [nearest_pair(loss, coverage)] if levels_of(loss) else list(range(k))
+        if calibration.folds is None:
+            numbers = self._group_numbers(calibration, groups, n)
+            factors = _factors(calibration, coverage, columns, numbers)
+            scale = self._target_scale(X)
+            if scale is not None:
+                factors = factors * positive_scale(scale)[:, None]
+            low, high = lower[0][:, columns] - factors, upper[0][:, columns] + factors
+        else:
+            self._group_numbers(calibration, groups, n)
+            found = [
+                (
+                    -calibration.upper_ends(-lower[:, :, j], coverage, j),
+                    calibration.upper_ends(upper[:, :, j], coverage, j),
+                )
+                for j in columns
+            ]
+            low, high = (np.column_stack(part) for part in zip(*found, strict=True))
+        both = np.stack([np.minimum(low, high), np.maximum(low, high)], axis=-1)
+        return both[:, 0] if len(columns) == 1 and (codec.flat or levels_of(loss)) else both
+
+
+def _r2_of_known(y: Floats, predicted: Floats, sample_weight: Any) -> float:
+    """Mean R² of the targets (n, c), each of the rows in which it is known."""
+    from sklearn.metrics import r2_score
+
+    weight = check_weights(sample_weight, y)
+    found = []
+    for true, guess in zip(y.T, predicted.T, strict=True):
+        known = ~np.isnan(true)
+        if known.any():
+            own = None if weight is None else weight[known]
+            found.append(r2_score(true[known], guess[known], sample_weight=own))
+    return float(np.mean(found))
+
+
+def _factors(
+    calibration: Calibration, coverage: float, columns: list[int], groups: NDArray[np.int64]
+) -> Floats:
+    """Thresholds (1, k) of all rows, or (n, k) of the groups of the rows."""
+    if len(groups):
+        return np.column_stack([calibration.thresholds(coverage, groups, j) for j in columns])
+    return np.array([[calibration.threshold(coverage, j) for j in columns]])
