@@ -21,11 +21,6 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
 
     That of the loss if there are no offsets, or if only differences of ``raw`` count.  Otherwise,
     Newton steps, which are halved until they decrease the loss, or the leaf value of all rows.
-
-    Raises
-    ------
-    InvalidData
-        The offsets do not have one column for each output.
     """
     start = checked_initial_raw(loss, target)
     offset = target.offset

@@ -33,13 +33,7 @@ def mean_loss_of_parts(loss: Loss, parts: Sequence[Scored], team: ThreadTeam) ->
 def metric_value(
     metric: Metric, loss: Loss, units: TargetUnits | None, parts: Sequence[Scored]
 ) -> float:
-    """Compute a metric of rows that are scored by several models.
-
-    Raises
-    ------
-    IncompatibleParts
-        A value is not a finite number.
-    """
+    """Compute a metric of rows that are scored by several models."""
     value = metric_if_defined(metric, loss, units, parts)
     if math.isnan(value):
         raise IncompatibleParts(

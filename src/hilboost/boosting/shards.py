@@ -201,11 +201,8 @@ def deal_rows(n: int, n_shards: int, seed: int) -> NDArray[np.intp]:
 
     ``seed``: the order within a run is a function of the seed and the row numbers.
 
-    Returns
-    -------
-    (n,) intp
-        The row numbers of the first shard, then of the second one, and so on; the ranges are
-        those of :func:`shard_ranges`.
+    Returns (n,) intp: the row numbers of the first shard, then of the second one, and so on; the
+    ranges are those of :func:`shard_ranges`.
     """
     length = n_shards
     while length < _SHORTEST_RUN:

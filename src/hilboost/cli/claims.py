@@ -49,13 +49,7 @@ class Claim:
 
 
 def find_folder() -> Path:
-    """Find the folder of the claims, above the working directory or in the package's clone.
-
-    Raises
-    ------
-    CliError
-        If there is no clone of the repository.
-    """
+    """Find the folder of the claims, above the working directory or in the package's clone."""
     starts = [Path.cwd(), Path(__file__).resolve().parent]
     for start in starts:
         for parent in (start, *start.parents):
@@ -68,13 +62,7 @@ def find_folder() -> Path:
 
 
 def read_claims(folder: Path) -> list[Claim]:
-    """Read all claims, sorted by source and key.
-
-    Raises
-    ------
-    CliError
-        If a claim file is invalid.
-    """
+    """Read all claims, sorted by source and key."""
     claims = []
     for path in sorted(folder.glob("*/*.toml")):
         try:
@@ -87,13 +75,7 @@ def read_claims(folder: Path) -> list[Claim]:
 
 
 def claim_named(key: str, claims: list[Claim]) -> Claim:
-    """Return the claim with this key.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no such claim; the message lists the most similar keys.
-    """
+    """Return the claim with this key."""
     for claim in claims:
         if claim.key == key:
             return claim

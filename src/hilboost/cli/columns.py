@@ -36,12 +36,7 @@ def split_target(
     ``frame``: the training table. ``target``: name of the target column. ``drop_missing``: drop
     rows without a target.
 
-    Returns
-    -------
-    features : pandas.DataFrame
-        All other columns.
-    target : pandas.Series
-        The target, without missing values.
+    Returns features: all other columns; target: the target, without missing values.
     """
     if target not in frame.columns:
         raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
@@ -86,11 +81,7 @@ def split_weights(
 
     ``name``: name of the weight column.
 
-    Returns
-    -------
-    features : pandas.DataFrame
-        The other columns.
-    weights : numpy.ndarray of shape (n_rows,) or None
+    Returns features: the other columns; weights, numpy.ndarray of shape (n_rows,) or None.
     """
     from pandas.api import types
 
@@ -135,10 +126,8 @@ def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any,
 
     ``column``: the target, without missing values. ``task``: the task.
 
-    Returns
-    -------
-    numpy.ndarray of shape (n_rows,)
-        Booleans, numbers, or fixed-width text for classification; otherwise floats.
+    Returns numpy.ndarray of shape (n_rows,): booleans, numbers, or fixed-width text for
+    classification; otherwise floats.
     """
     from pandas.api import types
 
@@ -179,10 +168,7 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
 
     ``frame``: columns of numbers, booleans, or text.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Numbers and booleans as floats; text unchanged.
+    Returns pandas.DataFrame: numbers and booleans as floats; text unchanged.
     """
     from pandas.api import types
 
@@ -227,12 +213,7 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
 
     ``frame``: A table with these columns in any order. ``names``: the columns of the model.
 
-    Returns
-    -------
-    features : pandas.DataFrame
-        The columns of the model.
-    extra : list of str
-        Names of the other columns.
+    Returns features: the columns of the model; extra: names of the other columns.
     """
     missing = [name for name in names if name not in frame.columns]
     if missing:

@@ -71,12 +71,8 @@ class _WithoutNul(io.RawIOBase):
 def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Prefix text that a spreadsheet would execute with an apostrophe.
 
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Numbers, and text that looks like a number, are unchanged.
-    n_changed : int
-        Number of changed cells.
+    Returns frame: numbers, and text that looks like a number, are unchanged; n_changed: number of
+    changed cells.
     """
     from pandas.api import types
 

@@ -119,10 +119,7 @@ def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) ->
     ``names``: the columns of dates. ``order``: of dates whose year comes last, where values and
     separators do not show it.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Missing dates give missing numbers; other text does so with a note.
+    Returns pandas.DataFrame: missing dates give missing numbers; other text does so with a note.
     """
     import pandas as pd
 

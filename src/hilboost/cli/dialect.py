@@ -52,10 +52,7 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
 
     ``sample``: the first bytes, not compressed. ``given``: what the user specified.
 
-    Returns
-    -------
-    Dialect
-        With a separator, a decimal mark and an encoding.
+    Returns Dialect: with a separator, a decimal mark and an encoding.
     """
     encoding = given.encoding or _encoding_of(sample)
     text = sample.decode(encoding, errors="replace").removeprefix("\ufeff")

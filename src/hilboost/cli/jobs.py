@@ -96,10 +96,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
 
     ``job``: the options of the fit. ``as_json``: return JSON instead of sentences.
 
-    Returns
-    -------
-    str
-        Summary of the fit: sentences, or one JSON object.
+    Returns str: summary of the fit: sentences, or one JSON object.
     """
     path, target, out = completed(job)
     table = read_table(path, dialect=job.dialect)

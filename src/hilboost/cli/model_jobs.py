@@ -291,10 +291,7 @@ def run_export(model_path: Path, form: str, out: Path) -> str:
 
     ``form``: one of :func:`~hilboost.export.registry.export_formats`.
 
-    Returns
-    -------
-    str
-        Message with the path of the exported model.
+    Returns str: message with the path of the exported model.
     """
     check_output(out, model_path)
 

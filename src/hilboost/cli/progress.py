@@ -15,14 +15,9 @@ __all__ = ["StageProgress"]
 class StageProgress:
     """One progress bar over the rounds of one or more fits.
 
-    Parameters
-    ----------
-    description : str
-        Initial text next to the bar.
-    total : int, optional
-        Total number of rounds of all fits; by default the number of rounds of the current fit.
-    console : rich.console.Console, optional
-        Console for the bar; stderr by default.
+    ``description``: Initial text next to the bar. ``total``: Total number of rounds of all fits; by
+    default the number of rounds of the current fit. ``console``: Console for the bar; stderr by
+    default.
     """
 
     def __init__(

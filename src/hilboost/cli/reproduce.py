@@ -44,13 +44,7 @@ def list_claims() -> str:
 
 
 def run_reproduce(job: ReproduceJob) -> str:
-    """Measure a claim, write its page, and summarize the results.
-
-    Raises
-    ------
-    CliError
-        If there is no clone of the repository, no data, or no recorded results.
-    """
+    """Measure a claim, write its page, and summarize the results."""
     folder = find_folder()
     claim = claim_named(job.key, read_claims(folder))
     if job.runs is not None and job.recorded is not None:

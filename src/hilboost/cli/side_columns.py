@@ -21,11 +21,8 @@ def split_aside(
     ``option``: the option, for error messages. ``used``: features of a fitted model; a group or an
     offset among them remains a feature.
 
-    Returns
-    -------
-    features : pandas.DataFrame
-        The columns that are features.
-    column : numpy.ndarray of shape (n_rows,) or None
+    Returns features: the columns that are features; column, numpy.ndarray of shape (n_rows,) or
+    None.
     """
     if name is None:
         return features, None
@@ -80,10 +77,7 @@ def survival_target(
     name of the event column. ``causes``: whether events may also be the numbers of their causes,
     from 1 on.
 
-    Returns
-    -------
-    numpy.ndarray of shape (n_rows,)
-        Structured array of events and times.
+    Returns numpy.ndarray of shape (n_rows,): structured array of events and times.
     """
     import numpy as np
 

@@ -19,11 +19,8 @@ def read_svmlight(path: Path) -> "pd.DataFrame":
 
     ``path``: lines such as ``2 qid:17 1:0.5 4:1``; ``qid`` may be missing.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The columns ``label``, ``qid`` if there are queries, and the numbers of the features, with
-        zeros for values that are not in the file.
+    Returns pandas.DataFrame: the columns ``label``, ``qid`` if there are queries, and the numbers
+    of the features, with zeros for values that are not in the file.
     """
     import pandas as pd
     from sklearn.datasets import load_svmlight_file

@@ -40,10 +40,7 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     input. ``text``: columns of a CSV file to read as text even if all values look like numbers.
     ``dialect``: form of a CSV file; what is not given is detected.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Empty fields are missing values.
+    Returns pandas.DataFrame: empty fields are missing values.
     """
     required("pandas", "reading a table")
     check_input(path)

@@ -57,10 +57,7 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
     rankings and survival times. ``groups_and_times``: whether to fit rankings and survival times,
     too.
 
-    Returns
-    -------
-    float
-        Elapsed seconds; close to zero if the compiled code is cached.
+    Returns float: elapsed seconds; close to zero if the compiled code is cached.
     """
     import numpy as np
 

@@ -18,10 +18,7 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
 
     ``package``: name, such as ``"hilboost.losses"``.  Its modules are imported once.
 
-    Yields
-    ------
-    type
-        Ordered by module name and, within a module, by definition.
+    Yields type: ordered by module name and, within a module, by definition.
     """
     for module in modules_in(package):
         for value in vars(module).values():

@@ -24,10 +24,8 @@ def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
 def form_of_labels(labels: Any) -> str:
     """Describe what holds some labels, as far as labels that are put together must agree in it.
 
-    Returns
-    -------
-    str
-        ``"an array or list"``, ``"a series"``, ``"a sparse matrix"``, or the columns of a table.
+    Returns str: ``"an array or list"``, ``"a series"``, ``"a sparse matrix"``, or the columns of a
+    table.
     """
     if hasattr(labels, "iloc"):
         has_columns = hasattr(labels, "columns")
@@ -39,11 +37,6 @@ def join_labels(parts: Sequence[Any]) -> Any:
     """Put labels together: rows of arrays and tables, items of lists.
 
     ``parts``: of one kind (see :func:`form_of_labels`); at least one.
-
-    Raises
-    ------
-    ValueError
-        Arrays or tables have different shapes.
     """
     first = parts[0]
     if hasattr(first, "iloc"):

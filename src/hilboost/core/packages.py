@@ -31,11 +31,6 @@ def required(module: str, purpose: str) -> Any:
 
     ``module``: module of one of the packages of ``EXTRAS``. ``purpose``: the feature that requires
     the package.
-
-    Raises
-    ------
-    MissingPackage
-        The package is not installed.
     """
     try:
         return import_module(module)

@@ -22,10 +22,7 @@ _GRACE = 10.0  # seconds within which the last records arrive after the model
 class Listener(AbstractContextManager["Listener"]):
     """Adds records to the log, and calls the callbacks in the thread of ``fit``.
 
-    Attributes
-    ----------
-    ended_after : int or None
-        Number of stages after which a callback has ended the fit.
+    ``ended_after``: Number of stages after which a callback has ended the fit.
     """
 
     def __init__(self, log: StageLog, callbacks: Sequence[Callback]) -> None:

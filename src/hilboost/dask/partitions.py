@@ -21,13 +21,6 @@ def partitions_of(suffix: str, **given: Any) -> list[Any]:
 
     ``suffix``: what follows the names of the arguments in messages. ``given``: by attribute of the
     partitions; ``X`` and ``y``, and others, which may be ``None``.
-
-    Raises
-    ------
-    InvalidType
-        One of them is not a Dask collection.
-    InvalidData
-        Their partitions are different.
     """
     names = {field: _ARGUMENTS.get(field, field) + suffix for field in given}
     parts = {

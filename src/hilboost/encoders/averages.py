@@ -23,9 +23,7 @@ def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Flo
 
     ``rows``: (m,) uint32 or None.
 
-    Returns
-    -------
-    (n, q) float64
+    Returns (n, q) float64.
     """
     known = ~np.isnan(target.y)
     if not on_any_worker(not known.all(), target.share):

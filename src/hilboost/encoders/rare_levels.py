@@ -32,11 +32,8 @@ def kept_levels(
     maximum number of new codes. ``weight``: (n,) float64 or None. ``share``: which rows these are,
     if other workers have the others.
 
-    Returns
-    -------
-    (n_levels,) int64
-        Ties go to the lower code; kept levels keep their order.
-        Cost O(n + n_levels log n_levels).
+    Returns (n_levels,) int64: ties go to the lower code; kept levels keep their order. Cost O(n +
+    n_levels log n_levels).
     """
     if n_levels <= most:
         return np.arange(n_levels)

@@ -45,7 +45,7 @@ def beside(rows: FitArguments) -> dict[str, Any]:
 
 
 def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
-    """Return the validation sets by name, in the user's order; the name of a single one is empty."""
+    """Return the validation sets by name, in the order of the user; a single one has no name."""
     named = isinstance(given.X, Mapping)
     for field, argument in _ARGUMENTS.items():
         _check_names(argument, getattr(given, field), given.X if named else None)

@@ -15,13 +15,6 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
 
     ``purpose``: the name of the export, for messages. ``kinds``: names of the supported estimators,
     for messages. ``accepted``: whether this estimator is supported.
-
-    Raises
-    ------
-    InvalidType
-        The model is not a hilboost estimator.
-    sklearn.exceptions.NotFittedError
-        The model is not fitted.
     """
     if not accepted:
         raise InvalidType(f"{purpose} supports only {kinds}; got {type(model).__name__}.")

@@ -36,12 +36,7 @@ class Input:
 
 
 def require_levels(schema: Schema, dtype: str) -> None:
-    """Reject levels that text inputs, or numeric inputs of this dtype, cannot represent.
-
-    Raises
-    ------
-    IncompatibleParts
-    """
+    """Reject levels that text inputs, or numeric inputs of this dtype, cannot represent."""
     for column in schema.columns:
         level = next((level for level in column.levels if not _is_held(level, dtype)), None)
         if level is None:

@@ -22,13 +22,7 @@ from hilboost.export.onnx_graph import Graph
 
 
 def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
-    """Add the operators of ``loss.inverse_link(raw)``.
-
-    Raises
-    ------
-    IncompatibleParts
-        The loss has a custom inverse link, which is Python code.
-    """
+    """Add the operators of ``loss.inverse_link(raw)``."""
     link = loss.link
     write = None if link is None else _LINKS.get(type(link))
     if write is None:

@@ -45,13 +45,6 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
     ``model``: fitted. ``purpose``: the purpose of the trees for messages, such as ``"plot_tree"``.
     ``numbers_only``: whether to reject categories.
-
-    Raises
-    ------
-    InvalidType
-        The model is of another type.
-    IncompatibleParts
-        Its base models are not trees, or have categories although ``numbers_only`` is set.
     """
     kinds = "a BoostingRegressor or BoostingClassifier with trees"
     fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
@@ -95,12 +88,7 @@ def constant_tree(output: int, value: float) -> ScalarTree:
 
 
 def require_numbers(model: Any, purpose: str) -> None:
-    """Reject models with categories, for formats that support splits ``x <= threshold`` only.
-
-    Raises
-    ------
-    IncompatibleParts
-    """
+    """Reject models with categories, for formats that support splits ``x <= threshold`` only."""
     remedy = "Encode them as numbers before fit, or use to_onnx."
     if model.fitted_.schema.categories:
         column = model.fitted_.schema.columns[model.fitted_.schema.categories[0]]

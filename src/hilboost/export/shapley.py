@@ -43,13 +43,8 @@ def shapley_values(
     ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
     float32 or float64: validated inputs.
 
-    Returns
-    -------
-    values : (n, d, r) float64
-    base : (r,) float64
-        Mean raw prediction of the background.
-    standard_errors : (n, d, r) float64 or None
-        ``None`` if all values are exact.
+    Returns values, (n, d, r) float64; base, (r,) float64: mean raw prediction of the background;
+    standard_errors, (n, d, r) float64 or None: ``None`` if all values are exact.
     """
     base = fitted.predict_raw(background, n_threads).mean(axis=0)
     d = X.shape[1]
@@ -87,16 +82,7 @@ def interaction_values(
     ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
     float32 or float64: validated inputs.
 
-    Returns
-    -------
-    values : (n, d, d, r) float64
-    base : (r,) float64
-        Mean raw prediction of the background.
-
-    Raises
-    ------
-    IncompatibleParts
-        Some stages are neither trees nor sums over columns.
+    Returns values, (n, d, d, r) float64; base, (r,) float64: mean raw prediction of the background.
     """
     base = fitted.predict_raw(background, n_threads).mean(axis=0)
     d = X.shape[1]

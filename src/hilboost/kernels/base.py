@@ -202,15 +202,7 @@ def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> 
 
     ``A``: name of the rows (n, d) in the graph. ``B``: (m, d) float64.
 
-    Returns
-    -------
-    str
-        Name of the block (n, m); (1, m) if all rows are equal.
-
-    Raises
-    ------
-    IncompatibleParts
-        The kernel is defined only in Python code.
+    Returns str: name of the block (n, m); (1, m) if all rows are equal.
     """
     own = vars(type(kernel))
     if "file_name" in own or "operators" in own:

@@ -14,10 +14,7 @@ from hilboost.kernels.base import Kernel
 def first_of_equals(kernels: Sequence[Kernel]) -> tuple[int, ...]:
     """Position of the first equal kernel, for each kernel of a list.
 
-    Returns
-    -------
-    tuple of int
-        ``k`` at position ``k`` if no earlier kernel is equal.
+    Returns tuple of int: ``k`` at position ``k`` if no earlier kernel is equal.
     """
     return tuple(
         next(j for j, earlier in enumerate(kernels) if are_equal(earlier, kernel))

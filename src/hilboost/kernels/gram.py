@@ -36,13 +36,7 @@ _COLUMNS_OF_A_SUM = 4096  # with more terms, float32 products are too inaccurate
 def require_memory(
     needed: float, budget: float, what: str, fewer: str = "basis vectors (n_basis)"
 ) -> None:
-    """Reject a memory budget that is too small.
-
-    Raises
-    ------
-    InvalidParameter
-        The message states how many MiB are needed.
-    """
+    """Reject a memory budget that is too small."""
     if needed > budget:
         raise InvalidParameter(
             f"memory_budget is {_mebibytes(budget)} MiB, but {what} requires {_mebibytes(needed)} "

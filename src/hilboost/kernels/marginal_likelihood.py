@@ -38,16 +38,8 @@ def negative_log_likelihood(
     ``X``: (n, d) float64. ``Y``: (n, c) float64. ``weight``: (n,) float64 or None: the noise
     variance of a row is divided by its weight.
 
-    Returns
-    -------
-    value : float
-    gradient : (p + 1,) float64
-        With respect to the logarithms of the kernel's hyperparameters and of the noise.
-
-    Raises
-    ------
-    ArithmeticError
-        The Gram matrix is not positive semidefinite.
+    Returns value; gradient: with respect to the logarithms of the kernel's hyperparameters and of
+    the noise.
 
     Notes
     -----
@@ -88,10 +80,7 @@ class LogScalePrior:
 
         ``theta``: (p,) float64: logarithms of the hyperparameters.
 
-        Returns
-        -------
-        value : float
-        gradient : (p,) float64
+        Returns value; gradient, (p,) float64.
         """
         value, gradient = 0.0, np.zeros_like(theta)
         for group in self.groups:
@@ -119,10 +108,7 @@ class SharePrior:
 
         ``theta``: (p,) float64: logarithms of the hyperparameters.
 
-        Returns
-        -------
-        value : float
-        gradient : (p,) float64
+        Returns value; gradient, (p,) float64.
         """
         k = len(self.equal)
         logs = log_softmax(theta[:k] - self.equal)
@@ -145,10 +131,8 @@ def maximize(
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
-    Returns
-    -------
-    Evidence
-        The best result; the start, with value infinity, if its likelihood is undefined.
+    Returns Evidence: the best result; the start, with value infinity, if its likelihood is
+    undefined.
     """
     start = np.append(kernel.log_parameters, np.log(noise))
     scale = Y.size

@@ -26,15 +26,8 @@ _SMALLEST_EXPONENT = -800
 class OrderFreeSum:
     """A sum of float64 arrays.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    beside : array
-        An array of the same library and device.
-    bound : float
-        Bound of the sum of the absolute values; if it is exceeded, rounding depends on the order.
-    n_terms : int
-        Maximum number of terms.
+    ``beside``: An array of the same library and device. ``bound``: Bound of the sum of the absolute
+    values; if it is exceeded, rounding depends on the order. ``n_terms``: Maximum number of terms.
     """
 
     def __init__(self, shape: tuple[int, ...], beside: Array, bound: float, n_terms: int) -> None:

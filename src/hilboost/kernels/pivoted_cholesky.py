@@ -62,13 +62,6 @@ def factor_gram(
     ``gram``: (n, n) float64. ``tolerance``: fraction of the trace that may be omitted; 0 is exact
     up to rounding. ``what``: name of the matrix in error messages.
 
-    Raises
-    ------
-    InvalidData
-        The matrix contains NaN or infinity, or is not symmetric; the message names the rows.
-    NotPositive
-        The matrix is not positive semidefinite.
-
     Notes
     -----
     Cost O(n³) at worst, in LAPACK's blocked ``pstrf``; memory 2 n² numbers.
@@ -107,18 +100,6 @@ def factor_columns(
     share: RowShare | None = None,
 ) -> GramFactor:  # with all rows
     """Factor a Gram matrix from single columns, for matrices that do not fit into memory.
-
-    Raises
-    ------
-    InvalidData
-        NaN, infinity or asymmetry is found at the pivots; the message names the rows.
-    NotPositive
-        The evaluated columns show that the matrix is not positive semidefinite.
-
-    Warns
-    -----
-    DataWarning
-        See ``max_rank``.
 
     Notes
     -----
@@ -209,12 +190,7 @@ def _first_largest(values: Floats) -> int:
 
 
 def check_symmetric(gram: Floats, what: str) -> None:
-    """Reject NaN and matrices that are not symmetric.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Reject NaN and matrices that are not symmetric."""
     refuse_unfinished(gram, what)
     allowed = _ROUNDING * float(np.abs(gram).max(initial=0.0))
     for begin in range(0, len(gram), 1024):
@@ -266,13 +242,7 @@ def _check_positive(gram: Floats, factor: GramFactor, largest: float, what: str)
 
 
 def refuse_unfinished(values: Floats, what: str, first: int = 0) -> None:
-    """Reject NaN and infinity; ``first`` is the number of the first row.
-
-    Raises
-    ------
-    InvalidData
-        The message names the first row that contains one.
-    """
+    """Reject NaN and infinity; ``first`` is the number of the first row."""
     if not np.isfinite(values).all():
         row = first + int(np.argwhere(~np.isfinite(values))[0, 0])
         raise InvalidData(

@@ -36,11 +36,8 @@ def kernel_classes() -> Mapping[str, type[Kernel]]:
 def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
     """Names that :func:`as_kernel` and the parameter ``kernel`` of estimators accept.
 
-    Returns
-    -------
-    mapping of str to callable
-        Functions without arguments that create the kernel with its default hyperparameters, such as
-        length scales of one, in units of the columns.
+    Returns mapping of str to callable: functions without arguments that create the kernel with its
+    default hyperparameters, such as length scales of one, in units of the columns.
     """
     found: dict[str, Callable[[], Kernel]] = {}
     for kernel in kernel_classes().values():

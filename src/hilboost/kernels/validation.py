@@ -22,12 +22,7 @@ def is_integer(value: Any) -> bool:
 
 
 def positive(name: str, value: Any) -> float:
-    """Return a number as a float after checking that it is positive and finite.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Return a number as a float after checking that it is positive and finite."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
         raise InvalidParameter(f"{name} must be positive and finite; got {value!r}.")
@@ -35,12 +30,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def not_negative(name: str, value: Any) -> float:
-    """Return a number as a float after checking that it is nonnegative and finite.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Return a number as a float after checking that it is nonnegative and finite."""
     number = _number(value)
     if not (np.isfinite(number) and number >= 0):
         raise InvalidParameter(f"{name} must be zero or positive, and finite; got {value!r}.")
@@ -48,24 +38,14 @@ def not_negative(name: str, value: Any) -> float:
 
 
 def positive_integer(name: str, value: Any) -> int:
-    """Return a number as an int after checking that it is a positive integer.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Return a number as an int after checking that it is a positive integer."""
     if not is_integer(value) or value < 1:
         raise InvalidParameter(f"{name} must be a positive integer; got {value!r}.")
     return int(value)
 
 
 def length_scales(value: Any) -> Floats:
-    """Copy length scales to an array, (1,) or (d,).
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Copy length scales to an array, (1,) or (d,)."""
     try:
         scales = np.atleast_1d(np.array(value))
     except ValueError:  # a ragged list
@@ -79,12 +59,7 @@ def length_scales(value: Any) -> Floats:
 
 
 def check_length_scales(scales: Floats, n_columns: int) -> None:
-    """Check that there is one length scale, or one for each column.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Check that there is one length scale, or one for each column."""
     if len(scales) not in (1, n_columns):
         raise InvalidParameter(
             f"the kernel has {len(scales)} length scales, but X has {n_columns} columns; use one "

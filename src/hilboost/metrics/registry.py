@@ -28,13 +28,6 @@ def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
     """Create the metrics that the parameter ``eval_metric`` specifies.
 
     ``kind``: the kind of the targets.
-
-    Raises
-    ------
-    InvalidParameter
-        A name is not known, given twice, or that of a metric of other targets.
-    InvalidType
-        An entry is neither a name nor a metric.
     """
     if given is None:
         return ()

@@ -47,30 +47,15 @@ class TargetCodec(ABC):
         return None
 
     def of_numbers(self) -> NumberCodec:
-        """Return the codec itself if the targets are numbers.
-
-        Raises
-        ------
-        InvalidData
-        """
+        """Return the codec itself if the targets are numbers."""
         raise InvalidData("the model has no numeric targets.")
 
     def of_classes(self) -> ClassCodec:
-        """Return the codec itself if the targets are classes.
-
-        Raises
-        ------
-        InvalidData
-        """
+        """Return the codec itself if the targets are classes."""
         raise InvalidData("the model has no classes: its targets are not class labels.")
 
     def of_structures(self) -> OutputCodec:
-        """Return the codec itself if the targets are points of an output space.
-
-        Raises
-        ------
-        InvalidData
-        """
+        """Return the codec itself if the targets are points of an output space."""
         raise InvalidData("the model has no output space: its targets are numbers or classes.")
 
     def n_outputs(self, loss: Loss) -> int | None:
@@ -82,22 +67,12 @@ class TargetCodec(ABC):
         """Encode the labels of n rows as a target array (n, c).
 
         ``allow_missing``: whether some of several targets may be missing (NaN) in a row.
-
-        Raises
-        ------
-        InvalidData, InvalidType
-            A label is invalid.  The message names the row.
         """
 
     def united(self, other: TargetCodec) -> TargetCodec:
         """Return the codec of the labels of two tables.
 
         ``other``: of the same kind.
-
-        Raises
-        ------
-        InvalidData
-            They cannot be labels of one table.
         """
         raise InvalidData("labels in an output space cannot be divided among workers.")
 
@@ -122,9 +97,7 @@ class TargetCodec(ABC):
 
         ``rows``: (m,) uint32 or None: training rows; ``None`` means all.
 
-        Returns
-        -------
-        (n, q) float64
+        Returns (n, q) float64.
         """
         return known_numbers(target, rows)
 

@@ -92,17 +92,9 @@ class Calibration:
 
         ``coverage``: float in (0, 1). ``group``: number of the group; all rows by default.
 
-        Returns
-        -------
-        float
-            The smallest score ``q`` such that the scores up to ``q`` weigh at least
-            ``coverage (n + 1)``, where ``n`` is the weight of all scores and 1 that of the new
-            row.  Without weights, this is the ``ceil(coverage (n + 1))``-th smallest score.
-
-        Raises
-        ------
-        InvalidData
-            There are too few rows for this coverage.
+        Returns float: the smallest score ``q`` such that the scores up to ``q`` weigh at least
+        ``coverage (n + 1)``, where ``n`` is the weight of all scores and 1 that of the new row.
+        Without weights, this is the ``ceil(coverage (n + 1))``-th smallest score.
         """
         ranking = self._ranking(column, group)
         needed = self._needed(ranking.total, coverage, group)
@@ -121,12 +113,9 @@ class Calibration:
         ``anchors``: (n_members, n) float64: upper ends before calibration. ``coverage``: float in
         (0, 1).
 
-        Returns
-        -------
-        (n,) float64
-            The smallest ``t`` such that the calibration rows with ``anchor + score <= t`` weigh
-            enough, where the anchor is that of the member which predicted the row (CV+ of Barber
-            et al. 2021), up to rounding.
+        Returns (n,) float64: the smallest ``t`` such that the calibration rows with ``anchor +
+        score <= t`` weigh enough, where the anchor is that of the member which predicted the row
+        (CV+ of Barber et al. 2021), up to rounding.
 
         Notes
         -----
@@ -156,16 +145,8 @@ class Calibration:
         ``scores``: sequence of n_members arrays (n, c) float64: scores of all labels under the
         predictions of each member. ``coverage``: float in (0, 1).
 
-        Returns
-        -------
-        (n, c) bool
-            Whether the calibration rows with a lower score than the label weigh too little to
-            leave it out (cross-conformal prediction of Vovk 2015).
-
-        Raises
-        ------
-        InvalidData
-            There are too few rows for this coverage.
+        Returns (n, c) bool: whether the calibration rows with a lower score than the label weigh
+        too little to leave it out (cross-conformal prediction of Vovk 2015).
         """
         rankings = self._by_member(0)
         needed = self._needed(sum(part.total for part in rankings), coverage)
@@ -173,13 +154,7 @@ class Calibration:
         return np.asarray(below < needed)
 
     def group_numbers(self, groups: NDArray[Any]) -> NDArray[np.int64]:
-        """Convert the groups of new rows to their numbers, (n,).
-
-        Raises
-        ------
-        InvalidData
-            A group has no calibration rows.
-        """
+        """Convert the groups of new rows to their numbers, (n,)."""
         names = self.group_names
         assert names is not None
         listed, given = names.tolist(), groups.tolist()
@@ -243,13 +218,7 @@ class Calibration:
 
 
 def check_coverage(coverage: Any) -> float:
-    """Return the coverage as a float.
-
-    Raises
-    ------
-    InvalidParameter
-        It is not a number between 0 and 1.
-    """
+    """Return the coverage as a float."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
         raise InvalidParameter(f"coverage must be between 0 and 1; got {shown(coverage)}.")
     return float(coverage)

@@ -84,14 +84,7 @@ class FittedModel:
         return self.parts is not None and self.parts["kernel"].weight > 0
 
     def to_continue(self) -> FittedModel:
-        """Return the record with the members of the ensemble, to which stages can be added.
-
-        Raises
-        ------
-        InvalidData
-            The model was read from a file and its fit held rows out, which the file does not name,
-            or it has the first stages of a fit whose state belongs to all stages.
-        """
+        """Return the record with the members of the ensemble, to which stages can be added."""
         if self.members is not None:
             return self
         if self.cut_from is not None:
@@ -110,13 +103,7 @@ class FittedModel:
         return replace(self, members=(self.model,), row_draws=ROW_DRAWS)
 
     def first(self, n_stages: int) -> FittedModel:
-        """Return the model of the first stages.
-
-        Raises
-        ------
-        InvalidParameter
-            The model has survival functions, which belong to all stages.
-        """
+        """Return the model of the first stages."""
         if self.survival is not None:
             raise InvalidParameter(
                 "the survival functions of a model belong to all of its stages; fit it with "
@@ -152,13 +139,6 @@ class FittedModel:
 
         The part of the first learner includes the start value, so that the raw predictions of all
         parts add up to this model's predictions.
-
-        Raises
-        ------
-        AttributeError
-            The model has a single learner.
-        InvalidParameter
-            No learner has this name.
         """
         names = self.learners.names
         if name not in names:

@@ -35,11 +35,8 @@ class RowMarks:
     def of(cls, X: Any) -> Self | None:
         """Mark a training table (n, d).
 
-        Returns
-        -------
-        RowMarks or None
-            ``None`` for tables on disk, which are read in order, for large sparse tables, and for
-            large tables with few different keys.
+        Returns RowMarks or None: ``None`` for tables on disk, which are read in order, for large
+        sparse tables, and for large tables with few different keys.
         """
         table = _table(X)
         if not isinstance(table, BlockTable):

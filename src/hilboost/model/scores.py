@@ -29,16 +29,9 @@ def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floa
 
     ``raw``: (n, r) float64.
 
-    Returns
-    -------
-    lower, upper : (n, k) float64
-        With several quantile levels, the lowest and the highest, the second lowest and the second
-        highest and so on.  Otherwise the prediction of each target, twice.
-
-    Raises
-    ------
-    IncompatibleParts
-        The loss does not predict one number per target.
+    Returns lower, upper, (n, k) float64: with several quantile levels, the lowest and the highest,
+    the second lowest and the second highest and so on.  Otherwise the prediction of each target,
+    twice.
     """
     predicted = np.asarray(loss.inverse_link(raw), dtype=np.float64)
     levels = levels_of(loss)
@@ -70,12 +63,9 @@ def interval_scores(y: Floats, lower: Floats, upper: Floats, scale: Floats | Non
     ``c = 1``. ``upper``: (n, k) float64: ``k = c``, or ``c = 1``. ``scale``: (n,) float64: the unit
     of each row, such as the standard deviation of its target.
 
-    Returns
-    -------
-    (n, k) float64
-        ``max(lower - y, y - upper) / scale``, negative inside of the interval (conformalized
-        quantile regression of Romano, Patterson & Candès 2019).  If both ends are the prediction
-        ``f``, this is ``|y - f| / scale``.
+    Returns (n, k) float64: ``max(lower - y, y - upper) / scale``, negative inside of the interval
+    (conformalized quantile regression of Romano, Patterson & Candès 2019).  If both ends are the
+    prediction ``f``, this is ``|y - f| / scale``.
     """
     outside = np.maximum(lower - y, y - upper)
     return outside if scale is None else outside / positive_scale(scale)[:, None]
@@ -91,17 +81,10 @@ def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
 
     ``raw``: (n, r) float64.
 
-    Returns
-    -------
-    (n, n_classes) float64
-        The sum of the probabilities of all classes that are more probable (adaptive prediction
-        sets of Romano, Sesia & Candès 2020, with the random number ``u = 0``).  Without
-        probabilities, the difference to the highest score.  The most probable class has score 0.
-
-    Raises
-    ------
-    IncompatibleParts
-        The loss does not predict one number per class.
+    Returns (n, n_classes) float64: the sum of the probabilities of all classes that are more
+    probable (adaptive prediction sets of Romano, Sesia & Candès 2020, with the random number ``u =
+    0``).  Without probabilities, the difference to the highest score.  The most probable class has
+    score 0.
     """
     values = np.asarray(loss.inverse_link(raw), dtype=np.float64)
     if values.shape != (len(raw), n_classes):
@@ -129,10 +112,7 @@ def explained(loss: Loss, target: Target, raw: Floats) -> float:
 
     ``raw``: (n, r) float64.
 
-    Returns
-    -------
-    float
-        If no constant has a loss, 1 for predictions without loss and 0 for others.
+    Returns float: if no constant has a loss, 1 for predictions without loss and 0 for others.
     """
     constant = np.broadcast_to(loss.initial_raw(target), raw.shape)
     of_model = float(np.average(loss.value(target, raw), weights=target.weight))

@@ -11,11 +11,8 @@ def summary(fitted: FittedModel) -> str:
 
     ``fitted``: with a history.
 
-    Returns
-    -------
-    str
-        Such as "trees × 4 folds, 266 stages of 1,500 (stopped early); a kernel machine was tried,
-        without gain".
+    Returns str: such as "trees × 4 folds, 266 stages of 1,500 (stopped early); a kernel machine was
+    tried, without gain".
     """
     mixture = described(fitted.parts)
     learner, n_stages = fitted.learner, fitted.n_stages

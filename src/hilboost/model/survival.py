@@ -98,13 +98,7 @@ class SurvivalCodec(TargetCodec):
         return np.where(is_event(target), causes, 0.0)
 
     def strata_numbers(self, strata: Any, n: int) -> Floats:
-        """Return the number of the stratum of each row, (n,).
-
-        Raises
-        ------
-        InvalidData
-            Strata are missing, or differ from the strata of the fit.
-        """
+        """Return the number of the stratum of each row, (n,)."""
         if self.strata_labels is None:
             if strata is not None:
                 raise InvalidData("the model was fitted without strata; pass none.")

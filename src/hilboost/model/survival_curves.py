@@ -32,9 +32,7 @@ class SurvivalCurves:
         ``raw``: (n, r) float64: one column of risks, or of the logits of discrete hazards.
         ``strata``: (n,) float64: numbers of the strata. ``times``: (m,) float64.
 
-        Returns
-        -------
-        (n, m) float64
+        Returns (n, m) float64.
         """
         if self.discrete is not None:
             return _between_ends(self.discrete.ends, self.discrete.cumulative_hazards(raw), times)

@@ -329,10 +329,7 @@ def profile_kernel(profiles: Any) -> Floats:
 
     ``profiles``: array-like (p, n).
 
-    Returns
-    -------
-    (p, p) float64
-        ``exp(-|y_i - y_j|² / mean |y|²)``; all ones if all profiles are zero.
+    Returns (p, p) float64: ``exp(-|y_i - y_j|² / mean |y|²)``; all ones if all profiles are zero.
     """
     Y = np.asarray(profiles, dtype=np.float64)
     mean = float((Y**2).sum(axis=1).mean())

@@ -72,11 +72,6 @@ def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
     """Compute the curves of pairs in several matrices, ranked together.
 
     ``blocks``: sequence of (links, scores, within): arguments of :func:`link_curves`.
-
-    Raises
-    ------
-    InvalidData
-        As in :func:`link_curves`.
     """
     pairs = [_pairs(*block) for block in blocks]
     truth, values = (np.concatenate(parts) for parts in zip(*pairs, strict=True))

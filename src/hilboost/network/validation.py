@@ -13,13 +13,7 @@ from hilboost.tables import check_sparse, without_mask
 
 
 def as_array(table: Any, what: str) -> Any:
-    """Convert to an array of any dtype; tables and sparse matrices become dense.
-
-    Raises
-    ------
-    InvalidData
-        If the rows have different lengths.
-    """
+    """Convert to an array of any dtype; tables and sparse matrices become dense."""
     if scipy.sparse.issparse(table):
         check_sparse(table, what)
         return table.toarray()
@@ -32,25 +26,12 @@ def as_array(table: Any, what: str) -> Any:
 
 
 def without_sparse(table: Any, what: str) -> Any:
-    """Convert a sparse matrix to a dense array; return other tables unchanged.
-
-    Raises
-    ------
-    InvalidData
-        If an entry of a sparse matrix is not a number.
-    """
+    """Convert a sparse matrix to a dense array; return other tables unchanged."""
     return as_matrix(table, what) if scipy.sparse.issparse(table) else table
 
 
 def as_matrix(table: Any, what: str) -> Floats:
-    """Convert to a matrix (m, n) float64; the caller checks for NaN and infinity.
-
-    Raises
-    ------
-    InvalidData
-        If the rows have different lengths, an entry is not a number, or the table does not have
-        two dimensions.
-    """
+    """Convert to a matrix (m, n) float64; the caller checks for NaN and infinity."""
     found = as_array(table, what)
     if found.ndim != 2:
         raise InvalidData(f"{what} must be a matrix (m, n); got shape {found.shape}.")
@@ -69,24 +50,12 @@ def as_matrix(table: Any, what: str) -> Floats:
 
 
 def refuse_unfinished(matrix: Floats, what: str) -> None:
-    """Reject missing and infinite entries.
-
-    Raises
-    ------
-    InvalidData
-        Contains the first invalid row.
-    """
+    """Reject missing and infinite entries."""
     _refuse_rows(~np.isfinite(matrix), f"{what} has a missing or infinite entry")
 
 
 def refuse_negative(matrix: Floats, what: str) -> None:
-    """Reject negative, missing, and infinite entries.
-
-    Raises
-    ------
-    InvalidData
-        Contains the first invalid row.
-    """
+    """Reject negative, missing, and infinite entries."""
     bad = ~(np.isfinite(matrix) & (matrix >= 0))
     _refuse_rows(bad, f"{what} has a negative, missing or infinite entry")
 

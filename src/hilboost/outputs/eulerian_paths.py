@@ -16,10 +16,7 @@ def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -
 
     ``counts``: (m,) int64: at least one is positive.
 
-    Returns
-    -------
-    list of int or None
-        The tokens; ``None`` if there is no such string.
+    Returns list of int or None: the tokens; ``None`` if there is no such string.
 
     Notes
     -----

@@ -24,10 +24,7 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
 
     ``start``: (n, c) float64. ``centers``: (p, c) float64. ``weights``: (n, p) float64.
 
-    Returns
-    -------
-    (n, c) float64
-        Never worse than the initial values.
+    Returns (n, c) float64: never worse than the initial values.
 
     Notes
     -----

@@ -24,12 +24,6 @@ def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:  # list of n (tuple,
 
     ``labels``: sequence of n pairs (node_labels, edges) or networkx graphs. ``what``: name of the
     labels in error messages.
-
-    Raises
-    ------
-    InvalidData
-        A label is not a graph; an edge has an invalid end, joins a node to itself or occurs twice;
-        a node label cannot be hashed or is NaN.
     """
     objects = as_objects(labels, "graphs", what)
     return [_as_graph(label, f"row {i} of {what}") for i, label in enumerate(objects)]

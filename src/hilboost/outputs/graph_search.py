@@ -39,11 +39,8 @@ class EditSearch:
 
         ``weights``: (f,) float64: the part of each feature in the inner product with the point.
 
-        Returns
-        -------
-        Graph
-            Of the smallest ``|φ(y)|² / 2 - ⟨φ(y), F⟩``, never worse than ``starts``.  The search
-            ends when two steps have not found a better graph, or after 5,000 graphs.
+        Returns Graph: of the smallest ``|φ(y)|² / 2 - ⟨φ(y), F⟩``, never worse than ``starts``.
+        The search ends when two steps have not found a better graph, or after 5,000 graphs.
         """
         seen = {graph: self._cost(graph, weights) for graph in starts}
         beam = sorted(seen, key=lambda graph: seen[graph])[:BEAM]

@@ -20,10 +20,7 @@ def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> N
     j. ``start``: (n, K) int64 or None: initial orders of the local search for more than
     ``EXACT_UP_TO`` items.
 
-    Returns
-    -------
-    (n, K) int64
-        Items, best first.
+    Returns (n, K) int64: items, best first.
 
     Notes
     -----

@@ -14,14 +14,7 @@ _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
 
 def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
-    """Validate labels that are rows of numbers, (n, c) float64; (n,) becomes one column.
-
-    Raises
-    ------
-    InvalidData
-        The labels are not numbers, rows have different lengths, values are NaN or infinite, or the
-        number of columns is wrong.
-    """
+    """Validate labels that are rows of numbers, (n, c) float64; (n,) becomes one column."""
     table = without_mask(without_frame(labels))
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
@@ -51,14 +44,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
 
 
 def as_numbers(values: Any) -> Floats:
-    """Convert values to a float64 array.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The values are not numbers or not an array.  Text and dates are rejected even if NumPy can
-        convert them.
-    """
+    """Convert values to a float64 array."""
     found = np.asarray(values)
     if found.dtype.kind in "cUSMmV":
         raise TypeError(f"values of dtype {found.dtype} are not real numbers")

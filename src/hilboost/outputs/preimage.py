@@ -36,15 +36,7 @@ def nearest(
 ) -> NDArray[np.int64]:
     """Find the index of the best candidate for each row.
 
-    Returns
-    -------
-    (n,) int64
-        Indices of the best candidates.  Ties go to the first candidate.
-
-    Raises
-    ------
-    InvalidData
-        There are no candidates for all rows or for one row.
+    Returns (n,) int64: indices of the best candidates.  Ties go to the first candidate.
 
     Notes
     -----
@@ -74,13 +66,7 @@ def nearest(
 def checked_allowed(
     allowed: Sequence[Sequence[int]], n: int, n_candidates: int
 ) -> list[NDArray[np.int64]]:
-    """Return the indices of the candidates that are allowed for each of n rows.
-
-    Raises
-    ------
-    InvalidData
-        If the number of lists is not n, a list is empty, or an index is out of range.
-    """
+    """Return the indices of the candidates that are allowed for each of n rows."""
     if count_rows(allowed, "lists of candidate indices", "allowed") != n:
         raise InvalidData(
             f"allowed has {len(allowed)} entries, but X has {n} rows; pass one list of candidate "

@@ -64,10 +64,7 @@ def signatures(graph: Graph, features: list[int]) -> list[Signature]:
 def refine(graphs: list[Graph], n_iterations: int) -> tuple[Refinement, list[Counter[int]]]:
     """Number the features of graphs, in an order that depends neither on graphs nor on nodes.
 
-    Returns
-    -------
-    Refinement, list of Counter of int
-        The features, and their counts in each graph.
+    Returns Refinement, list of Counter of int: the features, and their counts in each graph.
     """
     known = in_order({label for graph in graphs for label in graph[0]})
     labels = {label: k for k, label in enumerate(known)}

@@ -19,10 +19,8 @@ from hilboost.outputs.kernel_output import KernelOutput
 def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
     """Return the names of all output spaces.
 
-    Returns
-    -------
-    mapping of str to callable
-        Each callable takes no arguments and creates the space with default parameters.
+    Returns mapping of str to callable: each callable takes no arguments and creates the space with
+    default parameters.
     """
     found: dict[str, Callable[[], OutputSpace]] = {}
     for space in classes_in("hilboost.outputs", OutputSpace):  # type: ignore[type-abstract]

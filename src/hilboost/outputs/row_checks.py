@@ -19,12 +19,6 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
 
     ``meaning``: description of a row in error messages. ``width``: required number of columns
     ``c``, if any. ``what``: name of the labels in error messages.
-
-    Raises
-    ------
-    InvalidData
-        See :func:`~hilboost.outputs.label_checks.as_rows`.  Also raised if the labels are not
-        two-dimensional.
     """
     rows = as_rows(labels, what)
     if np.ndim(labels) != 2:
@@ -40,13 +34,7 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
 
 
 def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
-    """Convert labels that are single objects to a list.
-
-    Raises
-    ------
-    InvalidData
-        See :func:`refuse_no_list`.  Also raised if the labels are a table.
-    """
+    """Convert labels that are single objects to a list."""
     refuse_no_list(labels, meaning, what)
     if columns_of(labels) is not None:
         raise InvalidData(f"{what} must be a list of {meaning}, one per row; got a table.")
@@ -54,25 +42,13 @@ def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
 
 
 def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
-    """Reject empty lists and objects that are not lists.
-
-    Raises
-    ------
-    InvalidData
-        See :func:`count_rows`.  Also raised if the list is empty.
-    """
+    """Reject empty lists and objects that are not lists."""
     if not count_rows(labels, meaning, what):
         raise InvalidData(f"{what} is empty; it must be a nonempty list of {meaning}.")
 
 
 def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
-    """Count the labels.
-
-    Raises
-    ------
-    InvalidData
-        ``labels`` is a single string, a number or an unordered collection instead of a list.
-    """
+    """Count the labels."""
     n = n_rows(labels)
     if isinstance(labels, str | bytes | Mapping | Set) or n is None:
         raise InvalidData(f"{what} must be a list of {meaning}, one per row; got {labels!r:.60}.")

@@ -63,13 +63,7 @@ class SimilarityFunction:
         return replace(self, first=first)
 
     def __call__(self, A: Any, B: Any) -> Floats:
-        """Evaluate the function on all pairs of labels.
-
-        Raises
-        ------
-        InvalidData
-            The function failed, or did not return numbers of the right shape.
-        """
+        """Evaluate the function on all pairs of labels."""
         if self.pairwise:
             same = A is B
             numbers = [

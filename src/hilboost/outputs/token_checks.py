@@ -18,11 +18,6 @@ def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> l
 
     ``what``: name of the labels in error messages. ``of_tokens``: whether lists and tuples are
     required instead of strings; ``None`` follows the first label.
-
-    Raises
-    ------
-    InvalidData
-        A label is of another kind, or a token cannot be hashed or is NaN.
     """
     objects = as_objects(labels, "strings", what)
     if of_tokens is None:
@@ -51,15 +46,7 @@ def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]
 
     ``where``: description in error messages. ``noun``: description in error messages.
 
-    Returns
-    -------
-    tuple
-        Scalars of NumPy are converted to numbers and strings.
-
-    Raises
-    ------
-    InvalidData
-        A token cannot be hashed or is NaN.
+    Returns tuple: scalars of NumPy are converted to numbers and strings.
     """
     tokens = tuple(token.item() if isinstance(token, np.generic) else token for token in sequence)
     for token in tokens:

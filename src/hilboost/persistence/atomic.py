@@ -35,14 +35,7 @@ def atomic_path(path: Path, n_bytes: int | None = None) -> Iterator[Path]:
     of the block and never replaced by a file. ``n_bytes``: size of the file, for the message if the
     disk is full.
 
-    Yields
-    ------
-    Path
-        Path to write to, with the same suffix, because writers choose a format by it.
-
-    Raises
-    ------
-    DiskFull
+    Yields Path: path to write to, with the same suffix, because writers choose a format by it.
     """
     with _naming(path), naming_space(path, n_bytes):
         if is_stream(path):

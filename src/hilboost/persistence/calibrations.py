@@ -54,13 +54,7 @@ def _scale_to_file(scale: DistanceScale) -> tuple[Header, Arrays]:
 def from_file(
     header: Header, arrays: Arrays, model: AdditiveModel, codec: TargetCodec
 ) -> Calibration | None:
-    """Read what :func:`to_file` wrote, or the scores of a kernel machine of earlier versions.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError
-        Something is missing or invalid.
-    """
+    """Read what :func:`to_file` wrote, or the scores of a kernel machine of earlier versions."""
     if "calibration" not in header:
         return _of_machine(header, arrays, codec)
     fields = header["calibration"]

@@ -50,13 +50,7 @@ def _joined(arrays: Iterable[NDArray], dtype: type) -> NDArray:
 
 
 def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encoding:
-    """Read what :func:`to_file` wrote.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError
-        An array is missing or has invalid values.
-    """
+    """Read what :func:`to_file` wrote."""
     of_column = dict(category_columns(schema))
     merged, shares = (_integers(header[name], schema.n_columns) for name in ("merged", "shares"))
     require({*merged, *shares} <= of_column.keys(), "category columns")

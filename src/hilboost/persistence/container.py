@@ -59,15 +59,7 @@ def write(
     arrays: Mapping[str, np.ndarray] | None = None,  # additional arrays, which :func:`read` returns
     writer: ValueWriter | None = None,  # the writer of values in the header
 ) -> None:
-    """Write a model atomically: the old file remains until the new one is complete.
-
-    Raises
-    ------
-    IncompatibleParts
-        Files do not support a base model or a kernel, or the header is not JSON.
-    OSError
-        The file cannot be written.
-    """
+    """Write a model atomically: the old file remains until the new one is complete."""
     from safetensors.numpy import save
 
     writer = ValueWriter() if writer is None else writer
@@ -109,13 +101,6 @@ def read(
     """Read a model, its header and all arrays: parse, check all bounds, then build.
 
     ``trusted``: names ``"module:Class"`` of the only classes that may be imported.
-
-    Raises
-    ------
-    InvalidModelFile
-        The file is damaged, of another kind or a newer format, or requires other classes.
-    OSError
-        The file cannot be read.
     """
     from safetensors import SafetensorError, safe_open
 

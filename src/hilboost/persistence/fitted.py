@@ -32,13 +32,7 @@ from hilboost.tables import Level, Schema, category_choice
 
 
 def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
-    """Convert the record to fields of the header, and arrays.
-
-    Raises
-    ------
-    IncompatibleParts
-        Files do not support a component of the model.
-    """
+    """Convert the record to fields of the header, and arrays."""
     header: Header = {"n_features_in": fitted.schema.n_columns, "seed": fitted.seed}
     arrays: Arrays = {}
     if fitted.history is not None:
@@ -78,13 +72,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
 def from_file(
     additive: AdditiveModel, header: Header, arrays: Arrays, reader: ValueReader, choice: Any
 ) -> StoredModel:
-    """Read what :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError, OverflowError
-        Something is missing or invalid.
-    """
+    """Read what :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``."""
     schema = _read_schema(header, choice)
     codec, stages = _read_codec(header, arrays, len(additive.initial_raw), reader)
     require(codec.n_classes != 1 or not additive.stages, "classes")
@@ -175,13 +163,7 @@ def stages_to_file(learner: Learner) -> Header:
 
 
 def stages_from_file(fields: Header) -> str | None:
-    """Read what :func:`stages_to_file` wrote.
-
-    Raises
-    ------
-    ValueError
-        The name is unknown.
-    """
+    """Read what :func:`stages_to_file` wrote."""
     if not isinstance(fields, dict) or "stages" not in fields:
         return None
     require(fields["stages"] in kernel_machines.STAGES, "stages")
@@ -209,13 +191,7 @@ def _read_schema(header: Header, choice: Any) -> Schema:
 
 
 def read_history(header: Header) -> History:
-    """Read the losses and metrics after each stage.
-
-    Raises
-    ------
-    KeyError, ValueError
-        They are no lists of numbers of one length.  Metrics may be NaN.
-    """
+    """Read the losses and metrics after each stage."""
     train = _numbers(header["train"], "train")
     n_losses, validation = len(train), header["validation"]
     require(bool(np.isfinite(train).all()), "train")
@@ -279,12 +255,7 @@ _SHARES = ("max_features", "subsample")
 
 
 def resolved_from_file(entry: Any) -> ResolvedParameters:
-    """Read resolved parameters: known names, types, and values that a fit can choose.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Read resolved parameters: known names, types, and values that a fit can choose."""
     kinds = get_type_hints(ResolvedParameters)
     require(isinstance(entry, dict), "chosen")
     entry = _optional_values() | entry

@@ -71,13 +71,7 @@ class _Numbered:
 def to_arrays(
     terms: list[tuple[int, int, Term]], n_outputs: int, writer: ValueWriter | None = None
 ) -> tuple[Arrays, list[Any]]:
-    """Convert the stage, place and term of every expansion; also return the kernel descriptions.
-
-    Raises
-    ------
-    IncompatibleParts
-        A kernel is not from hilboost, or an expansion does not have all outputs.
-    """
+    """Convert the stage, place and term of every expansion; also return the kernel descriptions."""
     kernels, inputs, expansions, bases = (_Numbered() for _ in range(4))
     named: list[int] = []
     of_expansions: list[int] = []
@@ -148,13 +142,7 @@ def from_arrays(
     reader: ValueReader | None = None,
     n_others: int = 0,
 ) -> list[tuple[int, int, Term]]:
-    """Read the stage, place and term of every expansion, beside other terms except trees.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError, OverflowError
-        An array is missing or has invalid values.
-    """
+    """Read the stage, place and term of every expansion, beside other terms except trees."""
     require(isinstance(descriptions, list), "kernels")
     kernels = [read_kernel(description, n_features, reader) for description in descriptions]
     scalings = _inputs(arrays, n_features)
@@ -180,11 +168,6 @@ def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
     """Return the description of a kernel for files.
 
     With a writer, user-defined classes are supported.
-
-    Raises
-    ------
-    IncompatibleParts
-        The kernel is not from hilboost, or nested too deeply.
     """
     if writer is not None and not is_hilboost(type(kernel)):
         return writer.write(kernel, "the kernel")
@@ -198,13 +181,7 @@ def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
 
 
 def read_kernel(description: Any, n_features: int, reader: ValueReader | None = None) -> Kernel:
-    """Create the kernel of a description, for rows with this number of columns.
-
-    Raises
-    ------
-    ValueError, TypeError, OverflowError
-        The description is damaged.
-    """
+    """Create the kernel of a description, for rows with this number of columns."""
     require(not _is_too_deep(description), "a kernel nested too deeply")
     if reader is not None and isinstance(description, dict) and "import" in description:
         kernel: Kernel = reader.part(description, Kernel)

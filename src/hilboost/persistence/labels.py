@@ -28,12 +28,7 @@ def label_dtype(labels: Any, what: str = "class") -> np.dtype[Any]:
 
 
 def read_labels(labels: Any, name: Any, what: str) -> Any:
-    """Return distinct labels (n,) with the dtype of this name.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Return distinct labels (n,) with the dtype of this name."""
     require(isinstance(labels, list) and all(isinstance(y, PLAIN) for y in labels), what)
     require(isinstance(name, str), f"{what}_dtype")
     dtype = np.dtype(name)

@@ -44,13 +44,7 @@ Span = tuple[np.ndarray, Floats, int]
 
 
 def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fields, Arrays]:
-    """Convert an output space to fields of the header, and arrays.
-
-    Raises
-    ------
-    IncompatibleParts
-        The output kernel is a function, or files do not support the type of the labels.
-    """
+    """Convert an output space to fields of the header, and arrays."""
     rows, codes, n_train = span
     arrays: Arrays = {"span.rows": np.asarray(rows, dtype=np.int64), "span.codes": codes}
     name = vars(type(embedding)).get("file_name")
@@ -67,13 +61,7 @@ def to_arrays(embedding: Embedding, span: Span, writer: ValueWriter) -> tuple[Fi
 def from_arrays(
     fields: Any, arrays: Arrays, n_outputs: int, reader: ValueReader
 ) -> tuple[Embedding, Span]:
-    """Read the output space, of ``n_outputs`` dimensions, and its span.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError, OverflowError
-        Something is missing or invalid.
-    """
+    """Read the output space, of ``n_outputs`` dimensions, and its span."""
     require(isinstance(fields, dict), "the output space")
     n_train = _whole(fields["n_train"], "n_train")
     rows = require_array(arrays, "span.rows", np.int64)

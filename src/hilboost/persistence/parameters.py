@@ -30,11 +30,6 @@ def write_parameters(
     """Convert the parameters of an estimator to JSON values.
 
     ``machine``: the estimator class that may be used as a learner.
-
-    Raises
-    ------
-    IncompatibleParts
-        Files do not support the type of a parameter.
     """
     return {name: _written(name, value, writer, machine) for name, value in parameters.items()}
 
@@ -68,13 +63,7 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
 def read_parameters(
     written: Any, n_features: int, reader: ValueReader, machine: Any
 ) -> dict[str, Any]:
-    """Read what :func:`write_parameters` wrote; estimators validate the values.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError, OverflowError
-        A parameter has an invalid type.
-    """
+    """Read what :func:`write_parameters` wrote; estimators validate the values."""
     require(isinstance(written, dict), "parameters")
     renamed = {_RENAMED.get(name, name): value for name, value in written.items()}
     return {

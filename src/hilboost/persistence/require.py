@@ -10,47 +10,27 @@ Arrays = dict[str, np.ndarray]
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise an error if a condition does not hold.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise an error if a condition does not hold."""
     if not condition:
         raise ValueError(f"{what} is inconsistent")
 
 
 def require_array(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> np.ndarray:
-    """Return an array after checking its dtype and number of axes.
-
-    Raises
-    ------
-    KeyError, ValueError
-    """
+    """Return an array after checking its dtype and number of axes."""
     array = arrays[name]
     require(array.dtype == dtype and array.ndim == n_axes, name)
     return array
 
 
 def require_finite(arrays: Arrays, name: str, n_axes: int = 1) -> np.ndarray:
-    """Return a float64 array after checking that it is finite.
-
-    Raises
-    ------
-    KeyError, ValueError
-    """
+    """Return a float64 array after checking that it is finite."""
     array = require_array(arrays, name, np.float64, n_axes)
     require(bool(np.isfinite(array).all()), name)
     return array
 
 
 def require_below(arrays: Arrays, name: str, bound: int, length: int) -> list[int]:
-    """Return ``length`` integers after checking that they are from 0 to ``bound - 1``.
-
-    Raises
-    ------
-    KeyError, ValueError
-    """
+    """Return ``length`` integers after checking that they are from 0 to ``bound - 1``."""
     array = require_array(arrays, name, np.int64)
     require(len(array) == length and bool(((array >= 0) & (array < bound)).all()), name)
     return [int(value) for value in array.tolist()]

@@ -35,13 +35,7 @@ def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Array
 
 
 def codec_from_file(fields: Header) -> SurvivalCodec:
-    """Read the labels of the strata, or the intervals of discrete hazards.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError
-        Something is missing or invalid.
-    """
+    """Read the labels of the strata, or the intervals of discrete hazards."""
     require(isinstance(fields, dict), "survival")
     if "ends" in fields:
         ends, n_causes = np.array(fields["ends"], dtype=np.float64), fields["n_causes"]
@@ -57,13 +51,7 @@ def codec_from_file(fields: Header) -> SurvivalCodec:
 
 
 def curves_from_file(header: Header, arrays: Arrays, codec: SurvivalCodec) -> SurvivalCurves:
-    """Read what turns risks into survival functions.
-
-    Raises
-    ------
-    KeyError, ValueError, TypeError
-        Something is missing or invalid.
-    """
+    """Read what turns risks into survival functions."""
     fields, times = header["survival"], require_finite(arrays, _TIMES)
     require(bool((np.diff(times) > 0).all()) and len(times) > 0, _TIMES)
     if codec.ends is not None:

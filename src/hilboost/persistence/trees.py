@@ -56,13 +56,7 @@ def to_arrays(terms: list[tuple[int, Term]]) -> Arrays:
 
 
 def from_arrays(arrays: Arrays, n_outputs: int, n_features: int) -> list[tuple[int, Term]]:
-    """Read the stage number and term of every tree.
-
-    Raises
-    ------
-    KeyError, ValueError
-        An array is missing or has invalid values.
-    """
+    """Read the stage number and term of every tree."""
     coefficient = require_finite(arrays, "coefficient")
     all_values = require_array(arrays, "values", np.float64)
     for name in _TREE_ARRAYS:

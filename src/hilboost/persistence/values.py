@@ -67,11 +67,7 @@ _PICKLE = "Save such a model with pickle or joblib, and load it only if you trus
 class ValueWriter:
     """Writes values, and collects the arrays and class names they need.
 
-    Attributes
-    ----------
-    arrays : dict of str to array
-    imports : list of str
-        Names ``"module:Class"`` of user-defined classes.
+    ``imports``: Names ``"module:Class"`` of user-defined classes.
     """
 
     def __init__(self) -> None:
@@ -82,11 +78,6 @@ class ValueWriter:
         """Convert a value to JSON.
 
         ``what``: name of the value in error messages. ``depth``: nesting depth of the value.
-
-        Raises
-        ------
-        IncompatibleParts
-            Files do not support the type of the value or of something in it.
         """
         if depth > _DEEPEST:
             raise IncompatibleParts(
@@ -174,12 +165,7 @@ def is_hilboost(cls: type) -> bool:
 class ValueReader:
     """Reads what :class:`ValueWriter` wrote.
 
-    Parameters
-    ----------
-    arrays : dict of str to array
-        Arrays of the file.
-    trusted : collection of str
-        Names of the classes that may be imported.
+    ``arrays``: Arrays of the file. ``trusted``: Names of the classes that may be imported.
     """
 
     def __init__(self, arrays: Arrays, trusted: Collection[str] = ()) -> None:
@@ -187,15 +173,7 @@ class ValueReader:
         self._kernels: dict[str, Kernel] = {}
 
     def read(self, written: Any, depth: int = 0) -> Any:
-        """Read a value.
-
-        Raises
-        ------
-        KeyError, ValueError, TypeError, OverflowError
-            The written value is damaged.
-        InvalidModelFile
-            A class is not trusted, does not exist, or is not part of a model.
-        """
+        """Read a value."""
         require(depth <= _DEEPEST, "a value nested too deeply")
         if isinstance(written, PLAIN):
             return written
@@ -288,13 +266,7 @@ def refusal(names: Iterable[str]) -> str:
 
 
 def checked_names(trusted: Any) -> frozenset[str]:
-    """Validate the names that a caller trusts.
-
-    Raises
-    ------
-    InvalidType, InvalidParameter
-        The value is not a list of names, or a name does not include its module.
-    """
+    """Validate the names that a caller trusts."""
     if isinstance(trusted, str | bytes) or not isinstance(trusted, Collection):
         raise InvalidType(
             f'trusted must be a list of names such as ["my_module:MyLoss"]; got {trusted!r:.60}.'

@@ -36,12 +36,9 @@ _STAGES = {
 def model_facts(model: Any) -> dict[str, Any]:
     """Describe a fitted model.
 
-    Returns
-    -------
-    dict
-        ``class``, ``loss``, ``learner``, ``learners``, ``parts``, ``n_stages``, ``n_columns``,
-        ``n_outputs``, ``classes``, ``parameters``, ``history``, ``kernel``, and ``versions``;
-        ``None`` for missing attributes.
+    Returns dict: ``class``, ``loss``, ``learner``, ``learners``, ``parts``, ``n_stages``,
+    ``n_columns``, ``n_outputs``, ``classes``, ``parameters``, ``history``, ``kernel``, and
+    ``versions``; ``None`` for missing attributes.
     """
     record: FittedModel = model.fitted_
     kind = record.codec.kind

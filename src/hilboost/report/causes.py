@@ -32,12 +32,9 @@ def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, 
 
     ``target``: times and causes of the rows.
 
-    Returns
-    -------
-    list of dict
-        ``cause``, ``n_events``, ``curves`` and ``scores``; the last two are ``None`` and empty if
-        there are fewer than 20 rows, or events at fewer than two times.  The list is empty if the
-        model has one cause.
+    Returns list of dict: ``cause``, ``n_events``, ``curves`` and ``scores``; the last two are
+    ``None`` and empty if there are fewer than 20 rows, or events at fewer than two times.  The list
+    is empty if the model has one cause.
     """
     n_causes = model.fitted_.codec.n_causes
     if n_causes == 1:

@@ -78,18 +78,8 @@ def comparison_facts(
 ) -> dict[str, Any]:
     """Collect facts about several models on the same rows.
 
-    Returns
-    -------
-    dict
-        JSON-compatible facts: ``models``, ``scores``, ``curves``, ``by_column`` and ``apart``, the
-        rows on which the predictions differ most.
-
-    Raises
-    ------
-    InvalidParameter
-        There are too few or too many models, or ``positive_class`` is not one of two classes.
-    InvalidType, InvalidData, ValueError, TypeError
-        As for a report on one of the models; or the models have different kinds of labels.
+    Returns dict: JSON-compatible facts: ``models``, ``scores``, ``curves``, ``by_column`` and
+    ``apart``, the rows on which the predictions differ most.
     """
     if not isinstance(models, Mapping):
         raise InvalidType(

@@ -25,13 +25,10 @@ def contribution_facts(model: Any, columns: Columns, positive: int) -> dict[str,
 
     ``positive``: index of the class, of two, that the values are about.
 
-    Returns
-    -------
-    dict or None
-        ``None`` for structured outputs, models that are not sums of stages, and very few rows.
-        The values of the columns with the largest mean magnitude are in ``columns``, each with
-        ``shade``, from 0 for small values of the column to 4 for large ones, or -1 for categories
-        and missing values.
+    Returns dict or None: ``None`` for structured outputs, models that are not sums of stages, and
+    very few rows. The values of the columns with the largest mean magnitude are in ``columns``,
+    each with ``shade``, from 0 for small values of the column to 4 for large ones, or -1 for
+    categories and missing values.
     """
     codec = model.fitted_.codec
     several_hazards = codec.kind == "survival" and len(model.model_.initial_raw) > 1

@@ -24,10 +24,8 @@ def interval_facts(
 
     ``y``: (n, c) float64. ``offset``: (n, r) float64 or None.
 
-    Returns
-    -------
-    dict or None
-        ``None`` if the model has neither standard deviations nor a calibration for all rows.
+    Returns dict or None: ``None`` if the model has neither standard deviations nor a calibration
+    for all rows.
     """
     found = _standard_deviations(model, columns.source)
     predict = _with_offset(model, "predict_interval", columns, offset)

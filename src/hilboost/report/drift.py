@@ -27,16 +27,8 @@ def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) ->
     ``columns``: of n and m rows. ``training``: of n and m rows. ``raw``: (n, r) float64:
     predictions of ``columns``.
 
-    Returns
-    -------
-    dict
-        ``n_rows`` (m), ``in_both`` (the number of rows of ``columns`` that also occur in
-        ``training``), ``columns`` in descending order of the distance, and ``predictions``.
-
-    Raises
-    ------
-    InvalidData
-        The tables have different columns.
+    Returns dict: ``n_rows`` (m), ``in_both`` (the number of rows of ``columns`` that also occur in
+    ``training``), ``columns`` in descending order of the distance, and ``predictions``.
     """
     if len(columns.names) != len(training.names):
         raise InvalidData(

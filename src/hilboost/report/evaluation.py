@@ -47,13 +47,7 @@ class Rows:
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, asides: Asides) -> Rows:
-        """Validate and predict; rows with zero weight are left out.
-
-        Raises
-        ------
-        InvalidType, InvalidData, InvalidParameter, ValueError, TypeError
-            See :func:`hilboost.report.collect.facts`.
-        """
+        """Validate and predict; rows with zero weight are left out."""
         check_model(model)
         asides.check(model)
         columns = Columns.of(model, X)
@@ -96,14 +90,7 @@ def _check_numbers(loss: Loss, codes: Floats) -> None:
 
 
 def check_model(model: Any) -> None:
-    """Refuse what no report can describe.
-
-    Raises
-    ------
-    InvalidType
-        ``model`` is not an estimator of this library, or its loss couples rows in its own way.
-    sklearn.exceptions.NotFittedError
-    """
+    """Refuse what no report can describe."""
     if not hasattr(model, "report_facts"):
         raise InvalidType(f"a report requires a hilboost estimator; got {type(model).__name__}.")
     check_is_fitted(model)

@@ -147,10 +147,8 @@ Measured = Callable[[Any], list[dict[str, Any]]]
 def resampled(keys: Sequence[str], n: int, measured: Measured) -> dict[str, Floats]:
     """Compute scores of bootstrap samples of n rows, the same samples in every call.
 
-    Returns
-    -------
-    dict of str to (100,) float64
-        NaN where a score is not defined.  Samples of many rows are smaller.
+    Returns dict of str to (100,) float64: naN where a score is not defined.  Samples of many rows
+    are smaller.
     """
     rng = np.random.default_rng(0)
     size = _resample_size(n)

@@ -72,11 +72,8 @@ def mean_loss(model: Any, target: Target, raw: Floats) -> float:
 def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, Any]:
     """Compute permutation importances, and gain importances of trees.
 
-    Returns
-    -------
-    dict
-        ``order``: all column indices, the most important first; ``bars``: the first columns;
-        ``of_all``: permutation importances of all columns.
+    Returns dict: ``order``: all column indices, the most important first; ``bars``: the first
+    columns; ``of_all``: permutation importances of all columns.
     """
     d = len(columns.names)
     repeats = 5 if d <= 30 else 2 if d <= 100 else 1
@@ -139,11 +136,8 @@ def dependence_facts(
 ) -> list[dict[str, Any]]:
     """Compute the partial dependence on the most important columns.
 
-    Returns
-    -------
-    list of dict
-        The grid of each column, and per output the mean and the 10 % and 90 % quantiles of the
-        predictions with all rows set to each grid value.
+    Returns list of dict: the grid of each column, and per output the mean and the 10 % and 90 %
+    quantiles of the predictions with all rows set to each grid value.
     """
     sample = columns.rows(draw_rows(columns.n_rows, _DEPENDENCE_ROWS))
     found = []

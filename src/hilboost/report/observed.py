@@ -24,13 +24,8 @@ Incidence = Callable[[Floats], Floats]
 class Seen:
     """Rows with exact or right-censored times.
 
-    Parameters
-    ----------
-    time : (m,) float64
-    cause : (m,) int64
-        Cause of the event, from 1 on, or 0 for censored rows.
-    entry : (m,) float64
-        Times from which on the rows are observed.
+    ``time``: (m,) float64. ``cause``: (m,) int64: Cause of the event, from 1 on, or 0 for censored
+    rows. ``entry``: (m,) float64: Times from which on the rows are observed.
     """
 
     def __init__(self, time: Floats, cause: NDArray[Any], entry: Floats) -> None:
@@ -111,10 +106,7 @@ def curves(seen: Seen, predicted: Incidence, cause: int | None) -> dict[str, Any
     ``seen``: at least 20 rows, and an event of the cause. ``cause``: A cause of events, or ``None``
     for any.
 
-    Returns
-    -------
-    dict
-        ``times``, ``groups`` in the order of their risks, and ``horizons``.
+    Returns dict: ``times``, ``groups`` in the order of their risks, and ``horizons``.
     """
     times = grid(seen)
     incidence = predicted(times)

@@ -27,15 +27,7 @@ class Report:
     path: Path | None = None  # the file it was saved to
 
     def save(self, path: str | Path) -> Report:  # the same report with ``path`` set
-        """Write the page; an existing file is replaced atomically.
-
-        Raises
-        ------
-        InvalidParameter
-            If ``path`` is a folder, or its folder does not exist.
-        OSError
-            If the file cannot be written.
-        """
+        """Write the page; an existing file is replaced atomically."""
         path = Path(path)
         if path.is_dir():
             raise InvalidParameter(f"path='{path}' is a folder; use the path of a file.")
@@ -58,12 +50,7 @@ class Report:
 
 
 def page_packages() -> Any:
-    """Return jinja2, if it and matplotlib are installed.
-
-    Raises
-    ------
-    MissingPackage
-    """
+    """Return jinja2, if it and matplotlib are installed."""
     required("matplotlib", "a report")
     return required("jinja2", "a report")
 

@@ -36,11 +36,8 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
     ``target``: with groups. ``raw``: (n, 1) float64. ``labels``: (q,) array: labels of the groups,
     in the order of their numbers.
 
-    Returns
-    -------
-    dict
-        ``scores``: scores of the report, with confidence intervals by bootstrap of the groups;
-        ``by_length``, ``histogram``, ``by_position``, ``worst``.
+    Returns dict: ``scores``: scores of the report, with confidence intervals by bootstrap of the
+    groups; ``by_length``, ``histogram``, ``by_position``, ``worst``.
     """
     measures = _measures(model)
     one = target.with_y(target.y)  # without cached lengths

@@ -31,12 +31,7 @@ class Asides:
     offset: Any = None
 
     def check(self, model: Any) -> None:
-        """Refuse what the model does not have.
-
-        Raises
-        ------
-        InvalidParameter
-        """
+        """Refuse what the model does not have."""
         survival = model.fitted_.codec.kind == "survival"
         if self.sample_weight is not None and (survival or model.ranks_groups):
             raise InvalidParameter(

@@ -76,13 +76,8 @@ def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any
 class _Pairs:
     """True and predicted labels, converted for display and comparison.
 
-    Attributes
-    ----------
-    kind : {"image", "curve", "tags", "text"}
-    true, predicted : list
-        Arrays, sets of str, or str.
-    ranks : tuple of (n, K) arrays, or None
-        True and predicted ranks, if the labels are rankings.
+    ``true, predicted``: Arrays, sets of str, or str. ``ranks``: True and predicted ranks, if the
+    labels are rankings.
     """
 
     def __init__(self, label_kind: str, true: Any, predicted: Any) -> None:

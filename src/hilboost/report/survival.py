@@ -24,11 +24,9 @@ def survival_facts(
     ``target``: bounds and entry times of the rows. ``raw``: (n, r) float64. ``strata``: (n,) array
     or None: as the user passed them.
 
-    Returns
-    -------
-    dict
-        ``scores``, ``n_events``, ``n_causes``, and ``curves``, which is ``None`` if there are fewer
-        than 20 rows with exact or right-censored times, or fewer than two different event times.
+    Returns dict: ``scores``, ``n_events``, ``n_causes``, and ``curves``, which is ``None`` if there
+    are fewer than 20 rows with exact or right-censored times, or fewer than two different event
+    times.
     """
     lower, upper, entry = target.y[:, :3].T
     event = lower == upper

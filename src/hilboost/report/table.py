@@ -27,13 +27,7 @@ class Columns:
 
     @classmethod
     def of(cls, model: Any, X: Any) -> Columns:
-        """Convert ``X`` to a table; other frames become pandas frames, and sparse ones dense.
-
-        Raises
-        ------
-        InvalidData
-            If ``X`` is not a table.
-        """
+        """Convert ``X`` to a table; other frames become pandas frames, and sparse ones dense."""
         if hasattr(X, "collect") and not is_pandas(X):
             X = X.collect()
         if hasattr(X, "to_pandas"):

@@ -42,10 +42,6 @@ def dataset_of(source: Any, folder: Path) -> Any:
     """Return the Arrow dataset of a file, a folder, a table, or an iterator of batches.
 
     An iterator can be read only once, so that its batches are written to ``folder``.
-
-    Raises
-    ------
-    InvalidType, InvalidData, DiskFull
     """
     if isinstance(source, str | Path):
         found = _of_files(Path(source))

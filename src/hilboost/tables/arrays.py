@@ -61,11 +61,6 @@ def refuse_dates_and_complex(values: Any, what: str) -> None:
     """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats.
 
     ``what``: name of the argument in error messages.
-
-    Raises
-    ------
-    InvalidData
-        If the values are dates, times, durations, or complex numbers.
     """
     if isinstance(values, (list, tuple)):
         try:

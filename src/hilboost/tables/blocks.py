@@ -73,17 +73,10 @@ def rows_per_block(n_columns: int) -> int:
 class DenseTable(BlockTable):
     """Some rows of an array, or of columns with individual dtypes, without a copy.
 
-    Parameters
-    ----------
-    columns : (n, d) array, or sequence of d arrays (n,)
-        Floats, NaN for missing, integers or booleans.  Not modified.
-    rows : (m,) uint32 or None
-        Rows of the table; ``None`` means all rows.
+    ``columns``: (n,): Floats, NaN for missing, integers or booleans.  Not modified. ``rows``: Rows
+    of the table; ``None`` means all rows.
 
-    Attributes
-    ----------
-    dtype : dtype
-        float32 if all columns are float32, otherwise float64.
+    ``dtype``: float32 if all columns are float32, otherwise float64.
     """
 
     def __init__(

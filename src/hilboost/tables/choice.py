@@ -17,11 +17,6 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
 
     ``given``: "from_dtype", sequence of column names or indices, mask (d,), or None. ``d``: number
     of columns. ``names``: column names, if the table has any.
-
-    Raises
-    ------
-    InvalidParameter
-        If a column does not exist, a mask has the wrong length, or the type is unsupported.
     """
     if given is None:
         return ()

@@ -98,13 +98,6 @@ def read_objects(
 
     ``name``: name of the column in error messages. ``row_of``: maps an index of ``values`` to the
     row number in error messages.
-
-    Raises
-    ------
-    InvalidData
-        If the column contains dates, or both text and numbers.
-    InvalidType
-        If it contains other objects.
     """
     kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
     found = set(kinds.values())
@@ -194,12 +187,7 @@ def is_missing_value(value: Any) -> bool:
 
 
 def refuse_dates(name: object, what: str) -> NoReturn:
-    """Reject dates, times, and durations, which have no unique numeric form.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Reject dates, times, and durations, which have no unique numeric form."""
     if "elta" in what or "uration" in what:
         advice = "their length in seconds, for instance with .dt.total_seconds()"
     else:
@@ -211,12 +199,7 @@ def refuse_dates(name: object, what: str) -> NoReturn:
 
 
 def refuse_nested(name: object, what: str) -> NoReturn:
-    """Reject lists, structs, and bytes.
-
-    Raises
-    ------
-    InvalidType
-    """
+    """Reject lists, structs, and bytes."""
     raise _neither_text_nor_number(
         name, what, "split it into several columns, decode it if it contains bytes"
     )

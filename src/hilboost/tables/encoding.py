@@ -34,21 +34,8 @@ def learn(
     ``chosen``: category columns; ``None`` selects every column of text or of a categorical dtype.
     ``in_blocks``: whether to leave the columns where they are if all of them are numbers.
 
-    Returns
-    -------
-    matrix : (n, d) float64, or float32 if all columns are float32; or DenseTable
-        Category columns contain the index of the level in ascending order, NaN for missing values.
-    schema : Schema
-
-    Raises
-    ------
-    InvalidData, InvalidType
-        If a numeric column contains text, or if categories are dates or other objects.
-
-    Warns
-    -----
-    DataWarning
-        If a text column has a different value in every row, or numbers in nearly all rows.
+    Returns matrix, (n, d) float64, or float32 if all columns are float32; or DenseTable: category
+    columns contain the index of the level in ascending order, NaN for missing values; schema.
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
@@ -80,15 +67,8 @@ def learn(
 def encode(table: Table, schema: Schema) -> Floats:
     """Convert a table with the columns of the training table to a matrix.
 
-    Returns
-    -------
-    (n, d) float64, or float32 if all columns are float32
-        Levels not seen in fit are -1, missing values NaN.
-
-    Raises
-    ------
-    InvalidData
-        If a column that contained text in fit contains numbers, or vice versa.
+    Returns (n, d) float64, or float32 if all columns are float32: levels not seen in fit are -1,
+    missing values NaN.
     """
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
@@ -128,10 +108,7 @@ def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
 
     ``X`` (n, d) is modified in place.
 
-    Returns
-    -------
-    matrix, schema
-        Cost O(n) per category column.
+    Returns matrix, schema: cost O(n) per category column.
     """
     found: list[tuple[int, tuple[Level, ...]]] = []
     for k, levels in schema.levels:

@@ -60,13 +60,7 @@ class FileTable(BlockTable):
         return FileTable(*given, known)
 
     def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
-        """Yield the number of the first row and the values (m, n_columns) of batches of rows.
-
-        Raises
-        ------
-        InvalidData
-            A column contains text instead of numbers.
-        """
+        """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
         chosen = range(self.schema.n_columns) if columns is None else columns
         names = [self._names[k] for k in chosen]
         levels = dict(self.schema.levels)
@@ -132,13 +126,8 @@ class FileTable(BlockTable):
 class EncodedTable(FileTable):
     """A table on disk whose blocks are encoded when they are read, with additional columns.
 
-    Parameters
-    ----------
-    codes : FileTable
-    encode_block : callable
-        From blocks (m, d) of codes to blocks (m, d).
-    columns : (n, w) float64
-        Additional columns, which are written to disk.
+    ``encode_block``: From blocks (m, d) of codes to blocks (m, d). ``columns``: (n, w) float64:
+    Additional columns, which are written to disk.
     """
 
     def __init__(

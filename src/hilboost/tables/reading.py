@@ -49,18 +49,7 @@ def read_table(X: Any) -> Table | None:
 
     ``X``: frame supported by narwhals, Arrow table or stream, array-like (n, d).
 
-    Returns
-    -------
-    Table or None
-        ``None`` for numeric arrays, and for anything that is not a table.
-
-    Raises
-    ------
-    InvalidData, InvalidType
-        If ``X`` contains dates, nested values, other objects, or mixes text and numbers; if column
-        names repeat; if ``X`` is a lazy frame, a dict, or a structured array.
-    MissingPackage
-        If ``X`` is an Arrow stream and neither PyArrow nor Polars is installed.
+    Returns Table or None: ``None`` for numeric arrays, and for anything that is not a table.
     """
     _refuse_records(X)
     if isinstance(X, (list, tuple)):
@@ -95,13 +84,7 @@ def _refuse_records(X: Any) -> None:
 
 
 def text_names(names: list[Any]) -> list[str] | None:
-    """Return the names if all are strings, and ``None`` if none is.
-
-    Raises
-    ------
-    InvalidType
-        If only some names are strings.
-    """
+    """Return the names if all are strings, and ``None`` if none is."""
     is_text = [isinstance(name, str) for name in names]
     if not any(is_text):
         return None
@@ -147,10 +130,7 @@ def named_columns(values: Any, what: str) -> dict[str, Any] | None:
 
     ``what``: name of the argument in error messages.
 
-    Returns
-    -------
-    dict or None
-        ``None`` for objects that are not data frames.
+    Returns dict or None: ``None`` for objects that are not data frames.
     """
     if isinstance(values, (np.ndarray, list, tuple)) or len(getattr(values, "shape", ())) == 1:
         return None
@@ -332,11 +312,6 @@ def as_array(values: Any, what: str = "y") -> Any:
 
     A missing value is NaN among numbers, and ``None`` among text and categories.  Numeric
     categories without missing values get a numeric dtype.
-
-    Raises
-    ------
-    InvalidData
-        If the values are dates, times, durations, or complex numbers, one text, or without order.
     """
     if isinstance(values, str):
         raise InvalidData(

@@ -21,10 +21,7 @@ class RowBits:
         bits     0 1 1 0 1 1 1 0 | 0 1 0 …
         before   0               | 5 …
 
-    Parameters
-    ----------
-    rows : (m,) integers
-        Ascending.
+    ``rows``: (m,) integers: Ascending.
     """
 
     def __init__(self, rows: NDArray[Any]) -> None:

@@ -23,10 +23,7 @@ def is_sparse(X: Any) -> bool:
 class SparseTable(BlockTable):
     """A sparse table; values that are not stored are zeros.
 
-    Parameters
-    ----------
-    matrix : sparse (n, d) of float32 or float64, NaN for missing
-        Not modified.
+    ``matrix``: Not modified.
     """
 
     def __init__(self, matrix: Any) -> None:

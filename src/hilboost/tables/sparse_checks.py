@@ -21,11 +21,6 @@ def check_sparse(matrix: Any, what: str = "X") -> None:
 
     ``matrix``: sciPy sparse matrix or array (n, d): in any format. ``what``: name of the argument
     in error messages.
-
-    Raises
-    ------
-    InvalidData
-        If the matrix is not two-dimensional, or its arrays contradict its shape or each other.
     """
     if len(matrix.shape) != 2:
         raise InvalidData(f"{what} must be a table (n, d); got shape {matrix.shape}.")

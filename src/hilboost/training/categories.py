@@ -23,11 +23,6 @@ def with_categories(
     """Configure a learner for the encoded columns, including those whose levels it splits on.
 
     Statistics have no monotonic direction and belong to the groups of their source columns.
-
-    Raises
-    ------
-    InvalidParameter
-        A category column has a direction, or trees with vector leaves would split on levels.
     """
     for column in schema.categories:
         if learner.monotonic and learner.monotonic[column] != 0:

@@ -44,13 +44,7 @@ class StoredFit:
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> StoredFit | None:
-        """Read a checkpoint if there is one and it is to be used.
-
-        Raises
-        ------
-        InvalidModelFile
-            The file is damaged, or not a checkpoint.
-        """
+        """Read a checkpoint if there is one and it is to be used."""
         path = checkpoint.file
         if not checkpoint.resume or not path.exists():
             return None
@@ -63,15 +57,7 @@ class StoredFit:
         return cls(path, model, header, arrays)
 
     def continuation(self, fingerprint: FitFingerprint) -> Continuation:
-        """Return the fit to continue, if it is that of the fingerprint.
-
-        Raises
-        ------
-        InvalidData, InvalidParameter
-            The file belongs to another fit.
-        InvalidModelFile
-            The file is damaged, or of another version.
-        """
+        """Return the fit to continue, if it is that of the fingerprint."""
         try:
             fingerprint.check(self.path, self.header)
             return self._continuation()

@@ -54,27 +54,14 @@ class Resumable:
     def of(
         cls, checkpoint: Checkpoint, parameters: dict[str, Any], data: TrainingData, seed: int
     ) -> Resumable:
-        """Create it for a fit with these parameters and data; read the file if there is one.
-
-        Raises
-        ------
-        InvalidData, InvalidParameter
-            The file belongs to another fit.
-        InvalidModelFile
-            The file is damaged, of another version, or not a checkpoint.
-        """
+        """Create it for a fit with these parameters and data; read the file if there is one."""
         fingerprint = FitFingerprint.of(parameters, data, seed)
         stored = StoredFit.read(checkpoint)
         continuation = None if stored is None else stored.continuation(fingerprint)
         return cls(checkpoint, fingerprint, continuation)
 
     def check_learner(self, learner: Learner) -> None:
-        """Reject learners whose fits files cannot store.
-
-        Raises
-        ------
-        InvalidParameter
-        """
+        """Reject learners whose fits files cannot store."""
         if learner.in_checkpoints:
             return
         names = learner.names or ("it",)
@@ -91,12 +78,7 @@ class Resumable:
         )
 
     def check_width(self, width: int) -> None:
-        """Reject stages that refer to columns of a wider table; no later check would find them.
-
-        Raises
-        ------
-        InvalidModelFile
-        """
+        """Reject stages that refer to columns of a wider table; no later check would find them."""
         if self.continuation is not None:
             check_columns(self.continuation, width, self.checkpoint.file)
 
@@ -127,12 +109,7 @@ def _is_complete(config: BoostingConfig, state: TrainingState) -> bool:
 
 
 def check_columns(continuation: Continuation, width: int, path: Path) -> None:
-    """Reject stages of a file that refer to columns of a wider table.
-
-    Raises
-    ------
-    InvalidModelFile
-    """
+    """Reject stages of a file that refer to columns of a wider table."""
     for member in continuation.state.members:
         for term in (term for stage in member.stages for term in stage.terms):
             if not term.model.has_shape(width, len(term.coefficient)):

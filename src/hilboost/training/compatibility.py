@@ -20,10 +20,6 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
 
     ``name``: name of the learner in messages. ``instead``: description of the learner of this
     estimator that supports categories.
-
-    Raises
-    ------
-    IncompatibleParts
     """
     if schema.categories and not learner.takes_categories:
         column = schema.columns[schema.categories[0]]
@@ -38,10 +34,6 @@ def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
     """Reject text columns if the kernel would treat their codes as numbers.
 
     With columns named in ``categorical_features``, the kernel compares codes.
-
-    Raises
-    ------
-    IncompatibleParts
     """
     by_dtype = isinstance(given, str)
     if schema.categories and by_dtype and not is_auto(kernel):

@@ -27,13 +27,7 @@ _WAYS_OUT = (
 
 
 def plain_value(name: str, value: Any) -> Any:
-    """Return the value of a parameter for JSON; other objects as their type and hash.
-
-    Raises
-    ------
-    InvalidParameter
-        The value cannot be hashed.
-    """
+    """Return the value of a parameter for JSON; other objects as their type and hash."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":

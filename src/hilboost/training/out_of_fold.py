@@ -49,10 +49,8 @@ def out_of_fold(
 
     ``initial``: the folds. ``raw``: (n, r) float64 or None: result of :func:`raw_out_of_fold`.
 
-    Returns
-    -------
-    Calibration or None
-        ``None`` without folds, or if the predictions cannot be compared with the targets.
+    Returns Calibration or None: ``None`` without folds, or if the predictions cannot be compared
+    with the targets.
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
     compares = recipe.loss.couples_rows or data.codec.kind == "survival"

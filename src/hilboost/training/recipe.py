@@ -128,13 +128,7 @@ class Continuation:
 
     @classmethod
     def of(cls, fitted: FittedModel) -> Continuation:
-        """The fit of a model that was not read from a file.
-
-        Raises
-        ------
-        InvalidData
-            The model comes from a pickle of a build that held out other rows.
-        """
+        """The fit of a model that was not read from a file."""
         assert fitted.members is not None
         assert fitted.history is not None
         kept, history = fitted.n_stages, fitted.history

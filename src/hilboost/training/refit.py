@@ -35,13 +35,6 @@ def refit_leaves(
     keep their value.
 
     ``fitted``: A model of trees. ``data``: the new rows.
-
-    Raises
-    ------
-    IncompatibleParts
-        The model does not consist of trees without monotonic constraints.
-    InvalidParameter
-        ``keep`` is not between 0 and 1.
     """
     _check(fitted, keep)
     assert fitted.resolved is not None

@@ -38,13 +38,7 @@ class ShardPlan:
         n_folds: int,
         continued: bool,
     ) -> Self:
-        """Plan the shards of a fit to n rows.
-
-        Raises
-        ------
-        InvalidParameter
-            The learner does not support shards, or they would be too small.
-        """
+        """Plan the shards of a fit to n rows."""
         if not is_auto(n_shards):
             _check(int(n_shards), learner, n)
             return cls(int(n_shards), int(n_shards))

@@ -41,13 +41,7 @@ def digest_of(described: Any, arrays: Mapping[str, np.ndarray]) -> str:
 def read(
     described: Any, reader: ValueReader, members: Sequence[EnsembleMember]
 ) -> tuple[FitSnapshot, ...]:
-    """Read the snapshots of a file.
-
-    Raises
-    ------
-    InvalidModelFile, KeyError, TypeError, ValueError
-        The file is damaged.
-    """
+    """Read the snapshots of a file."""
     snapshots = []
     r = len(members[0].initial_raw)
     for n_stages, found in reader.read(described):
@@ -76,13 +70,7 @@ def belongings(recipe: Recipe) -> Mapping[str, str]:
 
 
 def belongings_to_keep(recipe: Recipe) -> Mapping[str, str] | None:
-    """Return :func:`belongings`, or ``None`` if the fit can be continued from its stages alone.
-
-    Raises
-    ------
-    InvalidParameter
-        A part that cannot be hashed has a state.
-    """
+    """Return :func:`belongings`, or ``None`` if the fit can be continued from its stages alone."""
     if recipe.learner.resumable:
         return None
     try:
@@ -100,15 +88,7 @@ def kept(state: TrainingState, belongs_to: Mapping[str, str] | None) -> KeptStat
 
 
 def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnapshot | None:
-    """Return the snapshot that a continued fit starts from; ``None`` if stages are sufficient.
-
-    Raises
-    ------
-    InvalidData
-        The learner needs a snapshot, but there is none, or it belongs to another fit.
-    InvalidModelFile
-        The file of a checkpoint has none.
-    """
+    """Return the snapshot that a continued fit starts from; ``None`` if stages are sufficient."""
     learner, state = recipe.learner, continuation.state
     n_stages = len(state.members[0].stages)
     if learner.resumable or not n_stages:
@@ -140,13 +120,7 @@ def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnaps
 
 
 def restore(learner: Learner, state: TrainingState, snapshot: FitSnapshot) -> None:
-    """Give the prepared data of each member the state of the learner, and share its stages.
-
-    Raises
-    ------
-    InvalidModelFile
-        The snapshot does not fit the data, because its file is damaged.
-    """
+    """Give the prepared data of each member the state of the learner, and share its stages."""
     for member, own in zip(state.members, snapshot.members, strict=True):
         try:
             terms = [term for stage in member.stages for term in stage.terms]

@@ -16,12 +16,7 @@ def is_name(value: Any, name: str) -> bool:
 
 
 def check_regressor(learner: Any, names: Iterable[str]) -> None:
-    """Check that a learner is a scikit-learn regressor; ``names`` lists other learners.
-
-    Raises
-    ------
-    InvalidType
-    """
+    """Check that a learner is a scikit-learn regressor; ``names`` lists other learners."""
     refuse_class("learner", learner)
     if not hasattr(learner, "fit") or not hasattr(learner, "predict"):
         raise InvalidType(

@@ -17,11 +17,6 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
 
     ``given``: array-like (d,), dict from column name to direction, or None. ``d``: number of
     columns. ``names``: column names, if ``X`` had any.
-
-    Raises
-    ------
-    InvalidParameter
-        Unknown names, a wrong number of directions, or a direction other than -1, 0 or 1.
     """
     if given is None:
         return ()
@@ -76,11 +71,6 @@ def interaction_groups(
 
     ``given``: columns by index or by name.  Columns that are not in any group form an additional
     group. ``d``: number of columns. ``names``: column names, if ``X`` had any.
-
-    Raises
-    ------
-    InvalidParameter
-        Any other value, unknown names, or column indices out of range.
     """
     if given is None:
         return ()

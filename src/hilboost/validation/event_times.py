@@ -37,11 +37,6 @@ def events_in(y: Any) -> tuple[Floats, Floats] | None:
 
     ``y``: structured array (n,), data frame (n, 2), or array-like: a frame of numbers holds events
     if a column has the name of events, or only 0 and 1.
-
-    Raises
-    ------
-    InvalidData
-        It is not known which field is the event, or a field has other values.
     """
     if isinstance(y, np.ndarray):
         if y.dtype.names is None:
@@ -178,12 +173,7 @@ def _causes(name: str, column: NDArray[Any]) -> Floats:
 
 
 def refuse_pairs(y: Any, n: int) -> None:
-    """Reject pairs of events and times in any order, which NumPy would convert to numbers.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Reject pairs of events and times in any order, which NumPy would convert to numbers."""
     if not isinstance(y, list | tuple):
         y = np.asarray(as_array(y, "y"))
         if y.dtype.kind != "O":

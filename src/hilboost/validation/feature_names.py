@@ -18,17 +18,6 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
 
     ``estimator``: its ``feature_names_in_`` and ``n_features_in_`` are set or compared. ``reset``:
     whether this is a call of fit.
-
-    Raises
-    ------
-    InvalidData
-        Column names are new, missing or in a different order than in fit, or the number of columns
-        differs.
-
-    Warns
-    -----
-    UserWarning
-        Column names are present now but not in fit, or vice versa.
     """
     if reset:
         estimator.n_features_in_ = d

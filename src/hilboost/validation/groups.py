@@ -15,13 +15,7 @@ _LAST_POSITION = 1_000_000
 
 
 def check_groups(groups: Any, n: int) -> NDArray[Any]:
-    """Return the group of each row, (n,).
-
-    Raises
-    ------
-    InvalidData
-        ``groups`` is not a list of n labels, or a label is missing.
-    """
+    """Return the group of each row, (n,)."""
     found = np.asarray(as_array(groups, "groups"))
     if found.shape != (n,):
         raise InvalidData(
@@ -47,13 +41,7 @@ def _of_sizes(found: NDArray[Any], n: int) -> str:
 
 
 def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int64]:
-    """Return the number of the group of each row, (n,), in the order of the sorted labels.
-
-    Raises
-    ------
-    InvalidData
-        ``groups`` is not a list of n labels, a label is missing, or the weights of a group differ.
-    """
+    """Return the number of the group of each row, (n,), in the order of the sorted labels."""
     if groups is None:
         raise InvalidData(
             "groups is None, but a ranking requires the group of each row, such as the number of "
@@ -79,11 +67,6 @@ def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
     """Return the position of each row, (n,), or ``None`` if there are none.
 
     Positions are numbered from 0 on; those that no row has are left out.
-
-    Raises
-    ------
-    InvalidData
-        ``positions`` does not hold n whole numbers that are not negative.
     """
     if positions is None:
         return None

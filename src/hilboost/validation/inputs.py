@@ -59,20 +59,7 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     ``estimator``: fit sets its ``n_features_in_`` and ``feature_names_in_``; predictions compare
     them. ``X``: array-like, data frame or sparse matrix (n, d).
 
-    Returns
-    -------
-    X : C-contiguous float32 or float64 array, SparseTable or DenseTable
-    schema : Schema
-
-    Raises
-    ------
-    InvalidData, InvalidType
-        Infinite values where they are not accepted, dates, nested values, or text where numbers
-        are expected or mixed with them.
-    InvalidParameter
-        ``categorical`` names columns that ``X`` does not have.
-    ValueError, TypeError
-        Errors of scikit-learn: wrong number or order of columns, no rows.
+    Returns X; schema.
     """
     if isinstance(X, FileTable):
         return _check_files(estimator, X, expected)

@@ -15,13 +15,7 @@ from hilboost.tables import as_array
 
 
 def check_offset(offset: Any, n: int) -> Floats | None:
-    """Return offsets (n, r) float64, or ``None`` if there are none.
-
-    Raises
-    ------
-    InvalidData
-        ``offset`` has another number of rows, or an entry that is not a finite number.
-    """
+    """Return offsets (n, r) float64, or ``None`` if there are none."""
     if offset is None:
         return None
     found = _as_numbers(as_array(offset, "offset"))
@@ -38,25 +32,14 @@ def check_offset(offset: Any, n: int) -> Floats | None:
 
 
 def offset_of(offset: Any, n: int, r: int) -> Floats | None:
-    """Return offsets (n, r) float64 of n predictions with r outputs, if there are any.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Return offsets (n, r) float64 of n predictions with r outputs, if there are any."""
     found = check_offset(offset, n)
     check_outputs(found, r)
     return found
 
 
 def _as_numbers(offset: Any) -> NDArray[Any]:
-    """Return offsets as an array of numbers.
-
-    Raises
-    ------
-    InvalidData
-        A value is not a number, or the rows have different lengths.
-    """
+    """Return offsets as an array of numbers."""
     try:
         found = np.asarray(offset)
     except ValueError:
@@ -78,12 +61,7 @@ def _as_numbers(offset: Any) -> NDArray[Any]:
 
 
 def check_outputs(offset: Floats | None, r: int) -> None:
-    """Check that there is an offset for each of the r outputs.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Check that there is an offset for each of the r outputs."""
     if offset is not None and offset.shape[1] != r:
         raise InvalidData(
             f"offset must have one column for each of the {r} outputs; it has {offset.shape[1]}."

@@ -30,11 +30,6 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
 
     ``y``: structured array (n,), data frame or array-like (n, 2): event and time, or lower and
     upper bounds.
-
-    Raises
-    ------
-    InvalidData
-        The times are negative, missing, or not in one of these forms.
     """
     events = events_in(y)
     if events is not None:
@@ -86,13 +81,7 @@ def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
 
 
 def check_at(times: Any) -> Floats:
-    """Return the times at which functions are evaluated, (m,).
-
-    Raises
-    ------
-    InvalidData
-        ``times`` is not a list of numbers that are not negative.
-    """
+    """Return the times at which functions are evaluated, (m,)."""
     found = np.asarray(times if np.isscalar(times) else as_array(times, "times"))
     if found.ndim != 1 or found.dtype.kind not in "iuf":
         raise InvalidData(f"times must be a list of numbers; got {shown(times)}.")
@@ -104,12 +93,7 @@ def check_at(times: Any) -> Floats:
 
 
 def check_entry(entry: Any, lower: Floats, n: int) -> Floats:
-    """Return entry times, (n,), each before the time of its row.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Return entry times, (n,), each before the time of its row."""
     found = np.asarray(as_array(entry, "entry"), dtype=np.float64)
     if found.shape != (n,):
         raise InvalidData(
@@ -127,12 +111,7 @@ def check_entry(entry: Any, lower: Floats, n: int) -> Floats:
 
 
 def check_strata(strata: Any, n: int) -> NDArray[Any]:
-    """Return the label of the stratum of each row, (n,).
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Return the label of the stratum of each row, (n,)."""
     try:
         return check_groups(strata, n)
     except InvalidData as error:

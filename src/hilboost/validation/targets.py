@@ -33,11 +33,6 @@ def check_regression_target(
 
     With ``allow_missing``, some of several targets may be missing (NaN) in a row.  ``advice`` ends
     the message about text.
-
-    Raises
-    ------
-    ValueError
-        NaN or infinite values, text, or a different number of rows than ``X``.
     """
     y = _of_equal_rows(without_frame(as_array(y)))
     if y.dtype.kind in "OUS":
@@ -130,14 +125,7 @@ def _refuse_infinity(y: np.ndarray) -> None:
 
 
 def check_classes(y: Any, n: int) -> NDArray[Any]:
-    """Return the class of each row, (n,).
-
-    Raises
-    ------
-    InvalidData
-        A row has several labels or none, a number that is not a class, or the number of rows is
-        wrong.
-    """
+    """Return the class of each row, (n,)."""
     y = as_array(y)
     shape = _of_equal_rows(y).shape
     if len(shape) == 2 and shape[1] > 1:
@@ -179,12 +167,7 @@ def _no_label(y: NDArray[Any]) -> Any:
 
 
 def _require_labels(y: np.ndarray) -> None:
-    """Check that every row has a class.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Check that every row has a class."""
     missing = np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "f":
         missing = np.isnan(y)

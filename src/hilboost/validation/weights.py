@@ -19,13 +19,7 @@ from hilboost.validation.choices import is_name
 
 
 def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
-    """Return weights (n,) float64, or ``None`` if all are one.
-
-    Raises
-    ------
-    InvalidData
-        A weight is negative, or all weights are zero.
-    """
+    """Return weights (n,) float64, or ``None`` if all are one."""
     if sample_weight is None:
         return None
     weight = check_not_negative(sample_weight, X)
@@ -35,13 +29,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
 
 
 def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
-    """Return weights (n,) float64; none is negative.
-
-    Raises
-    ------
-    InvalidData
-        A weight is negative.
-    """
+    """Return weights (n,) float64; none is negative."""
     given = as_array(sample_weight, "sample_weight")
     shape = np.asarray(given).shape
     if len(shape) == 1 and shape[0] != len(X):
@@ -77,12 +65,7 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
 
 
 def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
-    """Check that weights of classes are "balanced", or a dict from classes of ``y`` to weights.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Check that weights of classes are "balanced", or a dict from classes of ``y`` to weights."""
     if is_name(class_weight, "balanced"):
         return
     if not isinstance(class_weight, Mapping):

@@ -74,12 +74,7 @@ class WorkerTask:
 
 
 def check_supported(estimator: Any) -> None:
-    """Reject estimators and parameters that several workers do not support.
-
-    Raises
-    ------
-    InvalidType, InvalidParameter
-    """
+    """Reject estimators and parameters that several workers do not support."""
     if division_of(estimator) is None:
         raise InvalidType(
             "several workers can only fit BoostingRegressor, BoostingClassifier, kernel machines, "
@@ -106,15 +101,7 @@ def fit_share(
     continuation: Continuation | None = None,  # stages that an earlier session has finished
     progress: Progress | None = None,  # sends records of the stages
 ) -> tuple[FittedModel, Schema]:
-    """Fit the model of all partitions; every worker calls with its own, and has the same result.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter, InvalidType
-        The same error in all workers.
-    WorkerLost
-        Another worker does not answer.
-    """
+    """Fit the model of all partitions; every worker calls with its own, and has the same result."""
     data = training_data(task, partitions, held_out, exchange)
     if task.checkpoint is not None and progress is not None:
         _identify(task, task.checkpoint, data, continuation, progress)

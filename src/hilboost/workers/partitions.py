@@ -95,10 +95,6 @@ def check_each(
     """Convert partitions to numbers.
 
     ``before`` has the columns of the training rows, if these partitions are validation rows.
-
-    Raises
-    ------
-    PartitionError
     """
     checked = []
     for partition in partitions:
@@ -140,13 +136,7 @@ def _columns_without_rows(X: Any) -> tuple[int, tuple[str, ...] | None]:
 def common_schema(
     exchange: TreeExchange, checked: Sequence[CheckedPartition]
 ) -> tuple[Schema, bool]:
-    """Return the columns of all partitions, and whether all of them are float32.
-
-    Raises
-    ------
-    InvalidData
-        Partitions have different columns.  The message names one of them.
-    """
+    """Return the columns of all partitions, and whether all of them are float32."""
     own = [
         (p.number, p.schema, len(p.X), p.X.dtype == np.float32, _empty_columns(p)) for p in checked
     ]
@@ -220,13 +210,7 @@ def recoded(partition: CheckedPartition, schema: Schema) -> Floats:
 
 
 def united_codec(codecs: Sequence[tuple[int, TargetCodec]]) -> TargetCodec:
-    """Return the codec of the labels of all partitions, given with their numbers.
-
-    Raises
-    ------
-    InvalidData
-        Partitions have different numbers of targets.
-    """
+    """Return the codec of the labels of all partitions, given with their numbers."""
     first_number, result = codecs[0]
     for number, codec in codecs[1:]:
         try:
@@ -239,13 +223,7 @@ def united_codec(codecs: Sequence[tuple[int, TargetCodec]]) -> TargetCodec:
 
 
 def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -> Any:
-    """Return the labels of all partitions, in the order of the table.
-
-    Raises
-    ------
-    InvalidData
-        Partitions have labels of different shapes or in different kinds of tables.
-    """
+    """Return the labels of all partitions, in the order of the table."""
     own = [(p.number, p.y) for p in checked if len(p.X)]
     everything = sorted((one for part in exchange.objects(own) for one in part), key=itemgetter(0))
     if not everything:
@@ -264,13 +242,7 @@ def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -
 
 
 def offsets_of(exchange: TreeExchange, checked: Sequence[CheckedPartition], of: str = "") -> Floats:
-    """Return the offsets of the rows that are here, (n, r).
-
-    Raises
-    ------
-    InvalidData
-        Partitions have different numbers of columns.
-    """
+    """Return the offsets of the rows that are here, (n, r)."""
     found = [p.offset for p in checked if p.offset is not None]
     widths = {width for part in exchange.objects([o.shape[1] for o in found]) for width in part}
     if len(widths) > 1:

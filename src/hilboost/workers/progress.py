@@ -47,14 +47,9 @@ class StageRecord:
 class StageLog:
     """The finished stages of a fit, in the process that starts the sessions.
 
-    Attributes
-    ----------
-    state : TrainingState
-        The stages so far, in units of the fit; without members before the first one.
-    header : dict or None
-        Contents of a checkpoint of the fit besides its stages.
-    n_stages : int
-        Number of stages so far.
+    ``state``: The stages so far, in units of the fit; without members before the first one.
+    ``header``: Contents of a checkpoint of the fit besides its stages. ``n_stages``: Number of
+    stages so far.
     """
 
     def __init__(self) -> None:

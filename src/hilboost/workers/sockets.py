@@ -21,13 +21,7 @@ _GREETING = struct.Struct("!16sI")
 
 
 class SocketExchange(TreeExchange):
-    """Exchange between processes, each of which listens on a port that the system has chosen.
-
-    Raises
-    ------
-    WorkerLost
-        A neighbor cannot be reached.
-    """
+    """Exchange between processes, each of which listens on a port that the system has chosen."""
 
     def __init__(
         self,

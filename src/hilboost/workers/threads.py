@@ -13,11 +13,7 @@ from hilboost.workers.exchange import Message, TreeExchange, WorkerLost
 class ThreadExchange(TreeExchange):
     """Exchange between threads of one process.
 
-    Parameters
-    ----------
-    rank, n_workers : int
-    queues : dict from (sender, receiver) to queue
-        Shared by all.
+    ``queues``: Shared by all.
     """
 
     def __init__(
@@ -47,15 +43,7 @@ class ThreadExchange(TreeExchange):
 def run_together(n_workers: int, work: Callable[[TreeExchange], Any]) -> list[Any]:
     """Run a function in several threads, each with its exchange.
 
-    Returns
-    -------
-    list
-        Results, that of worker 0 first.
-
-    Raises
-    ------
-    Exception
-        The first error of a worker that did not wait for another one.
+    Returns list: results, that of worker 0 first.
     """
     queues: dict[tuple[int, int], SimpleQueue[Any]] = {
         (a, b): SimpleQueue() for a in range(n_workers) for b in range(n_workers)
