@@ -6,13 +6,13 @@ from math import atan, pi, sqrt
 from pathlib import Path
 
 import pytest
+from reproductions.claims import Value, function_of, read_claims
+from reproductions.command import verdict
+from reproductions.pages import write_figure, write_page
 from typer.testing import CliRunner
 
-from hilboost.cli import claims as claims_room
+from hilboost.cli import reproduce
 from hilboost.cli.app import app
-from hilboost.cli.claims import Value, function_of, read_claims
-from hilboost.cli.reproduce import verdict
-from hilboost.cli.reproduce_page import write_figure, write_page
 
 FOLDER = Path(__file__).parents[2] / "reproductions"
 CLAIMS = {claim.key: claim for claim in read_claims(FOLDER)}
@@ -144,7 +144,7 @@ def test_an_unknown_key_names_the_nearest():
 
 def test_outside_of_a_clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(claims_room, "__file__", str(tmp_path / "claims.py"))
+    monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "reproduce.py"))
     assert refused("--list") == (
         "error: The claims are not part of the installed package: run 'hilboost reproduce' in a "
         "clone of the repository."

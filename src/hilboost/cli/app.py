@@ -268,12 +268,16 @@ def reproduce(
 ) -> None:
     """Reproduce published results. Requires a clone of the repository."""
     with one_line_errors(debug):
-        from hilboost.cli.reproduce import ReproduceJob, list_claims, run_reproduce
+        from hilboost.cli.reproduce import find_folder, reproductions
 
+        folder = find_folder()
+        command = reproductions(folder)
         if show or key is None:
-            typer.echo(list_claims())
+            typer.echo(command.list_claims(folder))
         else:
-            typer.echo(run_reproduce(ReproduceJob(key, runs, recorded, out)))
+            typer.echo(
+                command.run_reproduce(folder, command.ReproduceJob(key, runs, recorded, out))
+            )
 
 
 def main() -> None:

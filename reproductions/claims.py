@@ -14,9 +14,7 @@ from typing import Any
 from hilboost.cli.errors import CliError
 from hilboost.core.errors import unknown_name
 
-__all__ = ["Claim", "Value", "claim_named", "find_folder", "function_of", "read_claims"]
-
-FOLDER = "reproductions"
+__all__ = ["Claim", "Value", "claim_named", "function_of", "read_claims"]
 
 
 @dataclass(frozen=True)
@@ -46,19 +44,6 @@ class Claim:
     minutes: float  # duration of all runs on two cores
     values: tuple[Value, ...]
     path: Path
-
-
-def find_folder() -> Path:
-    """Find the folder of the claims, above the working directory or in the package's clone."""
-    starts = [Path.cwd(), Path(__file__).resolve().parent]
-    for start in starts:
-        for parent in (start, *start.parents):
-            if any((parent / FOLDER).glob("*/*.toml")) and (parent / "benchmarks").is_dir():
-                return parent / FOLDER
-    raise CliError(
-        "The claims are not part of the installed package: run 'hilboost reproduce' in a clone of "
-        "the repository."
-    )
 
 
 def read_claims(folder: Path) -> list[Claim]:
