@@ -31,95 +31,17 @@ class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting
           of Newton's method, and fewer are needed.
         - A custom loss.
     class_weight : dict, "balanced" or None, default=None
-    kernel : Kernel, name, scikit-learn kernel, callable, list of these or "auto", default="auto"
-        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
-        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
-        performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.  Each stage uses the kernel of a list that decreases the penalized
-        loss most, ``½ g'H⁻¹g`` (SY2006, eq. 21).  With a list and ``regularization="auto"``, each
-        kernel is multiplied by a fitted amplitude.
-    stages : {"auto", "full", "sparse", "block"}, default="auto"
-        Type of boosting stage:
-
-        - ``"full"``: a step toward kernel ridge regression on all rows, by preconditioned
-          conjugate gradients.
-        - ``"sparse"``: a machine with ``n_basis`` basis vectors whose weights are optimal on all
-          rows (SY2006).
-        - ``"block"``: kernel ridge regression on the residuals of a block of ``n_basis`` rows.
-        - ``"auto"``: full stages for up to 60,000 distinct rows that fit into ``memory_budget``,
-          if no parameter of sparse stages is set.
-    n_estimators : int or "auto", default="auto"
-        Maximum number of stages.  Training stops earlier if the penalized loss no longer
-        decreases.
+    kernel, stages, n_estimators : optional
+        See :class:`KernelBoostingRegressor`.
     regularization : float or "auto", default="auto"
         λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
         Gaussian process.  ``"auto"`` selects λ on held-out rows, by squared error for the losses
         ``"squared_error"`` and ``"log_loss"``, and otherwise by the loss itself.
-    tuning : {"auto", "marginal_likelihood", "mean_distance"}, default="auto"
-        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
-        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
-        length scale per column, an amplitude and a constant (SY2006, eq. 23).
-        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
-        leave-one-out.
-    n_basis : int or "auto", default="auto"
-        Number of basis vectors per sparse stage (1,000), or number of rows per block (2,000).
-    subset_size : int or None, default=None
-        Number of rows from which a sparse stage selects its basis vectors.  ``None`` means all
-        rows.
-    selection : str, default="residual"
-        Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
-        (Seeger et al. 2003), ``"k_means"``, ``"random"``, ``"residual"`` or ``"rp_cholesky"``.
-    n_candidates : int or None, default=59
-        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows.
-    solver : {"closed_form", "conjugate_gradient"}, default="closed_form"
-        Solver for step 2(b) of SY2006 in sparse stages.
-    cg_iterations : int, default=50
-        Number of conjugate-gradient iterations with ``solver="conjugate_gradient"``.
-    penalty : {"ensemble", "stage"}, default="ensemble"
-        Whether a sparse stage penalizes the norm of the ensemble or of the stage (SY2006, eq. 12).
-    reweight : bool, default=False
-        Whether to recompute the weights of all sparse stages after each one (SY2006, eq. 27).
-    refit_every : int or None, default=None
-        Number of sparse stages after which a stage is added that jointly corrects the weights of
-        all their basis vectors, with at most ``cg_iterations`` steps of preconditioned conjugate
-        gradients.
-    length_scale_factors : sequence of float or None, default=None
-        Multiples of the length scales.  Each sparse stage uses the one with the largest gain.
-    learning_rate : float, default=1.0
-    subsample : float in (0, 1], default=1.0
-        Fraction of the rows used to fit a sparse or block stage.
-    standardize : bool or "auto", default="auto"
-        Whether to scale columns to mean 0 and standard deviation 1.  ``"auto"`` divides more than
-        64 columns of similar spread (pixels, spectra) by a common factor, and does not scale the
-        columns for ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
-    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
-default="from_dtype"
-        Categorical columns.  By default, columns with a text or categorical dtype.  With
-        ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a
-        factor that is fitted like a length scale.  Other kernels use codes, the positions of the
-        sorted levels; columns listed here are not scaled.
-    early_stopping : bool or "auto", default="auto"
-        Whether to hold out ``validation_fraction`` of the rows and keep the stage that predicts
-        them best.  ``"auto"`` stops early only if ``X_val`` and ``y_val`` are given, and uses
-        these.
-    validation_fraction : float, default=0.1
-    n_iter_no_change : int, default=5
-    tol : float, default=3e-3
-        Relative residual of the linear system at which full stages stop.
-    time_budget : float or None, default=None
-        Approximate time limit of a fit in seconds.  With a limit, the model depends on the speed
-        of the machine.
-    memory_budget : float or "auto", default="auto"
-        Memory in bytes for Gram matrices and factors.  ``"auto"`` is 8e9 on all machines.
-    precision : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
-        small for float32.
-    device : str or None, default=None
-        PyTorch device for dense linear algebra, such as ``"cuda"``.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Number of threads.  ``None`` and -1 mean all cores.
-    verbose : int or bool, default=0
+    tuning, n_basis, subset_size, selection, n_candidates, solver, cg_iterations, penalty, \
+reweight, refit_every, length_scale_factors, learning_rate, subsample, standardize, categorical_features, \
+early_stopping, validation_fraction, n_iter_no_change, tol, time_budget, memory_budget, \
+precision, device, random_state, n_jobs, verbose : optional
+        See :class:`KernelBoostingRegressor`.
 
     Attributes
     ----------

@@ -41,41 +41,21 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
         standardized columns.
     regularization : float or "auto", default="auto"
         Regularization strength λ.  ``"auto"`` selects it on held-out rows, by the loss.
-    tuning : {"auto", "marginal_likelihood", "mean_distance"}, default="auto"
-        How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
-        ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
-        length scale per column, an amplitude and a constant (SY2006, eq. 23).
-        ``"mean_distance"`` uses a Gaussian with the mean squared distance and selects λ by
-        leave-one-out.
-    n_basis : int, default=500
-        Maximum number of basis vectors.  The model uses fewer if the memory budget is exhausted or
-        no further row improves the fit.
+    tuning, n_basis : optional
+        See :class:`SparseKernelRidge`.
     selection : str, default="forward"
         Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
         (Seeger et al. 2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"`` or ``"random"``.
         Scores refer to the least-squares problem of the first step.
-    n_candidates : int or None, default=59
-        Number of rows (κ) scored in each step of forward selection.  ``None`` means all rows, up
-        to 6,000.
-    subset_size : int or None, default=None
-        Number of random rows from which basis vectors and scores are computed.  ``None`` means all
-        rows.
+    n_candidates, subset_size : optional
+        See :class:`SparseKernelRidge`.
     tol : float, default=1e-5
         Tolerance for stopping.  The fit stops after a step that lowers the mean loss by less than
         this value.
     max_iter : int, default=500
         Maximum number of steps per nested model.
-    standardize : bool or "auto", default="auto"
-    categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
-default="from_dtype"
-        Categorical columns.  By default, columns with a text or categorical dtype.
-        ``kernel="auto"`` compares them by equality; other kernels use their codes.
-    memory_budget : float or "auto", default="auto"
-        Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors
-        are added, and a warning reports how many fit.  ``"auto"`` is 8e9 on all machines.
-    precision : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values.  ``"auto"`` is float64 for up to 4,096 rows, and if λ is too
-        small for float32.
+    standardize, categorical_features, memory_budget, precision : optional
+        See :class:`SparseKernelRidge`.
     time_budget : float or None, default=None
         Approximate time limit of a fit in seconds.  It limits kernel selection and the number of
         steps, but not basis selection.  With a limit, the model depends on the speed of the

@@ -30,14 +30,8 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
 
     Parameters
     ----------
-    n_estimators : int, default=20
-    subset_size : int or float in (0, 1), default=1000
-        Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
-        rows are left.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default="auto"
-        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    n_estimators, subset_size, kernel, regularization : optional
+        See :class:`AveragedKernelRidge`.
     penalty : float or "auto", default="auto"
         µ, in units of the squared target.  ``"auto"`` minimizes the leave-one-out error of the
         weights over a grid, with the members as they are; a sample weight above 1 counts as that

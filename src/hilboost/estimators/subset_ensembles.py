@@ -96,17 +96,8 @@ class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subset
 
     Parameters
     ----------
-    n_estimators : int, default=20
-    subset_size : int or float in (0, 1), default=1000
-        Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
-        rows are left.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default="auto"
-        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
+    n_estimators, subset_size, kernel, regularization, random_state, n_jobs : optional
+        See :class:`AveragedKernelRidge`.
 
     Attributes
     ----------
@@ -229,11 +220,8 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         Maximum number of members.  The fit stops early at a member without errors.
     subset_size : int or float in (0, 1), default=0.03
         Number of rows per member, or fraction of all rows.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
-    regularization : float or "auto", default="auto"
-        λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
-    random_state : int, RandomState or None, default=None
+    kernel, regularization, random_state : optional
+        See :class:`AveragedKernelRidge`.
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.
 
