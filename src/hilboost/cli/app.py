@@ -13,8 +13,6 @@ from hilboost.cli.errors import one_line_errors
 from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
 
-__all__ = ["app", "main"]
-
 EXAMPLES = """[bold]Examples[/bold]
 
   hilboost demo

@@ -11,18 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = [
-    "align_columns",
-    "check_classes",
-    "features_for_fit",
-    "near_names",
-    "prepare_target",
-    "refuse_text",
-    "split_target",
-    "split_weights",
-    "without_columns",
-]
-
 NAMES_SHOWN = 8
 MANY_CLASSES = 100
 NUMBER_WITH_COMMA = r"\s*[+-]?\d[\d.]*,\d[\d,]*\s*"

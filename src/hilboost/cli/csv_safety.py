@@ -17,8 +17,6 @@ from hilboost.cli.errors import CliError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["open_csv", "without_formulas"]
-
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _ARCHIVES = (".zip", ".tar", ".zst")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

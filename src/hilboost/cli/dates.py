@@ -10,8 +10,6 @@ from hilboost.cli.errors import CliError, note
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ORDERS", "PARTS", "date_columns", "expanded", "with_calendar", "without_dates"]
-
 PARTS = ("year", "month", "day", "weekday", "hour", "days")
 """Calendar numbers of a date; ``days`` counts from 1970."""
 ORDERS = ("dmy", "mdy")

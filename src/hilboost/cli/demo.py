@@ -17,8 +17,6 @@ from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup import FITS_OF_TABLES, warm_up
 
-__all__ = ["run_demo"]
-
 
 def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:  # paths of the plots
     """Run all fits, print the tables, and draw the plots.

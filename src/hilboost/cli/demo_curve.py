@@ -10,8 +10,6 @@ from hilboost import BoostingRegressor
 from hilboost.cli.demo_setup import LOSSES, SEED, DemoSize, Floats
 from hilboost.cli.progress import StageProgress
 
-__all__ = ["CurveRun", "run_curve"]
-
 OUTLIER_EVERY = 20
 # Narrow enough to exclude the outliers, so that the band shows the noise only.
 LEVELS = (0.1, 0.5, 0.9)

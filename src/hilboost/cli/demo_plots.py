@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hilboost.cli.demo_spaces import SpacesRun
     from hilboost.cli.demo_tables import Intervals
 
-__all__ = ["draw_all"]
-
 # The Okabe-Ito palette, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 GRAY, INK = "#B0B0B0", "#222222"

@@ -10,15 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-__all__ = [
-    "LOSSES",
-    "SEED",
-    "DemoSize",
-    "Floats",
-    "one_thread",
-    "timed",
-]
-
 Floats = NDArray[np.float64]
 Fitted = TypeVar("Fitted")
 

@@ -8,8 +8,6 @@ from sklearn.datasets import load_digits
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.cli.demo_setup import SEED, DemoSize, Floats, timed
 
-__all__ = ["SpacesRun", "run_spaces"]
-
 _N_TEST, _N_SHOWN = 200, 8
 
 

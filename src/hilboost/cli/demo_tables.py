@@ -13,8 +13,6 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.cli.demo_setup import SEED, DemoSize, Floats, one_thread, timed
 from hilboost.cli.progress import StageProgress
 
-__all__ = ["COVERAGE", "Intervals", "Score", "run_defaults", "run_intervals"]
-
 COVERAGE = 0.9
 
 

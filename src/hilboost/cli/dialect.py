@@ -9,8 +9,6 @@ from pathlib import Path
 
 from hilboost.cli.errors import CliError, note
 
-__all__ = ["Dialect", "detected"]
-
 SAMPLE = 2**16
 """Number of bytes from which the form is detected."""
 _SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}

@@ -16,8 +16,6 @@ from hilboost.core.errors import (
     TrainingDataWarning,
 )
 
-__all__ = ["CliError", "UsageError", "note", "one_line_errors"]
-
 EXIT_CODE = 1
 NOTES = (CacheWarning, DataWarning, DecodeWarning)
 USAGE_EXIT_CODE = 2  # same as typer's exit code for unknown options

@@ -9,17 +9,6 @@ from hilboost.cli.errors import CliError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "GZIP",
-    "HEAD",
-    "PART_OF_NUMBERS",
-    "first_of",
-    "numbers_as_text",
-    "refuse_other_formats",
-    "refuse_words",
-    "text_among_numbers",
-]
-
 HEAD = 8
 """Number of bytes that identify a file format."""
 GZIP = b"\x1f\x8b"

@@ -7,8 +7,6 @@ from typing import Any
 from hilboost.cli.errors import CliError, note
 from hilboost.persistence.atomic import is_stream
 
-__all__ = ["STDIN", "check_input", "check_output", "load_model", "save_model"]
-
 STDIN = Path("-")
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["FitJob", "chosen_scores", "completed", "fit_summary", "new_model", "run_fit"]
-
 
 @dataclass(frozen=True)
 class FitJob:

@@ -14,8 +14,6 @@ from hilboost.cli.task import choose_task
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["run_large_fit"]
-
 
 def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of the fit
     """Fit a model on a Parquet table that stays on disk, or on a Dask cluster, and save it.

@@ -23,8 +23,6 @@ from hilboost.cli.options import (
 )
 from hilboost.cli.peer_options import Command
 
-__all__ = ["add_to"]
-
 EVALUATE_EXAMPLES = """[bold]Examples[/bold]
 
   hilboost evaluate houses.model sold.csv --target price

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["LabeledTable", "run_evaluate", "run_export", "run_inspect", "run_report"]
-
 _IMPORTANCES_SHOWN = 10
 _LEVELS_SHOWN = 6
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Command", "Commands", "option_for", "parameter_for"]
-
 COMMANDS = {
     "apply": "predict",
     "calc": "predict",

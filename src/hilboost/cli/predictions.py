@@ -17,8 +17,6 @@ from hilboost.cli.tables import DETECT, read_table, write_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PredictJob", "model_columns", "run_predict", "text_columns"]
-
 
 @dataclass(frozen=True)
 class PredictJob:

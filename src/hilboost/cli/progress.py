@@ -9,8 +9,6 @@ from rich.console import Console
 from hilboost.callbacks.progress_bar import losses_of, stage_bar
 from hilboost.core.callback import Callback, Event
 
-__all__ = ["StageProgress"]
-
 
 class StageProgress:
     """One progress bar over the rounds of one or more fits.

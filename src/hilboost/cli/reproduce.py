@@ -9,8 +9,6 @@ from types import ModuleType
 
 from hilboost.cli.errors import CliError
 
-__all__ = ["find_folder", "reproductions"]
-
 _FOLDER = "reproductions"
 
 

@@ -13,8 +13,6 @@ from hilboost.cli.files import check_input
 from hilboost.cli.peer_options import option_for, parameter_for
 from hilboost.estimators.peer_names import advice
 
-__all__ = ["options_of_fit", "parameters_of"]
-
 # Keys of a configuration file, and their types.
 _TEXT, _WHOLE, _NUMBER = "a string", "an integer", "a number"
 _YES = "true or false"

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-__all__ = ["check_offset_option", "split_aside", "survival_target"]
-
 
 def split_aside(
     features: "pd.DataFrame", name: str | None, option: str, used: Collection[str] = ()

@@ -8,8 +8,6 @@ from hilboost.cli.errors import CliError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SVMLIGHT_SUFFIXES", "read_svmlight"]
-
 SVMLIGHT_SUFFIXES = frozenset({".svm", ".svmlight", ".libsvm"})
 MOST_CELLS = 500_000_000
 

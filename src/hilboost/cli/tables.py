@@ -26,8 +26,6 @@ from hilboost.persistence.atomic import atomic_path
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_table", "write_table"]
-
 DETECT = Dialect()
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 

@@ -8,8 +8,6 @@ from hilboost.cli.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Task", "TaskName", "choose_task"]
-
 TaskName = Literal["regression", "classification", "ranking", "survival"]
 
 # An integer target with more distinct values than this is treated as numeric.

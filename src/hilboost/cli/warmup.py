@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hilboost.cli.progress import StageProgress
 
-__all__ = ["FITS_OF_TABLES", "WARMUP_FITS", "warm_up"]
-
 N_ROWS = 400
 COMMON: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 LEVELS = [0.05, 0.5, 0.95]

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
-    """Select labels by position: rows of arrays and tables, items of lists.
-
-    ``rows``: (m,) int64.
-    """
+def _kind(labels: Any) -> Literal["frame", "sparse", "array", "list"]:
+    """What holds some labels: a pandas object, a sparse matrix, another array, or a list."""
     if hasattr(labels, "iloc"):
-        return labels.iloc[rows]
+        return "frame"
     if hasattr(labels, "tocsr"):
-        return labels.tocsr()[rows]
-    return labels[rows] if hasattr(labels, "shape") else [labels[i] for i in rows]
+        return "sparse"
+    return "array" if hasattr(labels, "shape") else "list"
+
+
+def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
+    """Select labels by position, (m,): rows of arrays and tables, items of lists."""
+    kind = _kind(labels)
+    if kind == "list":
+        return [labels[i] for i in rows]
+    if kind == "frame":
+        return labels.iloc[rows]
+    return labels.tocsr()[rows] if kind == "sparse" else labels[rows]
 
 
 def form_of_labels(labels: Any) -> str:
     """Describe what holds some labels, as far as labels that are put together must agree in it.
 
-    Returns str: ``"an array or list"``, ``"a series"``, ``"a sparse matrix"``, or the columns of a
-    table.
+    Tables are described by their columns; arrays and lists can be put together.
     """
-    if hasattr(labels, "iloc"):
-        has_columns = hasattr(labels, "columns")
-        return f"a table with the columns {list(labels.columns)}" if has_columns else "a series"
-    return "a sparse matrix" if hasattr(labels, "tocsr") else "an array or list"
+    if _kind(labels) == "frame":
+        columns = getattr(labels, "columns", None)
+        return "a series" if columns is None else f"a table with the columns {list(columns)}"
+    return "a sparse matrix" if _kind(labels) == "sparse" else "an array or list"
 
 
 def join_labels(parts: Sequence[Any]) -> Any:
@@ -38,15 +44,13 @@ def join_labels(parts: Sequence[Any]) -> Any:
 
     ``parts``: of one kind (see :func:`form_of_labels`); at least one.
     """
-    first = parts[0]
-    if hasattr(first, "iloc"):
+    kind = _kind(parts[0])
+    if kind == "frame":
         import pandas as pd
 
         return pd.concat(parts)
-    if hasattr(first, "tocsr"):
+    if kind == "sparse":
         from scipy.sparse import vstack
 
         return vstack(parts, format="csr")
-    if hasattr(first, "shape"):
-        return np.concatenate(parts)
-    return [label for part in parts for label in part]
+    return np.concatenate(parts) if kind == "array" else [one for part in parts for one in part]

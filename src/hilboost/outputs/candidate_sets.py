@@ -12,6 +12,7 @@ from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.preimage import checked_allowed
 from hilboost.outputs.row_checks import count_rows
+from hilboost.tables import is_sparse, without_frame
 
 _CELLS_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the squares whose difference a squared distance is
@@ -59,6 +60,4 @@ def _labels(embedding: Embedding, choice: Choice | None) -> Any:
         )
     if not count_rows(labels, "labels", "candidates"):
         raise InvalidData("candidates is empty; give at least one label to choose from.")
-    if hasattr(labels, "toarray"):
-        return labels.toarray()
-    return labels.to_numpy() if hasattr(labels, "to_numpy") else labels
+    return labels.toarray() if is_sparse(labels) else without_frame(labels)

@@ -233,7 +233,6 @@ def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
     """
     if is_sparse(labels):
         check_sparse(labels, "Y")
-    if hasattr(labels, "toarray"):
         return labels.toarray()
     if columns_of(labels) is not None:
         return labels.to_numpy()

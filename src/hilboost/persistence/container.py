@@ -40,8 +40,6 @@ from hilboost.persistence.values import (
     refusal,
 )
 
-__all__ = ["DAMAGE", "FORMAT", "read", "write"]
-
 FORMAT = 2
 DAMAGE = (
     *(KeyError, ValueError, TypeError, IndexError, AttributeError),

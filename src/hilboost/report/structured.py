@@ -18,7 +18,7 @@ from hilboost.report.data import histogram, means_by_column
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened
-from hilboost.tables import columns_of, is_pandas
+from hilboost.tables import columns_of, is_pandas, is_sparse
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
@@ -168,13 +168,13 @@ def _numbers(labels: Any) -> NDArray[Any] | None:
 
 def _sets(labels: Any) -> list[set[str]]:
     """Convert to sets of names; an indicator array becomes sets of column indices."""
-    if hasattr(labels, "tocsr"):
+    if is_sparse(labels):
         labels = labels.toarray()
     columns = columns_of(labels)
     if columns is not None:
         names, table = [str(name) for name in columns], labels.to_numpy()
         return [{names[k] for k in np.flatnonzero(row)} for row in table]
-    if hasattr(labels, "shape") and getattr(labels, "ndim", 1) == 2:
+    if getattr(labels, "ndim", 1) == 2:
         return [{str(k) for k in np.flatnonzero(row)} for row in np.asarray(labels)]
     return [{shortened(name, 30) for name in one} for one in labels]
 

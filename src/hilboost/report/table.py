@@ -36,7 +36,8 @@ class Columns:
             return cls._unweighted(X, [str(name) for name in X.columns])
         if is_sparse(X):
             check_sparse(X)
-        X = X.toarray() if hasattr(X, "toarray") else np.asarray(without_mask(X))
+            X = X.toarray()
+        X = np.asarray(without_mask(X))
         if X.ndim != 2 or len(X) == 0:
             raise InvalidData(
                 f"X must be a table (n, d) with at least one row; got shape {X.shape}."
