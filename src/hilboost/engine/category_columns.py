@@ -12,12 +12,7 @@ from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS
 
 
 def check_levels(categorical: Sequence[tuple[int, int]]) -> None:
-    """Check that trees can distinguish the levels of ``(column, n_levels)``.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Check that trees can distinguish the levels of ``(column, n_levels)``."""
     for column, n_levels in categorical:
         if n_levels > MAX_LEVELS:
             raise InvalidParameter(

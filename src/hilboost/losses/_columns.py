@@ -17,11 +17,7 @@ def flat_columns(array: Floats) -> tuple[Floats, int]:
 
     ``array``: (n, r) float64: copied unless the entries of each column follow each other in memory.
 
-    Returns
-    -------
-    flat : ((r - 1) apart + n,) float64
-    apart : int
-        Number of entries from one row of a column to the same row of the next one.
+    Returns flat; apart: number of entries from one row of a column to the same row of the next one.
     """
     if not _has_columns(array):
         array = np.array(array, dtype=RAW, order="F")
@@ -63,10 +59,8 @@ def arrays_for(raw: Floats, memory: Gradients | None) -> tuple[Floats, Floats]:
 
     ``raw``: (n, r) float64.
 
-    Returns
-    -------
-    negative_gradient, hessian : (n, r) float64
-        With arbitrary content; the entries of each column follow each other in memory.
+    Returns negative_gradient, hessian, (n, r) float64: with arbitrary content; the entries of each
+    column follow each other in memory.
     """
     if memory is not None and memory.hessian is not None:
         arrays = memory.negative_gradient, memory.hessian

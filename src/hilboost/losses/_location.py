@@ -30,11 +30,6 @@ def location_units(
     ``loss``: its own class must declare its ``degree``; a derived class may compute anything.
     ``target``: with several targets, NaN marks missing ones. ``scaled``: maps the units (c,) to the
     loss of ``y / units``.
-
-    Raises
-    ------
-    InvalidData
-        Values of the loss exceed the range of float64.
     """
     if "degree" not in vars(type(loss)) or loss.degree is None:
         return None

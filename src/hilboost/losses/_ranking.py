@@ -43,12 +43,7 @@ def gains_of(target: Target, kind: str) -> Floats:
 
 
 def check_gains(y: Floats, kind: str) -> None:
-    """Check that labels are not negative, and that their gains are finite.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Check that labels are not negative, and that their gains are finite."""
     if y.min(initial=0) < 0:
         row = int(np.flatnonzero(y[:, 0] < 0)[0])
         raise InvalidData(

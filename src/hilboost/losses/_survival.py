@@ -18,12 +18,7 @@ LOWER, UPPER, ENTRY, STRATUM, CAUSE = range(5)
 
 
 def check_columns(target: Target, n_causes: int = 1) -> None:
-    """Check that the target consists of survival times, of at most so many causes.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Check that the target consists of survival times, of at most so many causes."""
     if target.y.shape[1] not in (4, 5):
         raise InvalidData(
             "losses of survival times require encoded times; use BoostingSurvival, whose y holds "
@@ -37,12 +32,7 @@ def check_columns(target: Target, n_causes: int = 1) -> None:
 
 
 def check_right_censored(target: Target, name: str) -> None:
-    """Check that there are exact and right-censored times only, and at least one event.
-
-    Raises
-    ------
-    InvalidData
-    """
+    """Check that there are exact and right-censored times only, and at least one event."""
     lower, upper = target.y[:, LOWER], target.y[:, UPPER]
     other = np.flatnonzero((upper != lower) & np.isfinite(upper))
     if len(other):

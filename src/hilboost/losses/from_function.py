@@ -42,15 +42,7 @@ class FunctionLoss(Loss):
         self.function = function
 
     def initial_raw(self, target: Target) -> Floats:
-        """Find the zero of the weighted mean gradient by Newton steps, (c,).
-
-        Raises
-        ------
-        IncompatibleParts
-            The function returns the negative gradient.
-        InvalidData
-            A zero does not exist.
-        """
+        """Find the zero of the weighted mean gradient by Newton steps, (c,)."""
         self._check_sign(target)
         raw = np.zeros(target.y.shape[1])
         slope, curvature = self._means(target, raw)

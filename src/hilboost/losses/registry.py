@@ -77,11 +77,6 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
     """Create the loss of a classifier.
 
     ``name``: one of :func:`classification_losses`.
-
-    Raises
-    ------
-    InvalidParameter
-        No loss of this name supports this number of classes.
     """
     ranges = []
     for loss in classification_losses()[name]:

@@ -13,11 +13,6 @@ def ensure(condition: Any, sentence: str) -> None:
     """Raise an error unless a condition holds.
 
     ``sentence``: message of the error.
-
-    Raises
-    ------
-    AssertionError
-        If the condition does not hold.
     """
     if not condition:
         raise AssertionError(sentence)
@@ -31,11 +26,6 @@ def ensure_close(
     ``sentence``: first sentence of the message. ``rtol``: tolerances as in :func:`numpy.allclose`;
     if both are 0, the entries must be equal. ``atol``: tolerances as in :func:`numpy.allclose`; if
     both are 0, the entries must be equal.
-
-    Raises
-    ------
-    AssertionError
-        If the arrays differ.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     ensure(
@@ -55,11 +45,6 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
     """Raise an error unless two collections of labels have the same type and are equal.
 
     ``sentence``: first sentence of the message.
-
-    Raises
-    ------
-    AssertionError
-        If the collections differ.
     """
     if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
         ensure(
@@ -85,11 +70,6 @@ def ensure_raises(
 
     ``kind``: expected class of the exception. ``pattern``: regular expression that must be found in
     the message of the exception. ``sentence``: first sentence of the message.
-
-    Raises
-    ------
-    AssertionError
-        If no exception, another exception or another message is raised.
     """
     try:
         call()

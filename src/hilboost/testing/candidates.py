@@ -25,11 +25,6 @@ def ensure_nearest(embedding: Embedding, raw: Floats, candidates: Any, decoded: 
 
     ``raw``: (n, r) float64: points to decode. ``decoded``: the candidates in the form returned by
     ``decode``.
-
-    Raises
-    ------
-    AssertionError
-        If a candidate is chosen that is not the nearest one, or not allowed for the row.
     """
     norms, products = embedding.norms(candidates), raw @ embedding.encode(candidates).T
     lengths = _lengths(norms)
@@ -61,11 +56,6 @@ def ensure_invalid_candidates_are_refused(embedding: Embedding, raw: Floats, lab
     """Check that candidates that cannot be chosen from raise clear errors.
 
     ``raw``: (n, r) float64: points to decode. ``labels``: valid labels, at least 4.
-
-    Raises
-    ------
-    AssertionError
-        If invalid candidates are accepted, or the error does not name the problem.
     """
     n = len(raw)
     mixed = [*list(labels)[:3], None, *list(labels)[4:]]

@@ -310,10 +310,7 @@ def trusted_names(classes: Iterable[type]) -> list[str]:
 
     ``classes``: classes of hilboost and scikit-learn are ignored.
 
-    Returns
-    -------
-    list of str
-        Names for the parameter ``trusted`` of ``hilboost.load``.
+    Returns list of str: names for the parameter ``trusted`` of ``hilboost.load``.
     """
     own = [
         cls for cls in classes if cls.__module__.partition(".")[0] not in ("hilboost", "sklearn")

@@ -22,11 +22,6 @@ def ensure_other_labels_are_refused(fit: Use, encode: Use, labels: Any) -> None:
     """Check that an invalid label raises an error that names its row.
 
     ``fit``: methods that take labels. ``encode``: methods that take labels.
-
-    Raises
-    ------
-    AssertionError
-        If an invalid label is accepted, or if the message does not name the row.
     """
     for odd in _OTHER_TYPES:
         mixed = [*list(labels)[:3], odd, *list(labels)[4:]]
@@ -43,11 +38,6 @@ def ensure_no_labels_are_refused(fit: Use, encode: Use) -> None:
     """Check that an empty list raises an error.
 
     ``fit``: methods that take labels. ``encode``: methods that take labels.
-
-    Raises
-    ------
-    AssertionError
-        If an empty list is accepted.
     """
     for use in (fit, encode):
         ensure_raises(
@@ -62,11 +52,6 @@ def ensure_unknown_ways_are_refused(embedding: Embedding, raw: Floats, labels: A
     """Check that an unknown decoding method raises an error, with and without candidates.
 
     ``raw``: (n, r) float64: points to decode. ``labels``: valid candidates.
-
-    Raises
-    ------
-    AssertionError
-        If an unknown decoding method is accepted.
     """
     for choice in (None, Choice(labels)):
         ensure_raises(

@@ -90,15 +90,7 @@ def train(
     # the same for the kernel machine beside the trees; ``None`` for ``n_threads``
     n_kernel_threads: int | None = None,
 ) -> TrainingResult:
-    """Train the model that the recipe specifies.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter, IncompatibleParts
-        The components or the data are incompatible.
-    KeyboardInterrupt
-        The fit was interrupted before its first stage.
-    """
+    """Train the model that the recipe specifies."""
     began = time.monotonic()
     ends = None if recipe.time_budget is None else began + SHARE_OF_FIT * recipe.time_budget
     if resumable is not None:

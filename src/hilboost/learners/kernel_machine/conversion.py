@@ -73,10 +73,7 @@ class Conversion:
 
         ``rows``: (m,) int64. ``outputs``: (m, r) float64.
 
-        Returns
-        -------
-        rows : (k,) int64
-        outputs : (k, r) float64
+        Returns rows, (k,) int64; outputs, (k, r) float64.
         """
         outputs = outputs * self.unit
         if self.distinct is None:

@@ -255,10 +255,7 @@ class FullState(MachineState):
 
         ``D``: (n,) float64: diagonal of the system.
 
-        Returns
-        -------
-        float
-            1, or a larger number by which λ has been raised for all stages.
+        Returns float: 1, or a larger number by which λ has been raised for all stages.
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)

@@ -25,13 +25,7 @@ _LIKE = 10.0  # times the median spread
 
 
 def require_complete(X: Floats) -> None:
-    """Reject missing values.
-
-    Raises
-    ------
-    InvalidData
-        If ``X`` contains NaN.
-    """
+    """Reject missing values."""
     if np.isnan(X).any():
         column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
         raise InvalidData(
@@ -42,13 +36,7 @@ def require_complete(X: Floats) -> None:
 
 
 def extreme_exponents(X: Floats) -> NDArray[np.int64]:
-    """Return binary exponents (d,) of columns whose squares may overflow float64; 0 for others.
-
-    Raises
-    ------
-    InvalidData
-        If differences of values in a column overflow.
-    """
+    """Return binary exponents (d,) of columns whose squares may overflow float64; 0 for others."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     if (largest > _LARGEST).any():
         column = int(np.flatnonzero(largest > _LARGEST)[0])

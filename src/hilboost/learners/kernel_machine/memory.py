@@ -25,13 +25,7 @@ def free_memory() -> float:
 
 
 def require_free(needed: float, what: str) -> None:
-    """Refuse what does not fit into the free memory.
-
-    Raises
-    ------
-    InvalidParameter
-        Says how many MiB are needed and free.
-    """
+    """Refuse what does not fit into the free memory."""
     free = free_memory()
     if needed > free:
         raise InvalidParameter(

@@ -108,13 +108,7 @@ class NestedLearner(KernelLearner):
 
 
 def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
-    """Number of basis vectors, chosen among ``m`` rows, that fit into ``memory`` bytes.
-
-    Raises
-    ------
-    InvalidParameter
-        Not even one fits.
-    """
+    """Number of basis vectors, chosen among ``m`` rows, that fit into ``memory`` bytes."""
     D = np.arange(1, min(sparse.n_basis, m) + 1, dtype=np.float64)
     system = 24 * D**2
     search = 8 * m * D * COLUMNS_HELD.get(sparse.selection, 0)

@@ -52,12 +52,8 @@ class Reweighting:
         squared norm of the stage. ``residual``: (n,) float64: ``y - F c`` before it, multiplied
         likewise.
 
-        Returns
-        -------
-        own : float
-            Weight of the new stage.
-        change : (j - 1,) float64
-            Increments of the weights of the earlier stages.
+        Returns own: weight of the new stage; change: increments of the weights of the earlier
+        stages.
         """
         lam = self.regularization
         low = _solve(self._L, q)
@@ -126,11 +122,6 @@ class ReweightedStages:
         """The stages of a snapshot.
 
         ``terms``: all terms so far: those of a stage are its own and changes of all earlier ones.
-
-        Raises
-        ------
-        ValueError
-            The number of terms is another one.
         """
         lam, n = snapshot.regularization, len(snapshot.rows)
         if 2 * len(terms) != n * (n + 1):
@@ -153,10 +144,8 @@ class ReweightedStages:
 
         ``outputs``: (n, r) float64: its values on the training rows.
 
-        Returns
-        -------
-        list of Descending
-            The new stage with its weight by (27), and the earlier ones with the change of theirs.
+        Returns list of Descending: the new stage with its weight by (27), and the earlier ones with
+        the change of theirs.
         """
         assert model.rows is not None
         weight = problem.weight
@@ -197,13 +186,7 @@ def origins(n_stages: int) -> list[int]:
 
 
 def require_kept(workspace: Workspace, n_outputs: int, n_stages: int) -> float:
-    """Bytes that are kept of this number of stages: outputs and a column of G.
-
-    Raises
-    ------
-    InvalidParameter
-        The memory budget is smaller.
-    """
+    """Bytes that are kept of this number of stages: outputs and a column of G."""
     kept = 16.0 * workspace.n_rows * n_outputs * n_stages
     what = f"reweighting {n_stages} stages on {workspace.n_rows} rows"
     require_memory(kept + BYTES_BESIDE, workspace.memory, what, "stages (n_estimators)")
@@ -211,12 +194,7 @@ def require_kept(workspace: Workspace, n_outputs: int, n_stages: int) -> float:
 
 
 def require_squared_error(gradients: Gradients, sample: RowSample) -> None:
-    """Refuse to reweight stages under other losses, or of different rows.
-
-    Raises
-    ------
-    IncompatibleParts
-    """
+    """Refuse to reweight stages under other losses, or of different rows."""
     if gradients.hessian is not None:
         raise IncompatibleParts(
             "reweight=True requires squared error; set loss='squared_error', or reweight=False."

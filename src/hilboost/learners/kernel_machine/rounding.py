@@ -127,13 +127,7 @@ def check_predictions(
     precision: str,  # precision of the kernel values
     seed: int,
 ) -> None:
-    """Refuse a model whose predictions differ from the values computed in its fit.
-
-    Raises
-    ------
-    InvalidData
-        If the predictions differ.
-    """
+    """Refuse a model whose predictions differ from the values computed in its fit."""
     rng = np.random.default_rng((seed, 5))
     n = len(X)
     rows = np.arange(n) if n <= ROWS_CHECKED else rng.choice(n, ROWS_CHECKED, replace=False)

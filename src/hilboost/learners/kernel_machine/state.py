@@ -250,11 +250,6 @@ class MachineState(ABC):
         """Continue from a snapshot; return the terms so far with this kernel and these inputs.
 
         Predictions add up expansions that share these objects.
-
-        Raises
-        ------
-        ValueError
-            The snapshot belongs to other rows or another kernel.
         """
         self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
         self.choice, self.descent = snapshot.choice, snapshot.descent
@@ -369,13 +364,7 @@ class MachineState(ABC):
 
 
 def shared(term: Term[KernelExpansion], kernels: Sequence[Kernel], inputs: Inputs) -> Term:
-    """Return the term with its objects replaced by equal objects among the given ones.
-
-    Raises
-    ------
-    ValueError
-        None is equal.
-    """
+    """Return the term with its objects replaced by equal objects among the given ones."""
     model = term.model
     kernel = next((one for one in kernels if are_equal(one, model.kernel)), None)
     if kernel is None or not are_equal(inputs, model.inputs):

@@ -18,15 +18,7 @@ from hilboost.validation.choices import is_name
 
 
 def listed(learner: Any) -> list[Any]:
-    """Return the learners that the parameter ``learner`` lists; one learner is a list of one.
-
-    Raises
-    ------
-    InvalidParameter
-        The list is empty, or contains the automatic learner.
-    InvalidType
-        It contains another list.
-    """
+    """Return the learners that the parameter ``learner`` lists; one learner is a list of one."""
     if not isinstance(learner, list | tuple):
         return [learner]
     if not learner:
@@ -111,13 +103,7 @@ def with_named(
 
 
 def check_parts(given: Any, learner: Learner, schema: Schema, instead: str) -> None:
-    """Reject category columns if one of the learners would treat them as numbers.
-
-    Raises
-    ------
-    IncompatibleParts
-        Names that learner.
-    """
+    """Reject category columns if one of the learners would treat them as numbers."""
     listing = listed(given)
     parts = learner.parts if len(listing) == len(learner.parts) else (learner,)
     for one, part in zip(listing, parts, strict=True):

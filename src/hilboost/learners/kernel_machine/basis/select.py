@@ -58,16 +58,8 @@ def select(
 ) -> Rows:
     """Choose basis vectors among the rows.
 
-    Returns
-    -------
-    (D,) intp
-        Distinct row numbers in the order of choice, 1 <= D <= n_basis.  D < n_basis if fewer rows
-        are useful: the others are equal, yield no gain, or the kernel has a low rank.
-
-    Raises
-    ------
-    InvalidParameter
-        No strategy has this name.
+    Returns (D,) intp: distinct row numbers in the order of choice, 1 <= D <= n_basis.  D < n_basis
+    if fewer rows are useful: the others are equal, yield no gain, or the kernel has a low rank.
 
     Notes
     -----

@@ -51,10 +51,7 @@ def hasty_kernel(
     ``sampled``: leave-one-out errors use the first few hundred. ``floor``: smallest λ.
     ``team``: evaluates candidates in parallel.
 
-    Returns
-    -------
-    best : Candidate
-    n_rows : int
+    Returns best; n_rows.
     """
     rows = sampled.first(_ROWS if clock.allows(_SECONDS_OF_FEWER_ROWS) else _FEWER_ROWS)
     best = leave_one_out(_usual(columns, floor), rows)
