@@ -3,9 +3,9 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import (
     align_columns,
@@ -17,10 +17,10 @@ from hilboost.cli.columns import (
     without_columns,
 )
 from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
-from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.file_formats import numbers_as_text, refuse_words
 from hilboost.cli.files import check_output, save_model
+from hilboost.cli.fit_job import FitJob
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
@@ -29,48 +29,6 @@ from hilboost.cli.task import TaskName, choose_task
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class FitJob:
-    """The options of ``hilboost fit``; ``None`` selects the library's default."""
-
-    table: Path | None = None
-    target: str | None = None
-    out: Path | None = None
-    task: Literal["auto"] | TaskName = "auto"
-    family: Literal["tree", "kernel"] = "tree"
-    loss: str | None = None
-    quantile: tuple[float, ...] = ()
-    n_estimators: int | None = None
-    learning_rate: float | None = None
-    random_state: int | None = None
-    threads: int | None = None
-    weights: str | None = None
-    group: str | None = None
-    event: str | None = None
-    offset: str | None = None
-    ignore: tuple[str, ...] = ()
-    valid: tuple[Path, ...] = ()
-    metric: tuple[str, ...] = ()
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    dates: Literal["ignore", "expand", "text"] = "ignore"
-    date_order: Literal["dmy", "mdy"] | None = None
-    missing: tuple[str, ...] = ()
-    coerce: bool = False
-    drop_missing_target: bool = False
-    time_budget: float | None = None
-    stream: bool = False
-    dask: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def dialect(self) -> Dialect:
-        """Form of the tables."""
-        form = self.sep, self.decimal, self.encoding, self.date_order
-        return Dialect(*form, self.missing, self.coerce)
 
 
 @dataclass(frozen=True)

@@ -4,62 +4,50 @@ import ast
 import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
+from hilboost.cli.fit_job import FitJob
 from hilboost.cli.peer_options import option_for, parameter_for
 from hilboost.estimators.peer_names import advice
 
-# Keys of a configuration file, and their types.
-_TEXT, _WHOLE, _NUMBER = "a string", "an integer", "a number"
-_YES = "true or false"
-_LEVELS, _TEXTS = "a number or a list of numbers", "a string or a list of strings"
-_KEYS: dict[str, str] = {
-    "table": _TEXT,
-    "target": _TEXT,
-    "out": _TEXT,
-    "weights": _TEXT,
-    "group": _TEXT,
-    "event": _TEXT,
-    "offset": _TEXT,
-    "ignore": _TEXTS,
-    "valid": _TEXTS,
-    "task": _TEXT,
-    "family": _TEXT,
-    "loss": _TEXT,
-    "quantile": _LEVELS,
-    "metric": _TEXTS,
-    "sep": _TEXT,
-    "decimal": _TEXT,
-    "encoding": _TEXT,
-    "dates": _TEXT,
-    "date_order": _TEXT,
-    "missing": _TEXTS,
-    "coerce": _YES,
-    "drop_missing_target": _YES,
-    "n_estimators": _WHOLE,
-    "learning_rate": _NUMBER,
-    "random_state": _WHOLE,
-    "threads": _WHOLE,
-    "time_budget": _NUMBER,
-    "stream": _YES,
-    "dask": _TEXT,
+_KINDS: dict[Any, str] = {
+    str: "a string",
+    Path: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    tuple[float, ...]: "a number or a list of numbers",
+    tuple[str, ...]: "a string or a list of strings",
+    tuple[Path, ...]: "a string or a list of strings",
 }
-_PATHS = ("table", "out", "valid")
-_CHOICES = {
-    "task": ("auto", "regression", "classification", "ranking", "survival"),
-    "family": ("tree", "kernel"),
-    "dates": ("ignore", "expand", "text"),
-    "date_order": ("dmy", "mdy"),
-}
+
+
+@cache
+def _keys() -> dict[str, tuple[Any, ...]]:
+    """The keys of a configuration file: types of an option, without ``None``, or its choices."""
+    types = get_type_hints(FitJob)
+    del types["settings"]
+    return {name: _alternatives(kind) for name, kind in types.items()}
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """The choices of a literal type or of a union of these, or the type itself."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    if get_origin(kind) is UnionType or get_origin(kind) is Union:
+        return tuple(one for part in get_args(kind) for one in _alternatives(part))
+    return () if kind is NoneType else (kind,)
 
 
 def options_of_fit(
     given: dict[str, Any], config: Path | None, settings: Iterable[str]
-) -> dict[str, Any]:  # keys are the fields of :class:`hilboost.cli.jobs.FitJob`
+) -> dict[str, Any]:  # keys are the fields of :class:`hilboost.cli.fit_job.FitJob`
     """Add options of a TOML file to the options of the command line.
 
     ``given``: options of the command line; ``None``, false or an empty list if an option is not
@@ -132,10 +120,11 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not isinstance(settings, dict):
         raise CliError(f"'{path}': set must be a table of parameters, [set].")
     options: dict[str, Any] = {}
+    keys = _keys()
     for written, value in found.items():
         key = written.replace("-", "_")
-        if key not in _KEYS:
-            hint = _instead(key) or _nearest(key, [*_KEYS, "set"])
+        if key not in keys:
+            hint = _instead(key) or _nearest(key, [*keys, "set"])
             raise CliError(f"'{path}' has the unknown key '{written}'; {hint}")
         if key in options:
             raise CliError(f"'{path}' sets '{key}' twice; set it only once.")
@@ -145,7 +134,7 @@ def _read_config(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _instead(key: str) -> str | None:
     """Return what to write instead of a key that another library has."""
-    same = option_for(key, _KEYS)
+    same = option_for(key, _keys())
     if same is not None:
         return f"use {same}."
     parameter = parameter_for(key)
@@ -153,27 +142,27 @@ def _instead(key: str) -> str | None:
 
 
 def _checked(path: Path, key: str, value: Any) -> Any:
-    kind = _KEYS[key]
-    if not _is(value, kind):
-        raise CliError(f"'{path}': {key} must be {kind}; got {value!r}.")
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise CliError(f"'{path}': {key} must be one of {', '.join(_CHOICES[key])}; got {value!r}.")
+    kind, *more = _keys()[key]
+    is_choice = isinstance(kind, str)
+    name = _KINDS[str if is_choice else kind]
+    if not _is(value, name):
+        raise CliError(f"'{path}': {key} must be {name}; got {value!r}.")
+    if is_choice and value not in (kind, *more):
+        raise CliError(f"'{path}': {key} must be one of {', '.join((kind, *more))}; got {value!r}.")
     values = tuple(value) if isinstance(value, list) else (value,)
-    if key in _PATHS:
+    if kind in (Path, tuple[Path, ...]):
         values = tuple(Path(one) if one == "-" else path.parent / one for one in values)
-    return values if kind in (_LEVELS, _TEXTS) else values[0]
+    return values if get_origin(kind) is tuple else values[0]
 
 
 def _is(value: Any, kind: str) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind == _TEXT:
+    one, _, is_list = kind.partition(" or a list of ")
+    if is_list:
+        values = value if isinstance(value, list) else [value]
+        return len(values) > 0 and all(_is(v, one) for v in values)
+    if kind == "a string":
         return isinstance(value, str)
-    if kind == _YES:
+    if kind == "true or false":
         return isinstance(value, bool)
-    if kind == _WHOLE:
-        return number and isinstance(value, int)
-    if kind == _NUMBER:
-        return number
-    one = _NUMBER if kind == _LEVELS else _TEXT
-    values = value if isinstance(value, list) else [value]
-    return len(values) > 0 and all(_is(v, one) for v in values)
+    return number and (kind == "a number" or isinstance(value, int))
