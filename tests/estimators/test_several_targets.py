@@ -1,12 +1,22 @@
 """Several targets of different scales: the unit of one target changes nothing for the others."""
 
+import json
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import r2_score
+from tests.model.editing import contents, edit
 
+import hilboost
 from hilboost import BoostingRegressor
+from hilboost.core.errors import InvalidModelFile
+from hilboost.core.target import Target
+from hilboost.losses import SquaredError
+from hilboost.training.blending import Blender
 
 LOSSES = ["squared_error", "absolute_error", "huber", "poisson"]
 LEARNERS = {
@@ -64,11 +74,64 @@ def test_each_target_is_learned(learner, factor):
     X, Y = _smooth_and_steps(rng, 500)
     new, truth = _smooth_and_steps(rng, 1000)
     factors = np.array([factor, 1.0])
-    model = BoostingRegressor(n_estimators=200, random_state=0, **learner)
-    scores = r2_score(
-        truth, model.fit(X, Y * factors).predict(new) / factors, multioutput="raw_values"
-    )
+    model = BoostingRegressor(n_estimators=200, random_state=0, **learner).fit(X, Y * factors)
+    scores = r2_score(truth, model.predict(new) / factors, multioutput="raw_values")
     assert min(scores) > 0.9
+    if not learner:
+        kernel, trees = (model.parts_[name].weights for name in ("kernel", "tree"))
+        assert kernel[0] > 0.5
+        assert (trees[1], kernel[1]) == (1, 0)
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(30, 300), c=st.integers(2, 5))
+def test_each_target_has_weights_of_its_own(seed, n, c):
+    """As if it were alone, also in that trees remain alone where a kernel machine gains little."""
+    rng = np.random.default_rng(seed)
+    y, trees, kernel = rng.normal(size=(3, n, c))
+    share = rng.choice([0.0, 0.5, 1.0], size=c)
+    trees, kernel = y + trees / 2, share * y + kernel / 3
+    weight = rng.integers(1, 4, size=n).astype(float)
+    judge, start = Blender(SquaredError(), np.zeros(c)), np.zeros(1)
+    found = judge.weigh(Target(y, weight), trees, kernel)
+    alone = [
+        replace(judge, start=start).weigh(Target(y[:, [k]], weight), trees[:, [k]], kernel[:, [k]])
+        for k in range(c)
+    ]
+    for k, one in enumerate(alone):
+        np.testing.assert_array_equal(found.weights[:, k], one.weights)
+        expected = one.shrunk if one.is_material else [1.0, 0.0]
+        np.testing.assert_array_equal(found.shrunk[:, k], expected)
+    assert found.is_material == any(one.is_material for one in alone)
+    assert min(one.gain for one in alone) <= found.gain <= max(one.gain for one in alone)
+
+
+def test_weights_in_words_and_files(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = _smooth_and_steps(rng, 300)
+    model = BoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
+    tree, kernel = model.parts_["tree"], model.parts_["kernel"]
+    assert kernel.weight == np.mean(kernel.weights) > 0
+    listed = " and .* with weights ".join(
+        ", ".join(f"{weight:.2f}" for weight in part.weights) for part in (tree, kernel)
+    )
+    assert re.search(f"trees with weights {listed}", str(model))
+    page = model.report(X, Y).save(tmp_path / "page.html").path.read_text()
+    for part in (tree, kernel):
+        assert f"with {part.text} (held-out gain" in page
+    path = tmp_path / "model"
+    hilboost.save(model, path, training_data=True)
+    loaded = hilboost.load(path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.parts_["kernel"].weights == kernel.weights
+    parts = json.loads(contents(path)[1]["header"])["parts"]
+    for weights in ([0.5], [0.5, 1, 1], [0.5, float("inf")], [0.5, "x"], 0.5, None):
+        edit(path, header={"parts": parts | {"kernel": parts["kernel"] | {"weights": weights}}})
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            hilboost.load(path)
+    for part in parts.values():
+        del part["weights"]
+    edit(path, header={"parts": parts})  # a file of an earlier version
+    np.testing.assert_array_equal(hilboost.load(path).predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber"])

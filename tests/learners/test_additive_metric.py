@@ -123,7 +123,7 @@ def test_records_of_earlier_files_name_no_kernel(model):
     written = _parts_to_file(model.parts_)
     for part in written.values():
         del part["kernel"]
-    assert _parts_from_file(written)["kernel"].kernel == ""
+    assert _parts_from_file(written, 1)["kernel"].kernel == ""
 
 
 @pytest.mark.parametrize("damage", [np.ones(3), np.array([1.0, np.nan]), np.zeros(2), "shares"])

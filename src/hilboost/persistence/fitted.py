@@ -101,7 +101,9 @@ def from_file(
         resolved=resolved,
         kernel_machine=summary,
         calibration=calibrations.from_file(header, arrays, additive, codec),
-        parts=_parts_from_file(header["parts"]) if "parts" in header else None,
+        parts=_parts_from_file(header["parts"], len(additive.initial_raw))
+        if "parts" in header
+        else None,
         stages=stages,
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
         survival=curves,
@@ -214,22 +216,33 @@ def _numbers(values: Any, name: str, length: int | None = None) -> Any:
 
 def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
     """Convert the record of the parts to plain values, without their seconds."""
-    return {name: asdict(part) | {"seconds": 0.0} for name, part in parts.items()}
+    header = {name: asdict(part) | {"seconds": 0.0} for name, part in parts.items()}
+    for part in header.values():
+        if not part["weights"]:
+            del part["weights"]
+    return header
 
 
-def _parts_from_file(entry: Any) -> dict[str, ModelPart]:
+def _parts_from_file(entry: Any, n_targets: int) -> dict[str, ModelPart]:
     """Read the record of the parts: known names, and finite numbers.
 
-    Files of earlier versions do not name the kernel.
+    Files of earlier versions have neither the kernel nor the weights of several targets.
     """
     require(isinstance(entry, dict) and set(entry) == {"tree", "kernel"}, "parts")
     kinds = get_type_hints(ModelPart)
-    for part in entry.values():
-        require(isinstance(part, dict) and set(part) | {"kernel"} == set(kinds), "parts")
-        for name, value in part.items():
+    del kinds["weights"]
+    parts = {}
+    for key, part in entry.items():
+        require(isinstance(part, dict), "parts")
+        own = {name: value for name, value in part.items() if name != "weights"}
+        require(set(own) | {"kernel"} == set(kinds), "parts")
+        for name, value in own.items():
             require(type(value) is kinds[name], "parts")
             require(type(value) is str or math.isfinite(value), "parts")
-    return {name: ModelPart(**part) for name, part in entry.items()}
+        weights = _numbers(part["weights"], "parts", n_targets) if "weights" in part else ()
+        require(bool(np.isfinite(weights).all()), "parts")
+        parts[key] = ModelPart(**own, weights=tuple(map(float, weights)))
+    return parts
 
 
 def resolved_to_file(resolved: ResolvedParameters) -> Header:

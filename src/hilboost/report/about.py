@@ -80,7 +80,7 @@ def part_facts(record: FittedModel) -> list[dict[str, Any]] | None:
     """Weight and held-out gain of each part of a mixture, and of a part that was left out."""
     if record.parts is None:
         return None
-    return [{"name": name} | asdict(part) for name, part in record.parts.items()]
+    return [{"name": name, "text": p.text} | asdict(p) for name, p in record.parts.items()]
 
 
 def _n_leaves(record: FittedModel) -> int | None:

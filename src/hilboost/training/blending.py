@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -34,7 +34,7 @@ class Blend:
     ``gain_of_weight`` the gain of another weight of the trees alone.
     """
 
-    weights: Floats
+    weights: Floats  # (2,), or (2, c) for several targets
     gain: float
     standard_error: float
     n_errors: float = 1.0
@@ -70,6 +70,56 @@ class Blend:
         alone = np.array([1.0, 0.0])
         return alone + certain * (self.weights - alone)
 
+    @property
+    def is_material_everywhere(self) -> bool:
+        """Whether the gain of each target is material."""
+        return self.is_material
+
+    def exceeds(self, gain: float, n_errors: float) -> bool:
+        """Whether the gain of each target exceeds this one, and a number of standard errors."""
+        return self.gain > max(gain, n_errors * self.standard_error)
+
+
+@dataclass(frozen=True)
+class Blends(Blend):
+    """The blends of several targets; the gain, with a bound of its error, is that of their sum."""
+
+    each: tuple[Blend, ...] = ()
+
+    @classmethod
+    def of(cls, each: Sequence[Blend], losses: Floats) -> Blends:
+        """Sum the gains, given the mean loss of the trees for each target (c,)."""
+        shares = np.where(np.isfinite(losses), losses, 0.0)
+        shares /= shares.sum() or 1.0
+        gain, error = shares @ [[one.gain, one.standard_error] for one in each]
+        weights = np.column_stack([one.weights for one in each])
+        return cls(weights, float(gain), float(error), each=tuple(each))
+
+    @property
+    def is_material(self) -> bool:
+        """Whether the gain of any target is material."""
+        return any(one.is_material for one in self.each)
+
+    @property
+    def is_material_everywhere(self) -> bool:
+        """Whether the gain of each target is material."""
+        return all(one.is_material for one in self.each)
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether the gain of any target may be confirmed."""
+        return any(one.is_promising for one in self.each)
+
+    @property
+    def shrunk(self) -> Floats:
+        """The shrunk weights of each target (2, c); trees alone where the gain is not material."""
+        alone = np.array([1.0, 0.0])
+        return np.column_stack([one.shrunk if one.is_material else alone for one in self.each])
+
+    def exceeds(self, gain: float, n_errors: float) -> bool:
+        """Whether the gain of each target exceeds this one, and a number of standard errors."""
+        return all(one.exceeds(gain, n_errors) for one in self.each)
+
 
 @dataclass(frozen=True)
 class Blender:
@@ -88,7 +138,7 @@ class Blender:
         return float(mass_of(target) @ self.losses(target, weights, parts))
 
     def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Blend:
-        """Fit weights, at least zero, to the outputs (n, r) of both parts.
+        """Fit weights, at least zero, to the outputs (n, r) of both parts; own ones to each target.
 
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
         look better than they are if there are few rows.  Each part of the rows is judged by the
@@ -96,6 +146,11 @@ class Blender:
         """
         mass, parts = mass_of(target), (trees, kernel)
         total = float(mass.sum())
+        several = self._of_targets(target, trees, kernel)
+        if len(several) > 1:
+            each = [judge.weigh(y, f, k) for judge, y, f, k in several]
+            of_trees_alone = [judge.total(y, (1, 0), (f, k)) / total for judge, y, f, k in several]
+            return Blends.of(each, np.array(of_trees_alone))
         alone = self.losses(target, (1, 0), parts)
         loss = float(mass @ alone) / total
         if not 0 < loss < np.inf:
@@ -116,8 +171,12 @@ class Blender:
         found_gain = mean_and_error(gains / loss, mass)
         return Blend(found, *found_gain, self.n_errors, of_weight)
 
-    def lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
-        """Return the mean loss with the best weights."""
+    def lowest(self, target: Target, trees: Floats, kernel: Floats) -> Floats:
+        """Return the mean loss of each target with the best weights."""
+        several = self._of_targets(target, trees, kernel)
+        return np.array([judge._lowest(y, f, k) for judge, y, f, k in several])
+
+    def _lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
         mass, parts = mass_of(target), (trees, kernel)
         total = float(mass.sum())
         unit = self.total(target, (1, 0), parts) / total
@@ -139,6 +198,11 @@ class Blender:
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats
     ) -> Floats:
         """Return the weights, or the kernel machine alone if trees gain little more."""
+        if weights.ndim > 1:
+            pairs = zip(self._of_targets(target, trees, kernel), weights.T, strict=True)
+            return np.column_stack(
+                [judge.without_trees(y, own, f, k) for (judge, y, f, k), own in pairs]
+            )
         mass, parts = mass_of(target), (trees, kernel)
         losses = self.losses(target, weights, parts)
         unit = float(mass @ losses) / float(mass.sum())
@@ -189,12 +253,30 @@ class Blender:
     ) -> tuple[float, float]:
         """Divide the gain over the start value between both parts."""
         parts = trees, kernel
-        chosen = [np.array(on) * weights for on in ((0, 0), (1, 0), (0, 1), (1, 1))]
+        chosen = [(np.array(on) * weights.T).T for on in ((0, 0), (1, 0), (0, 1), (1, 1))]
         nothing, tree, kern, all_ = (self.total(target, some, parts) for some in chosen)
         of_kernel = max(0.0, (nothing - kern) + (tree - all_)) / 2
         of_trees = max(0.0, (nothing - tree) + (kern - all_)) / 2
         whole = of_kernel + of_trees
         return (of_trees / whole, of_kernel / whole) if whole > 0 else (1.0, 0.0)
+
+    def _of_targets(
+        self, target: Target, trees: Floats, kernel: Floats
+    ) -> list[tuple[Blender, Target, Floats, Floats]]:
+        """Separate targets whose losses are added up, with their outputs."""
+        c = target.y.shape[1]
+        if c == 1 or not self.loss.additive_over_targets:
+            return [(self, target, trees, kernel)]
+        columns = [slice(k, k + 1) for k in range(c)]
+        return [
+            (
+                replace(self, start=self.start[k]),
+                Target(np.ascontiguousarray(target.y[:, k]), target.weight),
+                trees[:, k],
+                kernel[:, k],
+            )
+            for k in columns
+        ]
 
     def _raw(self, weights: Weights, parts: Sequence[Floats]) -> Floats:
         raw = np.empty_like(parts[0])

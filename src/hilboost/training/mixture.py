@@ -189,13 +189,13 @@ class KernelTrial:
                 return False
             kernel, judge = self._outputs_of_all(), self._judge
             trees = np.concatenate(self._trees(n_stages))
-            if not judge.weigh(self._whole, trees, kernel).is_material:
+            if not judge.weigh(self._whole, trees, kernel).is_material_everywhere:
                 return False
             half, now = (
                 judge.lowest(self._whole, np.concatenate(self._trees(n)), kernel)
                 for n in (n_stages // 2, n_stages)
             )
-            return now > (1 - _SMALL_STEP) * half
+            return bool((now > (1 - _SMALL_STEP) * half).all())
 
     @property
     def seconds_left(self) -> float:
@@ -235,7 +235,7 @@ class KernelTrial:
     def _leads(self) -> bool:
         """Whether the kernel machines are far better than the first stages."""
         found, _ = self._first(self._trees(FIRST_LOOK)[0], _LARGE_GAIN / 2)
-        return found.gain > max(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN * found.standard_error)
+        return found.exceeds(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN)
 
     def leads(self) -> bool:
         """Return whether the kernel machines are far better than the first stages."""
@@ -291,10 +291,10 @@ class KernelTrial:
             if is_judged and found.is_material:
                 weights = self._judge.without_trees(target, found.shrunk, outputs, kernel)
             machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
-            if weights[1]:
+            if weights[1].any():
                 machines = self._machines.final(machines)
         parts = self._record(found, weights, target, (outputs, kernel), seconds)
-        if not weights[1]:
+        if not weights[1].any():
             return replace(outcome, parts=parts)
         parts["kernel"] = replace(
             parts["kernel"],
@@ -321,11 +321,17 @@ class KernelTrial:
         loss = float(mass @ constant) / float(mass.sum())
         gain, error = mean_and_error(gains / loss, mass) if loss > 0 else (0.0, 0.0)
         shares = judge.shares(target, weights, *outputs)
+        tree, kernel = (float(one.mean()) for one in weights)
+        parts = {
+            "tree": ModelPart(tree, gain, error, shares[0], seconds_of_trees),
+            "kernel": ModelPart(kernel, found.gain, found.standard_error, shares[1], self._seconds),
+        }
+        if weights.ndim == 1:
+            return parts
+        each = (tuple(one.tolist()) for one in weights)
         return {
-            "tree": ModelPart(float(weights[0]), gain, error, shares[0], seconds_of_trees),
-            "kernel": ModelPart(
-                float(weights[1]), found.gain, found.standard_error, shares[1], self._seconds
-            ),
+            name: replace(part, weights=own)
+            for (name, part), own in zip(parts.items(), each, strict=True)
         }
 
     def _mixed(
@@ -339,7 +345,7 @@ class KernelTrial:
         state, r = self._state, self._recipe.n_outputs
         members = []
         for member, machine in zip(state.members, machines, strict=True):
-            kept = member.stages if weights[0] > 0 else []
+            kept = member.stages if weights[0].any() else []
             stages = [_of_learner(stage.scaled(weights[0]), 0) for stage in kept]
             term = Term(machine, slice(0, r), np.full(r, weights[1]), learner=1)
             members.append(replace(member, stages=[*stages, Stage((term,))]))
