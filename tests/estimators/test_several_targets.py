@@ -12,7 +12,16 @@ from sklearn.metrics import r2_score
 from tests.model.editing import contents, edit
 
 import hilboost
-from hilboost import BoostingRegressor
+from hilboost import (
+    AveragedKernelRidge,
+    BayesianCommitteeMachine,
+    BoostingRegressor,
+    ConvexKernelRidge,
+    KernelBoostingRegressor,
+    MixtureOfKernelExperts,
+    SparseKernelRidge,
+    StackedKernelRidge,
+)
 from hilboost.core.errors import InvalidModelFile
 from hilboost.core.target import Target
 from hilboost.losses import SquaredError
@@ -24,6 +33,16 @@ LEARNERS = {
     "trees": {"learner": "tree"},
     "shared": {"learner": "tree", "multi_output": "shared"},
 }
+ESTIMATORS = [
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    SparseKernelRidge,
+    AveragedKernelRidge,
+    BayesianCommitteeMachine,
+    ConvexKernelRidge,
+    MixtureOfKernelExperts,
+    StackedKernelRidge,
+]
 powers = st.sampled_from([-300, -20, 20, 300]) | st.integers(-40, 40)
 
 
@@ -57,6 +76,21 @@ def test_a_target_in_another_unit(learner, table, loss, power, seed):
         np.testing.assert_allclose(found / factors, expected, rtol=1e-12)
     else:
         np.testing.assert_array_equal(found / factors, expected)
+
+
+@given(
+    estimator=st.sampled_from(ESTIMATORS),
+    table=tables(),
+    factor=st.sampled_from([1e-6, 1e6]),
+    seed=st.integers(0, 9),
+)
+def test_a_target_in_another_decimal_unit(estimator, table, factor, seed):
+    """At the defaults: the predictions of all targets change by rounding errors."""
+    X, Y, weight, new = table
+    factors = np.append(factor, np.ones(Y.shape[1] - 1))
+    expected = estimator(random_state=seed).fit(X, Y, weight).predict(new)
+    found = estimator(random_state=seed).fit(X, Y * factors, weight).predict(new) / factors
+    assert (np.abs(found - expected) <= 1e-5 * Y.std(axis=0)).all()
 
 
 def _smooth_and_steps(rng, n):
@@ -159,3 +193,41 @@ def test_a_fixed_delta_is_in_the_units_of_the_targets():
     for k in range(2):
         alone = model.fit(X, Y[:, k]).predict(X)
         np.testing.assert_allclose(both[:, k], alone, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "poisson"])
+@pytest.mark.parametrize("stages", ["full", "sparse", "block"])
+def test_kernel_stages_learn_each_target(stages, loss):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, size=(220, 2))
+    Y = np.exp(np.column_stack([np.sin(2 * X[:, 0]), X[:, 0] * X[:, 1] / 2]))
+    model = KernelBoostingRegressor(loss, stages=stages, random_state=0)
+    expected = model.fit(X[:150], Y[:150]).predict(X[150:])
+    assert r2_score(Y[150:], expected) > 0.9
+    factors = np.array([2.0**20, 2.0**-20])
+    found = model.fit(X[:150], Y[:150] * factors).predict(X[150:])
+    np.testing.assert_allclose(found / factors, expected, rtol=1e-12 * (loss == "poisson"))
+
+
+def test_standard_deviations_of_several_targets(tmp_path):
+    """The data choose them in units of each target; a given kernel and noise are in no unit."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2, 2, size=(400, 2))
+    noise = rng.normal(size=(400, 2)) * 0.2
+    Y = (np.column_stack([np.sin(2 * X[:, 0]), X[:, 0] * X[:, 1] / 2]) + noise) * [1e3, 1.0]
+    model = KernelBoostingRegressor(random_state=0).fit(X[:200], Y[:200])
+    mean, std = model.predict(X[200:], return_std=True)
+    scores = ((Y[200:] - mean) / std).std(axis=0)
+    assert (np.abs(scores - 1) < 0.3).all()
+    path = tmp_path / "model"
+    hilboost.save(model, path, training_data=True)
+    np.testing.assert_array_equal(hilboost.load(path).predict(X[200:], return_std=True)[1], std)
+    machine = json.loads(contents(path)[1]["header"])["machine"]
+    for sizes in ([1.0], [1.0, 0.0], [1.0, float("nan")], 2.0, [1.0, "x"], []):
+        edit(path, header={"machine": machine | {"sizes": sizes}})
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            hilboost.load(path)
+    given = model.set_params(kernel="gaussian", regularization=0.04).fit(X[:200], Y[:200])
+    std = given.predict(X[200:], return_std=True)[1]
+    alone = given.fit(X[:200], Y[:200, 1]).predict(X[200:], return_std=True)[1]
+    np.testing.assert_allclose(std, np.column_stack([alone, alone]), rtol=1e-9)

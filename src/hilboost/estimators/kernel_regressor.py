@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin
 
 from hilboost.core.dtypes import Floats
@@ -46,7 +47,8 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
         decreases.
     regularization : float or "auto", default="auto"
         λ in ``sum of losses + ½ λ |f|²``.  For squared error, this is the noise variance of a
-        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself.
+        Gaussian process.  ``"auto"`` selects λ on held-out rows, by the loss itself.  Several
+        targets are divided by their spreads, so that none counts more than another.
     tuning : {"auto", "marginal_likelihood", "mean_distance"}, default="auto"
         How hyperparameters are selected.  ``"marginal_likelihood"`` fits the hyperparameters of
         ``kernel`` and λ on 1,000 rows; with ``kernel="auto"``, the kernel is a Gaussian with one
@@ -240,8 +242,8 @@ default="from_dtype"
         Returns
         -------
         mean : (n,) float64, or (n, c) with several targets or quantile levels
-        std : (n,) float64
-            Returned only with ``return_std=True``.  It is the same for all targets.
+        std : (n,) float64, or (n, c) with several targets
+            Returned only with ``return_std=True``.
 
         Raises
         ------
@@ -250,7 +252,13 @@ default="from_dtype"
             not squared error or the stages are not full.
         """
         mean = super().predict(X)
-        return (mean, self._std(X)) if return_std else mean
+        if not return_std:
+            return mean
+        std = self._std(X)
+        if mean.ndim == 1:
+            return mean, std
+        sizes = self._summary.sizes
+        return mean, np.outer(std, np.ones(mean.shape[1]) if sizes is None else sizes)
 
     def _target_scale(self, X: Any) -> Floats | None:
         return self._std(X) if self._has_std() else None

@@ -65,6 +65,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     errors_ : (n_rounds,) float64
         Mean squared error after each round: on ``X_val`` and ``y_val`` if ``fit`` receives them,
         else on the training rows.  With held-out rows, the best round is kept, else the last one.
+        Several targets are divided by their spreads.
     n_features_in_ : int
 
     Notes
@@ -140,8 +141,8 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
             inputs = members[0].inputs(X)
             gate = Gate.fit(
                 inputs,
-                np.stack(maker.outputs(members, X), axis=1),
-                maker.residual,
+                np.stack([f / maker.sizes for f in maker.outputs(members, X)], axis=1),
+                maker.residual / maker.sizes,
                 target.weight,
                 self.n_hidden,
                 float(self.decay),
@@ -155,7 +156,8 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     ) -> float:
         X, target = maker.comparison_data
         predicted = maker.initial_raw + _mixed(members, gate, X, team)
-        return float(np.average(((target.y - predicted) ** 2).mean(axis=1), weights=target.weight))
+        squares = ((target.y - predicted) / maker.sizes) ** 2
+        return float(np.average(squares.mean(axis=1), weights=target.weight))
 
     def expert_weights(self, X: Any) -> Floats:
         """Compute the weights of the experts.

@@ -18,6 +18,7 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.row_sample import RowSample
@@ -60,6 +61,7 @@ class MemberFitter:
     kernel: Kernel
     regularization: float
     residual: Floats  # (n, r) float64: targets minus the initial constant
+    sizes: Floats  # (r,) float64: units, in which the errors of several targets are compared
 
     def member(
         self, rows: NDArray[np.int64], copies: Floats | None = None
@@ -158,6 +160,8 @@ class SubsetEnsemble(KernelMachineEstimator):
         seed, n, target = self._seed(), len(data.X), data.target
         raw = np.broadcast_to(initial_raw, (n, len(initial_raw)))
         gradients = loss.gradients(target, raw)
+        units = loss.units(target) if target.y.shape[1] > 1 else None
+        sizes = np.ones(len(initial_raw)) if units is None else units.size
         check_kernel(self.kernel, self._categories(), data.schema)
         config = KernelMachineConfig(
             kernel="auto" if is_auto(self.kernel) else as_kernel(self.kernel),
@@ -168,12 +172,13 @@ class SubsetEnsemble(KernelMachineEstimator):
         self._check_memory(size)
         workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
         try:
-            conversion = Conversion.of(workspace.distinct, gradients)
-            seen, weight = conversion.seen(gradients, RowSample(None, target.weight))
+            in_units = Gradients(gradients.negative_gradient / sizes)
+            conversion = Conversion.of(workspace.distinct, in_units)
+            seen, weight = conversion.seen(in_units, RowSample(None, target.weight))
             choice = choose(config, workspace, seen, weight, size)
             workspace, lam = choice.settled(workspace, weight)
             kernel, residual = choice.kernel, gradients.negative_gradient
-            maker = MemberFitter(data, seed, initial_raw, workspace, kernel, lam, residual)
+            maker = MemberFitter(data, seed, initial_raw, workspace, kernel, lam, residual, sizes)
             model = self._learn(maker)
         finally:
             workspace.team.__exit__()

@@ -33,9 +33,9 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
     n_estimators, subset_size, kernel, regularization : optional
         See :class:`AveragedKernelRidge`.
     penalty : float or "auto", default="auto"
-        µ, in units of the squared target.  ``"auto"`` minimizes the leave-one-out error of the
-        weights over a grid, with the members as they are; a sample weight above 1 counts as that
-        many rows.
+        µ, in units of the squared target; several targets are divided by their spreads.
+        ``"auto"`` minimizes the leave-one-out error of the weights over a grid, with the members as
+        they are; a sample weight above 1 counts as that many rows.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
@@ -91,10 +91,11 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
         members = [model for model, _ in self._on_random_subsets(maker)]
         X, target = maker.comparison_data
         root = np.ones(len(X)) if target.weight is None else np.sqrt(target.weight)
-        outputs = maker.outputs(members, X)
+        outputs = [f / maker.sizes for f in maker.outputs(members, X)]
         F = np.column_stack([(root[:, None] * f).ravel() for f in outputs])
         with array_api.blas_threads(1):
-            y = (root[:, None] * (target.y - maker.initial_raw)).ravel()
+            residual = (target.y - maker.initial_raw) / maker.sizes
+            y = (root[:, None] * residual).ravel()
             copies = np.repeat(np.maximum(root**2, 1), target.y.shape[1])
             weights, self.penalty_ = stacked_weights(F, y, self.penalty, copies)
         return self._sum(maker, members, weights)

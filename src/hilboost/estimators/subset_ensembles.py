@@ -92,7 +92,8 @@ class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subset
 
     The weights ``c >= 0`` with ``Σ c = 1`` minimize the squared error of ``Σ_j c_j f_j`` on
     ``X_val`` and ``y_val`` if ``fit`` receives them, else on all training rows.  In the latter
-    case, each member was fitted to some of these rows.
+    case, each member was fitted to some of these rows.  Several targets are divided by their
+    spreads, so that none counts more than another.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subset
         members = [model for model, _ in self._on_random_subsets(maker)]
         X, target = maker.comparison_data
         root = 1.0 if target.weight is None else np.sqrt(target.weight)[:, None]
-        errors = [maker.initial_raw + f - target.y for f in maker.outputs(members, X)]
+        found = maker.outputs(members, X)
+        errors = [(maker.initial_raw + f - target.y) / maker.sizes for f in found]
         E = np.column_stack([(root * error).ravel() for error in errors])
         return self._sum(maker, members, convex_weights(E))
 

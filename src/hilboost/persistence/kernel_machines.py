@@ -46,6 +46,8 @@ def to_file(
         arrays["noise"] = np.ascontiguousarray(summary.noise)
         if summary.row_weight != 1:
             fields["row_weight"] = float(summary.row_weight)
+        if summary.sizes is not None:
+            fields["sizes"] = summary.sizes.tolist()
         if summary.residual_factor:
             fields["residual_factor"] = float(summary.residual_factor[0])
     return fields, arrays
@@ -86,12 +88,18 @@ def from_file(
         amplitude=positive(fields["amplitude"], "amplitude"),
         noise=noise,
         row_weight=positive(fields.get("row_weight", 1.0), "row_weight"),
+        sizes=_sizes(fields["sizes"], len(model.initial_raw)) if "sizes" in fields else None,
         path=path,
         n_iter=n_iter,
         stage_kernels=listed,
         residual_factor=factor,
     )
     return summary, stages
+
+
+def _sizes(sizes: Any, n_targets: int) -> np.ndarray:
+    require(isinstance(sizes, list) and len(sizes) == n_targets > 1, "sizes")
+    return np.array([positive(size, "sizes") for size in sizes])
 
 
 def _path(path: Any, n_stages: int) -> np.ndarray:

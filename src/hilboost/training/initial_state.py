@@ -126,6 +126,14 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
     return Start(loss, data, units, initial_raw)
 
 
+def start_of(loss: Loss, data: TrainingData, in_units: bool) -> Start:
+    """Start in units of the fit, or in those of the target."""
+    if in_units:
+        return start_in_units(loss, data, None)
+    checked, initial_raw = start(loss, data)
+    return Start(checked, data, None, initial_raw)
+
+
 def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:
     """Create members and held-out rows with their ``raw``.
 

@@ -29,6 +29,8 @@ class KernelMachineSummary:
     # weight of a new observation; the variance of its noise is λ divided by this weight.  One if λ
     # was given, otherwise the weight that counts as one row.
     row_weight: float = 1.0
+    # (c,) float64 or None: the units of several targets, in which their variances are equal
+    sizes: Floats | None = None
     # (n_stages,) int64 or None: numbers of basis vectors of nested machines
     path: NDArray[np.int64] | None = None
     n_iter: int | None = None  # total number of steps on all nested machines
@@ -51,7 +53,7 @@ class KernelMachineSummary:
     def variance(
         self, model: KernelExpansion, weights: Floats, X: Floats, team: ThreadTeam
     ) -> Floats:
-        """Compute the variance (n,) of new observations, including noise.
+        """Compute the variance (n,) of new observations, including noise, in units of the fit.
 
         ``model``: A full stage, whose basis vectors are all training rows. ``weights``: (m, r)
         float64: sum of the weights of all stages; approximate variances of a kernel that
@@ -68,7 +70,8 @@ class KernelMachineSummary:
             if self.residual_factor:
                 found = replace(found, factor=self.residual_factor[0])
             elif self.amplitude != 1:
-                found = found.fitted_to_residuals(weights, self.noise, self.amplitude, team)
+                own = weights if self.sizes is None else weights / self.sizes
+                found = found.fitted_to_residuals(own, self.noise, self.amplitude, team)
             if found.prior is not None and self.amplitude != 1:
                 self.residual_factor[:] = [found.factor]
             self._variance[:] = [found]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
@@ -29,6 +30,7 @@ class KernelFinish:
     relative: bool
     # for each kernel of a list, the position of the first equal one; empty without a list
     firsts: tuple[int, ...] = ()
+    sizes: Floats | None = None  # (c,) float64: the unit of each of several targets
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
@@ -50,6 +52,7 @@ class KernelFinish:
             amplitude=1.0 if self.given else machine.amplitude(residual),
             noise=machine.noise,
             row_weight=self._row_weight(machine, outcome.data.target),
+            sizes=None if self.given else self.sizes,
             stage_kernels=self._stage_kernels(machine, len(member.stages)),
         )
         loss, trial = outcome.loss, machine.trial
@@ -85,6 +88,7 @@ class NestedFinish(KernelFinish):
     given : bool
     relative : bool
     firsts : tuple of int
+    sizes : (c,) float64 or None
     learner : NestedLearner or None
         The model keeps it without the function that selects λ, which contains the training rows.
     """

@@ -33,7 +33,7 @@ from hilboost.rules import PenalizedLineSearch
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import SHARE_OF_TUNING
-from hilboost.training.initial_state import start
+from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
 from hilboost.training.regularization import held_out_penalty, held_out_regularization
@@ -128,7 +128,8 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     InvalidParameter, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    loss, initial_raw = start(loss, data)
+    begun = start_of(loss, data, in_units=data.target.y.shape[1] > 1)
+    loss, data, initial_raw, units = begun.loss, begun.data, begun.initial_raw, begun.units
     if p.early_stopping is True and data.held_out is None:
         data = data.hold_out(p.validation_fraction, seed)
     check_kernel(p.kernel, p.categorical_features, data.schema)
@@ -147,8 +148,11 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         sampling=RowSampling(p.subsample),
         stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
         time_budget=p.time_budget,
+        units=units,
         choose_penalty=penalty_choice(loss, data, initial_raw),
-        finish=KernelFinish(p.is_given, is_auto(p.regularization), firsts),
+        finish=KernelFinish(
+            p.is_given, is_auto(p.regularization), firsts, None if units is None else units.size
+        ),
     )
 
 
@@ -158,7 +162,7 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     learner = nested_learner(p, data.schema.categories)
     return replace(
         recipe,
-        learner=replace(learner, regularize=_held_out_lambda(p, recipe, data)),
+        learner=replace(learner, regularize=_held_out_lambda(p, recipe)),
         n_stages=_ENDLESS,
         rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
         choose_penalty=None,
@@ -174,13 +178,11 @@ def nested_learner(p: KernelParameters, categorical: tuple[int, ...]) -> NestedL
     return NestedLearner(sparse, float(p.tol), int(p.max_iter))
 
 
-def _held_out_lambda(
-    p: KernelParameters, recipe: Recipe, data: TrainingData
-) -> Callable[..., float] | None:
+def _held_out_lambda(p: KernelParameters, recipe: Recipe) -> Callable[..., float] | None:
     """Return the function that selects λ by the held-out loss, if λ is to be selected."""
     if not (is_auto(p.regularization) and is_auto(p.tuning)) or recipe.loss.quadratic:
         return None
-    return partial(held_out_regularization, recipe.loss, data.target, recipe.initial_raw)
+    return partial(held_out_regularization, recipe.loss, recipe.data.target, recipe.initial_raw)
 
 
 def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) -> Learner:

@@ -21,7 +21,7 @@ from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
 from hilboost.training.categories import level_encoder, with_categories
 from hilboost.training.data import TrainingData
-from hilboost.training.initial_state import Start, start, start_in_units
+from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
 from hilboost.training.recipes.mixed import check_parts, splitting_parts, with_splitting
@@ -102,7 +102,7 @@ def output_recipe(
     InvalidParameter, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    begun = _begun(loss, data)
+    begun = start_of(loss, data, in_units=not loss.quadratic)  # a sum of squares needs none
     data, initial_raw = begun.data, begun.initial_raw
     if p["early_stopping"] is True and data.held_out is None:
         data = data.hold_out(p["validation_fraction"], seed)
@@ -139,14 +139,6 @@ def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Lear
         return None, learner
     learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
     return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
-
-
-def _begun(loss: Loss, data: TrainingData) -> Start:
-    """Check the targets; units are only for losses that are not a sum of squares."""
-    if not loss.quadratic:
-        return start_in_units(loss, data, None)
-    checked, initial_raw = start(loss, data)
-    return Start(checked, data, None, initial_raw)
 
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
