@@ -89,6 +89,8 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
 
     def with_curvature(self, target: Target, raw: Floats) -> Loss:
         """Smooth the loss around zero and use the curvature of reweighted least squares."""
+        if self._is_of_numbers(target, raw):
+            return _OfNumbers(self, self.loss.with_curvature(_numbers(target), raw))
         distance = self._distances(target, raw)
         width = RELATIVE_WIDTH * float(np.average(distance, weights=target.weight))
         return _Majorized(self, width if width > 0 else 1.0)
@@ -117,10 +119,9 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
             least = RELATIVE_WIDTH * float(np.average(distance, weights=target.weight))
             pull = weight * self.reweighted(np.maximum(distance, least))
             return _means(residual[:, columns], pull, leaves, n_leaves)
+        if self._is_of_numbers(target, raw):
+            return self.loss.leaf_values(_numbers(target), raw, leaves, n_leaves, columns)
         outside = self._outside(target, raw)
-        if residual.shape[1] == 1 and not outside.any() and self.loss.has_leaf_values:
-            plain = Target(target.y[:, :1], target.weight)
-            return self.loss.leaf_values(plain, raw, leaves, n_leaves, columns)
         medians = _centers.medians_of_leaves(residual, outside, target.weight, leaves, n_leaves)
         values = self._one_step(residual, outside, weight, leaves, medians)
         moved = _centers.distances(residual - values[leaves], outside)
@@ -168,6 +169,11 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         steps = apart * (pull[:-1] / largest)[:, None]
         return medians + _means(steps, weight[inside], leaves[inside], len(medians))
 
+    def _is_of_numbers(self, target: Target, raw: Floats) -> bool:
+        """Whether distances are those of numbers, for which the loss itself knows more."""
+        is_plain = raw.shape[1] == 1 and not self._outside(target, raw).any()
+        return is_plain and self.loss.has_leaf_values
+
     def _values(self, distance: Floats) -> Floats:
         return np.asarray(self.loss.value(*_as_target(distance)), dtype=np.float64)
 
@@ -207,6 +213,32 @@ class _Majorized(Loss):
         weight = self.loss.reweighted(distance)[:, None]
         hessian = np.repeat(weight, raw.shape[1], axis=1)
         return Gradients(weight * residual, hessian, isotropic=True)
+
+
+class _OfNumbers(Loss):
+    """A radial loss of numbers with the curvature and the corners of the loss itself."""
+
+    of_distance = True
+
+    def __init__(self, loss: RadialLoss, smooth: Loss) -> None:
+        self.loss, self.smooth = loss, smooth
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the original loss."""
+        return self.loss.initial_raw(target)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Values of the original loss, (n,)."""
+        return self.loss.value(target, raw)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Gradients of the loss itself."""
+        return self.smooth.gradients(_numbers(target), raw)
+
+
+def _numbers(target: Target) -> Target:
+    """The target without its distances from the space of ``raw``."""
+    return Target(target.y[:, :1], target.weight)
 
 
 def _as_target(distance: Floats, weight: Floats | None = None) -> tuple[Target, Floats]:
