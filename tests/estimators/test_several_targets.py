@@ -183,6 +183,39 @@ def test_constant_and_missing_targets(loss):
     np.testing.assert_array_equal(found, expected * [2.0**30, 2.0**-30])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        BoostingRegressor(n_estimators=10),
+        BoostingRegressor("poisson", n_estimators=10),
+        BoostingRegressor(n_estimators=10, learner="tree", multi_output="shared"),
+        KernelBoostingRegressor("absolute_error", kernel="gaussian", regularization=0.1),
+        SparseKernelRidge(kernel="gaussian", n_basis=20),
+    ],
+    ids=["automatic", "counts", "shared", "kernel", "sparse"],
+)
+def test_whatever_stands_beside_a_target(model):
+    """Constants and units of any size, and numbers as objects."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-2, 2, size=(120, 2))
+    y, other = np.exp(np.sin(2 * X.T))
+    missing = np.where(rng.uniform(size=120) < 0.2, np.nan, other)
+
+    def predicted(beside):
+        model.set_params(random_state=0).fit(X, np.column_stack([y, beside]))
+        return model.predict(X)[:, 0]
+
+    expected = predicted(np.full(120, 5.0))
+    for constant in (0.1, 5e-324, 1e-300, 1e150):
+        np.testing.assert_array_equal(predicted(np.full(120, constant)), expected)
+    kinds = [other, missing] if isinstance(model, BoostingRegressor) else [other]
+    for beside in kinds:
+        expected = predicted(beside)
+        np.testing.assert_array_equal(predicted(beside.astype(object)), expected)
+        for factor in (1e-300, 1e140):
+            np.testing.assert_allclose(predicted(beside * factor), expected, rtol=1e-5)
+
+
 def test_a_fixed_delta_is_in_the_units_of_the_targets():
     from hilboost.losses import Huber
 
