@@ -61,7 +61,8 @@ def first(tmp_path_factory):
 def test_copies_do_not_compute_them_anew(first, copied):
     std, seconds = timed(copied(first))
     np.testing.assert_array_equal(std, first.std)
-    assert seconds <= 0.5 * first.seconds
+    # A busy machine slows some of the calls down.
+    assert min(seconds, *(timed(copied(first))[1] for _ in range(2))) <= 0.3 * first.seconds
 
 
 def test_threads_of_linear_algebra_cost_no_time_and_change_no_bit(first):
