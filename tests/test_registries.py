@@ -211,7 +211,7 @@ def test_an_output_space_of_one_file(contributed, tmp_path):
     labels = np.column_stack([Y, -Y])
     for output in ("double", Doubles(4.0)):
         model = OutputKernelTreeRegressor(output=output, random_state=0).fit(X, labels)
-        hilboost.save(model, tmp_path / "model")
+        hilboost.save(model, tmp_path / "model", training_data=True)
         again = hilboost.load(tmp_path / "model")
         assert again.output == output
         np.testing.assert_array_equal(again.predict(X), model.predict(X))

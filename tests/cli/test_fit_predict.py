@@ -407,7 +407,7 @@ def test_models_fitted_without_names_take_columns_by_place(folder):
 def test_models_of_structured_outputs(output, labels, expected, folder):
     frame = pd.DataFrame({"x": [0.0, 1.0]})
     model = hilboost.OutputKernelTreeRegressor(output, random_state=0).fit(frame, labels)
-    model.save("model")
+    model.save("model", training_data=True)
     lines = run("predict", "model", write(frame, "new.csv")).stdout.splitlines()
     assert [[x.removesuffix(".0") for x in line.split(",")] for line in lines[1:]] == expected
 

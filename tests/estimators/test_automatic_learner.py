@@ -417,7 +417,7 @@ def test_damaged_rotations_are_found(sloping, damage):
 @pytest.mark.parametrize("name", ["smooth", "both", "classes", "sloping"])
 def test_files(name, request, tmp_path):
     model = request.getfixturevalue(name)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_raw(X), model.predict_raw(X))
     for part, stored in zip(model.parts_.values(), loaded.parts_.values(), strict=True):

@@ -253,9 +253,8 @@ def test_an_encoding_in_the_file_of_another_estimator(tmp_path):
     """It would let trees name columns that no table has."""
     X, _ = draw(n=60)
     X = np.nan_to_num(X)
-    OutputKernelForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, :2]).save(
-        tmp_path / "model"
-    )
+    model = OutputKernelForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, :2])
+    model.save(tmp_path / "model", training_data=True)
     column = contents(tmp_path / "model")[0]["column"].copy()
     column[0] = 900
     edit(tmp_path / "model", arrays={"column": column}, header={"encoding": {"n_columns": 1000}})

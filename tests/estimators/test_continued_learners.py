@@ -151,7 +151,7 @@ def test_only_models_that_are_to_go_on_keep_their_state(tmp_path):
     model = fit(build({"learner": ALL}, warm_start=True))
     assert model.fitted_.kept.snapshot.n_stages == N
     assert model.learner_part("linear").fitted_.kept is None
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_data=True)
     assert hilboost.load(tmp_path / "m").fitted_.kept is None
 
 

@@ -407,7 +407,7 @@ def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
     )
     expected = ours.predict_proba(NEW)
     np.testing.assert_allclose(theirs.predict_proba(NEW), expected, atol=1e-6)
-    theirs.save(tmp_path / "model")
+    theirs.save(tmp_path / "model", training_data=True)
     np.testing.assert_allclose(load(tmp_path / "model").predict_proba(NEW), expected, atol=1e-6)
 
 

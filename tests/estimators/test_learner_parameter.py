@@ -32,7 +32,7 @@ def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages, tmp_path):
     assert model.learner_.name == stages
     assert model.n_estimators_ == 5
     assert model.score(X, Y) > 0.5
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_data=True)
     loaded = hilboost.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.learner_.name == stages

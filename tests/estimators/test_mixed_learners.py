@@ -113,7 +113,7 @@ def test_files_keep_the_model_and_its_learners(labels, tmp_path):
     machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
     kind = BoostingRegressor if labels.dtype.kind == "f" else BoostingClassifier
     model = kind(learner=["tree", machine, "linear", Ridge()], **FEW).fit(X, labels)
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_data=True)
     loaded = hilboost.load(tmp_path / "m")
     np.testing.assert_array_equal(raw(loaded), raw(model))
     assert loaded.learners_ == model.learners_
@@ -139,7 +139,7 @@ def test_categories_files_and_onnx(labels, table, tmp_path):
 def _same_elsewhere(model, table, path):
     import onnxruntime
 
-    model.save(path)
+    model.save(path, training_data=True)
     loaded = hilboost.load(path)
     np.testing.assert_array_equal(raw(loaded, table), raw(model, table))
     session = onnxruntime.InferenceSession(hilboost.to_onnx(model).SerializeToString())
@@ -198,7 +198,7 @@ def test_output_spaces(tmp_path):
     one = OutputKernelBoostingRegressor("linear", learner="extra_trees", **FEW).fit(X, targets)
     other = OutputKernelBoostingRegressor("linear", learner=["tree"], **FEW).fit(X, targets)
     np.testing.assert_array_equal(raw(one), raw(other))
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_data=True)
     np.testing.assert_array_equal(raw(hilboost.load(tmp_path / "m")), raw(model))
 
 

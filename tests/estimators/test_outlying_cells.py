@@ -46,7 +46,7 @@ def test_all_kinds_of_machines_are_safe():
 
 def test_files_keep_the_bounds(model, tmp_path):
     path = tmp_path / "model.hilboost"
-    model.save(path)
+    model.save(path, training_data=True)
     X = with_wrong_cells()
     np.testing.assert_array_equal(hilboost.load(path).predict(X), model.predict(X))
 
@@ -62,7 +62,7 @@ def test_files_keep_the_bounds(model, tmp_path):
 )
 def test_damaged_bounds_are_refused(model, tmp_path, change):
     path = tmp_path / "model.hilboost"
-    model.save(path)
+    model.save(path, training_data=True)
     edit(path, arrays=change(contents(path)[0]))
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -79,5 +79,5 @@ def test_onnx_keeps_the_bounds(model):
 
 def test_models_of_usual_tables_have_no_bounds(tmp_path):
     path = tmp_path / "model.hilboost"
-    KernelBoostingRegressor(random_state=0).fit(TABLE[:100], Y[:100]).save(path)
+    KernelBoostingRegressor(random_state=0).fit(TABLE[:100], Y[:100]).save(path, training_data=True)
     assert "inputs.low" not in contents(path)[0]

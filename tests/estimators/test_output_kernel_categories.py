@@ -79,7 +79,7 @@ def test_data_frames_of_any_library_files_pickles_and_reports(name, tmp_path):
     assert model.score(X, Y) > 0.7
     other = clone(model).fit(pl.from_pandas(X), Y)
     np.testing.assert_array_equal(other.predict_raw(pl.from_pandas(unknown())), expected)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     for copy in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(copy.predict_raw(unknown()), expected)
     *_, last = model.staged_predict_embedding(unknown())
@@ -175,7 +175,7 @@ def test_more_levels_than_trees_can_tell_apart(name, tmp_path):
     Y = rng.normal(size=(n, 2)) + 3 * (np.arange(n) % 2)[:, None]
     model = clone(MODELS[name]).fit(X, Y)
     assert dict(model.fitted_.encoding.kept)[0].max() == 254
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     expected = model.predict_raw(X)
     np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict_raw(X), expected)
     with pytest.raises(InvalidParameter, match="column 0 has 300 levels, but trees support at"):

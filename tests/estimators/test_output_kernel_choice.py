@@ -46,7 +46,7 @@ def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tm
     assert has_trees(model) == (name == "extra_trees")
     named = OutputKernelBoostingRegressor(learner=name, **settings).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), named.predict(X))
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert has_trees(loaded) == has_trees(model)

@@ -136,7 +136,7 @@ def test_early_stopping_where_points_do_not_determine_labels():
 @models
 def test_files_and_reports_know_the_metric(name, tmp_path):
     model = MODELS[name]("label_set", metric="f1").fit(X, SETS)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     assert loaded.metric == "f1"
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -91,7 +91,7 @@ def test_weights_repeat_rows():
 
 def test_files(tmp_path):
     model = calibrated("forest", "gaussian", ROWS)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     for found, expected in zip(
         loaded.predict(X[NEW], return_std=True),

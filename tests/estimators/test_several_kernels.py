@@ -274,7 +274,7 @@ def test_names_functions_and_scikit_learn_kernels_in_a_list():
 @all_stages
 def test_files_pickles_and_clones(tmp_path, stages, regularization):
     model = build(regularization=regularization, **small(stages)).fit(X, Y)
-    model.save(tmp_path / "model.hilboost")
+    model.save(tmp_path / "model.hilboost", training_data=True)
     loaded = load(tmp_path / "model.hilboost")
     for other in (loaded, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
         np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))

@@ -43,7 +43,7 @@ def test_predictions_are_those_after_a_stage(model, y, tolerance, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
         assert len(part.history_.train) == n + 1
     part = model.first_stages(1)
-    part.save(tmp_path / "model")
+    part.save(tmp_path / "model", training_data=True)
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), part.predict(X))
     assert model.n_estimators_ == len(staged)
 

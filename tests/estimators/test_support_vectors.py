@@ -87,7 +87,7 @@ def test_labels_scores_files_and_reports(loss, build, tmp_path):
     assert model.score(X, NAMES) > 0.8
     scores = model.decision_function(NEW)
     np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(NEW))
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     np.testing.assert_array_equal(
         hilboost.load(tmp_path / "model").decision_function(NEW), model.decision_function(NEW)
     )

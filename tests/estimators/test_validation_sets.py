@@ -104,7 +104,7 @@ def test_mixtures_know_their_loss_on_all_sets(tmp_path):
     assert len(found) == len(model.history_.train)
     error = y_val["autumn"] - model.predict(X_VAL["autumn"])
     assert found[-1] == pytest.approx(0.5 * (error**2).mean())
-    hilboost.save(model, tmp_path / "model")
+    hilboost.save(model, tmp_path / "model", training_data=True)
     again = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 

@@ -109,7 +109,7 @@ def test_it_is_better_and_named(model):
 
 
 def test_files_and_onnx(model, tmp_path):
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
     assert loaded.parts_["kernel"].kernel == "additive"

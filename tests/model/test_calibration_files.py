@@ -102,12 +102,12 @@ def predicted(model):
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
 def test_round_trip(make, tmp_path):
     model, path = make(), tmp_path / "model"
-    hilboost.save(model, path)
+    hilboost.save(model, path, training_data=True)
     loaded = hilboost.load(path)
     for one, other in zip(predicted(loaded), predicted(model), strict=True):
         np.testing.assert_array_equal(one, other)
     again = tmp_path / "again"
-    hilboost.save(loaded, again)
+    hilboost.save(loaded, again, training_data=True)
     arrays, metadata = contents(path)
     assert contents(again)[1] == metadata
     for name, array in contents(again)[0].items():
@@ -181,7 +181,7 @@ EDITS = {
 def test_edited_arrays(name, tmp_path):
     make, change = EDITS[name]
     path = tmp_path / "model"
-    hilboost.save(make(), path)
+    hilboost.save(make(), path, training_data=True)
     edit(path, arrays=change(contents(path)[0]))
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -190,7 +190,7 @@ def test_edited_arrays(name, tmp_path):
 @pytest.mark.parametrize("width", [0.0, -1.0, float("inf"), "wide", None])
 def test_edited_widths(width, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(forest(), path)
+    hilboost.save(forest(), path, training_data=True)
     edit(path, header={"calibration": {"by_class": False, "width": width}})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -198,7 +198,7 @@ def test_edited_widths(width, tmp_path):
 
 def test_a_file_of_an_earlier_version_has_no_scale(tmp_path):
     path, model = tmp_path / "model", forest()
-    hilboost.save(model, path)
+    hilboost.save(model, path, training_data=True)
     arrays, metadata = contents(path)
     save_file({name: a for name, a in arrays.items() if name not in (P, Q, M)}, path, metadata)
     loaded = hilboost.load(path)

@@ -37,7 +37,9 @@ def test_a_loaded_model_says_what_was_chosen(model, tmp_path):
 def test_other_learners_know_it_too(tmp_path):
     X = np.arange(60.0)[:, None]
     for model in BoostingRegressor(learner="kernel", n_estimators=3), KernelBoostingRegressor():
-        model.set_params(random_state=0).fit(X, np.sin(X[:, 0] / 9)).save(tmp_path / "m")
+        model.set_params(random_state=0).fit(X, np.sin(X[:, 0] / 9)).save(
+            tmp_path / "m", training_data=True
+        )
         assert became(load(tmp_path / "m")) == became(model)
 
 

@@ -55,7 +55,7 @@ def test_what_held_rows_out_is_refused(tmp_path):
 
 def test_kernel_stages_need_their_state(tmp_path):
     model = BoostingRegressor(learner="kernel", n_estimators=2, random_state=0)
-    model.fit(X[["a", "b"]], Y).save(tmp_path / "model")
+    model.fit(X[["a", "b"]], Y).save(tmp_path / "model", training_data=True)
     loaded = load(tmp_path / "model").set_params(warm_start=True, n_estimators=3)
     with pytest.raises(InvalidData, match="cannot be continued from the stages alone"):
         loaded.fit(X[["a", "b"]], Y)

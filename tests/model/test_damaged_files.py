@@ -87,7 +87,7 @@ def tags():
 )
 def content(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model"
-    hilboost.save(request.param().set_params(random_state=0), path)
+    hilboost.save(request.param().set_params(random_state=0), path, training_data=True)
     return path.read_bytes()
 
 
@@ -177,7 +177,7 @@ def test_gains_are_numbers(make, tmp_path):
 )
 def test_stages_of_several_kernels(name, values, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(several(), path)
+    hilboost.save(several(), path, training_data=True)
     edit(path, arrays={name: values})
     with pytest.raises(InvalidModelFile, match=f"{name} is inconsistent"):
         hilboost.load(path)

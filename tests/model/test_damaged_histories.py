@@ -25,7 +25,7 @@ MODELS = {
 @pytest.fixture
 def path(request, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(MODELS[request.param](), path)
+    hilboost.save(MODELS[request.param](), path, training_data=True)
     return path
 
 

@@ -20,7 +20,7 @@ def saved(tmp_path, output, y, learner="extra_trees"):
     model = OutputKernelBoostingRegressor(
         output, learner=learner, n_estimators=3, learning_rate=0.5, random_state=0
     )
-    model.fit(X, y).save(path)
+    model.fit(X, y).save(path, training_data=True)
     return path
 
 

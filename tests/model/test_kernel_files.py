@@ -115,7 +115,7 @@ def fitted(model=None, y=Y, **fit):
 
 def round_trip(model, tmp_path):
     path = tmp_path / "model.hilboost"
-    hilboost.save(model, path)
+    hilboost.save(model, path, training_data=True)
     return hilboost.load(path)
 
 
@@ -241,7 +241,7 @@ def test_rows_are_written_once(tmp_path):
         ("nested", SparseKernelRidge(**PLAIN | {"n_basis": 120})),
         ("reweighted", regressor(stages="sparse", reweight=True)),
     ):
-        hilboost.save(fitted(model), path)
+        hilboost.save(fitted(model), path, training_data=True)
         rows[name] = [a.shape for k, a in contents(path)[0].items() if k.startswith("rows.")]
     assert rows == {"full": [(160, 3)], "nested": [(120, 3)], "reweighted": [(30, 3)] * 4}
 
@@ -365,9 +365,8 @@ def test_other_estimators_are_refused(tmp_path):
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = tmp_path_factory.mktemp("kernel") / "model"
-    hilboost.save(
-        fitted(regressor("squared_error", learning_rate=0.5)).calibrate(NEW, Y[:60]), path
-    )
+    model = fitted(regressor("squared_error", learning_rate=0.5)).calibrate(NEW, Y[:60])
+    hilboost.save(model, path, training_data=True)
     return path.read_bytes()
 
 
@@ -563,7 +562,7 @@ def test_an_edited_machine(path, change):
 @pytest.mark.parametrize("change", [{"path": []}, {"path": [True]}, {"path": 3}, {"n_iter": None}])
 def test_an_edited_path(tmp_path, change):
     path = tmp_path / "model"
-    hilboost.save(fitted(SparseKernelRidge(**PLAIN)), path)
+    hilboost.save(fitted(SparseKernelRidge(**PLAIN)), path, training_data=True)
     edit(path, header={"machine": {**header_of(path)["machine"], **change}})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -584,7 +583,7 @@ def test_an_edited_path(tmp_path, change):
 )
 def test_edited_classes(tmp_path, header):
     path = tmp_path / "model"
-    hilboost.save(fitted(classifier(), THREE), path)
+    hilboost.save(fitted(classifier(), THREE), path, training_data=True)
     edit(path, header=header)
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)

@@ -39,7 +39,7 @@ def boosting(output, learner="extra_trees", **parameters):
 
 def round_trip(model, tmp_path):
     path = tmp_path / "model.hilboost"
-    model.save(path)
+    model.save(path, training_data=True)
     return hilboost.load(path)
 
 

@@ -87,7 +87,7 @@ def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
     assert len(found) == (share > 0.1)
     if found:
         assert found[0].startswith("50% of these 100 rows also occur in the training data.")
-    model.save(tmp_path / "model.hilboost")
+    model.save(tmp_path / "model.hilboost", training_data=True)
     again = load(tmp_path / "model.hilboost")
     assert not mentions(facts(again, frame[rows], Y[rows]))
 

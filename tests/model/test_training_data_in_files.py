@@ -31,7 +31,6 @@ def test_a_default_model_with_a_kernel_machine_says_how_many_rows_its_file_conta
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.filterwarnings("error:the model file contains")
 @pytest.mark.parametrize(
     ("model", "contains"),
     [

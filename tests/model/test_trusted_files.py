@@ -106,10 +106,10 @@ def test_round_trip(name, parts, tmp_path):
     model, y, needed = models(parts)[name]
     expected = model.fit(X, y).predict(X)
     path = tmp_path / "model"
-    model.save(path)
+    model.save(path, training_data=True)
     loaded = hilboost.load(path, trusted=needed)
     np.testing.assert_array_equal(loaded.predict(X), expected)
-    loaded.save(path)
+    loaded.save(path, training_data=True)
     np.testing.assert_array_equal(hilboost.load(path, needed).predict(X), expected)
     np.testing.assert_array_equal(loaded.fit(X, y).predict(X), expected)
     forgotten()

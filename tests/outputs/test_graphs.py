@@ -180,7 +180,7 @@ def test_models_predict_graphs(tmp_path):
     assert model.preimage_loss(X[60:], labels[60:]) < 1e-9
     found = model.predict([[1, 4]], candidates=[TRIANGLE, (["C"] * 4, [(0, 1), (1, 2), (2, 3)])])
     assert found == [(("C",) * 3, ((0, 1), (0, 2), (1, 2)))]
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     assert loaded.output == space
     assert loaded.output_.refinement == embedding.refinement

@@ -92,7 +92,7 @@ def test_models_of_tokens_are_saved(tmp_path):
     space = Strings((1, 2), normalize=False, string_lengths=(2, 5), max_nodes=500)
     model = OutputKernelForestRegressor(space, n_estimators=3, random_state=0).fit(X, labels)
     path = tmp_path / "model"
-    model.save(path)
+    model.save(path, training_data=True)
     loaded = hilboost.load(path)
     assert loaded.output == space
     for name in ("training", "vocabulary", "lengths", "string_lengths", "max_nodes"):

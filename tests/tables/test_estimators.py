@@ -227,7 +227,7 @@ def test_files_keep_the_schema(model, levels, tmp_path):
         return  # the other kind says the same, and fits take a second
     y = LABELS if isinstance(model, BoostingClassifier) else Y
     model.fit(X, y)
-    save(model, tmp_path / "m")
+    save(model, tmp_path / "m", training_data=True)
     again = load(tmp_path / "m")
     assert again.fitted_.schema == model.fitted_.schema
     assert again.categorical_features == model.categorical_features
