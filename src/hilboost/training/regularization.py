@@ -196,7 +196,8 @@ def _observations(
     counts = data.repetitions
     if counts is None:
         return rng.permutation(rows), target
-    return draw_observations(counts, _ROWS, rng), replace(target, weight=None)
+    weight = None if data.row_weight == 1 else np.full(len(target.y), data.row_weight)
+    return draw_observations(counts, _ROWS, rng), replace(target, weight=weight)
 
 
 def _folds(

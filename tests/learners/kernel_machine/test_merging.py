@@ -4,9 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hilboost.boosting.effective_size import row_weight
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine.merging import DistinctRows, merge_equal_rows, row_ranks
+from hilboost.learners.kernel_machine.merging import (
+    DistinctRows,
+    merge_equal_rows,
+    repetitions,
+    row_ranks,
+)
 
 
 def table(seed, n=30, d=3, levels=3):
@@ -63,3 +69,16 @@ def test_merged_gradients_have_the_same_quadratic_model(seed):
 
     mine, theirs = change(merged, total, f), change(gradients, weight, f[distinct.group])
     np.testing.assert_allclose(mine, theirs, atol=1e-10)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.37, 1.0, 1e12]))
+def test_fractions_are_rounded_to_observations_without_a_change_of_their_sums(seed, unit):
+    X, _, rng = table(seed, n=400, d=2)
+    weight = unit * rng.uniform(0.3, 3, 400)
+    row = row_weight(weight)
+    counts = repetitions(weight, row, 400, DistinctRows.of(X, weight))
+    assert (np.abs(np.cumsum(counts - weight / row)) <= 0.5 + 1e-9).all()
+    merged = DistinctRows.of(X, weight).sums(weight)
+    counts = repetitions(merged, row, len(merged), None)
+    np.testing.assert_allclose(counts, merged / row, atol=1)
+    assert repetitions(weight, row, 400, None) is None

@@ -50,6 +50,7 @@ class KernelMachineConfig:
     # whether the choice of kernel only serves to compare the learner with others: it considers
     # fewer families of kernels
     tunes_briefly: bool = False
+    row_weight: float = 1.0  # the weight of the data that counts as one row
 
     @property
     def given_kernel(self) -> Kernel | None:
@@ -84,6 +85,7 @@ class KernelMachineConfig:
             team=ThreadTeam(n_threads),
             distinct=distinct,
             source=X if precision == "float32" and self.precision == "auto" else None,
+            row_weight=self.row_weight,
         )
 
     def _inputs(self, X: Floats, weight: Floats | None) -> Inputs:

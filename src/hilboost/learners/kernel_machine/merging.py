@@ -103,19 +103,22 @@ def first_rows(group: NDArray[np.int64], m: int) -> NDArray[np.int64]:
 
 
 def repetitions(
-    weight: Floats | None, n_rows: int, distinct: DistinctRows | None
+    weight: Floats | None, row_weight: float, n_rows: int, distinct: DistinctRows | None
 ) -> NDArray[np.int64] | None:
     """How often each row was observed, (n_rows,), if distinct rows do not tell the noise.
 
     ``None`` unless inputs were observed ten times on average, and with different targets if there
-    are many inputs: then their smoothness tells the noise.
+    are many inputs: then their smoothness tells the noise.  Weights are rounded to whole rows of
+    ``row_weight`` so that their sums remain.
     """
     n_distinct = n_rows if distinct is None else len(distinct.first)
     if distinct is None and n_distinct > _FEW_DISTINCT:
         return None
-    if weight is not None and not is_whole(weight):
-        return None
-    counts = np.ones(n_rows, np.int64) if weight is None else weight.astype(np.int64)
+    counts = np.ones(n_rows, np.int64)
+    if weight is not None:
+        if row_weight == 1 and not is_whole(weight):
+            return None
+        counts = np.diff(np.rint(np.cumsum(weight / row_weight)), prepend=0.0).astype(np.int64)
     return counts if counts.sum() >= _OFTEN * n_distinct else None
 
 

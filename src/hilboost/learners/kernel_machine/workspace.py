@@ -44,6 +44,7 @@ class Workspace:
     # (rows (k,), gradients (k, r)) or None: observations from which kernel and λ are chosen, if
     # inputs were observed many times
     observed: tuple[NDArray[np.intp], Floats] | None = None
+    row_weight: float = 1.0  # the weight that counts as one observation
 
     @property
     def n_rows(self) -> int:
@@ -65,7 +66,7 @@ class Workspace:
     def repetitions(self) -> NDArray[np.int64] | None:
         """How often each row of the table was observed, if distinct rows do not tell the noise."""
         n = self.n_rows if self.distinct is None else len(self.distinct.group)
-        return repetitions(self.all_rows.weight, n, self.distinct)
+        return repetitions(self.all_rows.weight, self.row_weight, n, self.distinct)
 
     def observing(self, negative_gradient: Floats) -> Workspace:
         """Draw observations from the first gradients (n, r) of all rows of the table."""

@@ -63,8 +63,10 @@ class KernelFinish:
 
     def _row_weight(self, machine: MachineState | SeveralKernelsState, target: Target) -> float:
         """The weight whose noise has the variance λ: one, or the mean if λ suits the rows."""
-        if target.weight is None or not self.relative or machine.workspace.repetitions is not None:
+        if target.weight is None or not self.relative:
             return 1.0
+        if machine.workspace.repetitions is not None:
+            return machine.workspace.row_weight
         return float(target.weight.mean())
 
     def _stage_kernels(

@@ -86,6 +86,7 @@ class KernelParameters:
     memory_budget: float | str = "auto"
     precision: str = "auto"
     device: str | None = None
+    row_weight: float = 1.0  # of the data, not of the estimator
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **others: Any) -> KernelParameters:
@@ -130,6 +131,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     """
     begun = start_of(loss, data, in_units=data.target.y.shape[1] > 1)
     loss, data, initial_raw, units = begun.loss, begun.data, begun.initial_raw, begun.units
+    p = replace(p, row_weight=data.row_weight)
     if p.early_stopping is True and data.held_out is None:
         data = data.hold_out(p.validation_fraction, seed)
     check_kernel(p.kernel, p.categorical_features, data.schema)
@@ -158,7 +160,8 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
 
 def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int) -> Recipe:
     """Create the recipe of steps on one machine of nested bases; they stop by themselves."""
-    recipe = kernel_recipe(replace(p, stages="sparse"), loss, data, seed)
+    p = replace(p, stages="sparse", row_weight=data.row_weight)
+    recipe = kernel_recipe(p, loss, data, seed)
     learner = nested_learner(p, data.schema.categories)
     return replace(
         recipe,
@@ -235,6 +238,7 @@ def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineC
         device=p.device,
         tuning=p.tuning,
         tuning_seconds=None if p.time_budget is None else SHARE_OF_TUNING * p.time_budget,
+        row_weight=p.row_weight,
     )
 
 

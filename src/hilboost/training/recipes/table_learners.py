@@ -78,7 +78,9 @@ def _named_learner(
 
         columns = tuple(column for column, _ in category_columns(schema))
         config = KernelMachineConfig(
-            categorical=columns, tuning_seconds=_seconds_of_tuning(p.get("time_budget"), resolved)
+            categorical=columns,
+            tuning_seconds=_seconds_of_tuning(p.get("time_budget"), resolved),
+            row_weight=p.get("row_weight", 1.0),
         )
         if len(listed(p["learner"])) > 1:
             return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)

@@ -60,7 +60,7 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = _with_held_out_folds(as_trees(parameters))
+    p = _with_held_out_folds(as_trees(parameters)) | {"row_weight": data.row_weight}
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_in_units(loss, data, continuation)

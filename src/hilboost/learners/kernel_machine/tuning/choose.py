@@ -141,7 +141,7 @@ class StandardizedSample:
         Y = Y - middle
         spread = _spread(Y)
         w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
-        mass = 1.0 if weight is None else float(weight[rows].mean())
+        mass = workspace.row_weight if weight is None else float(weight[rows].mean())
         sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y / spread, w, rows)
         return cls(sampled, middle, spread, len(inside), mass)
 
