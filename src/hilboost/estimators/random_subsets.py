@@ -64,18 +64,17 @@ class MemberFitter:
     sizes: Floats  # (r,) float64: units, in which the errors of several targets are compared
 
     def member(
-        self, rows: NDArray[np.int64], copies: Floats | None = None
+        self, rows: NDArray[np.int64], weight: Floats | None = None
     ) -> tuple[KernelExpansion, Floats]:
         """Fit kernel ridge regression to some rows; also return the Cholesky factor of ``K + λ/w``.
 
-        ``copies`` (m,) are multiplicities of the rows, which multiply the sample weights.  Cost
-        O(m³).
+        ``weight`` (m,) replaces their sample weights.  Cost O(m³).
         """
         data = self.data
         X = array_api.to_numpy(data.X[data.rows_of(rows)])
-        weight = self.training.target.weight
-        weight = np.ones(len(rows)) if weight is None else weight[rows]
-        weight = weight if copies is None else weight * copies
+        if weight is None:
+            weights = self.training.target.weight
+            weight = np.ones(len(rows)) if weights is None else weights[rows]
         K = array_api.add_to_diagonal(evaluate(self.kernel, X, X), self.regularization / weight)
         factor = array_api.cholesky(K)
         alpha = array_api.solve_cholesky(factor, self.residual[rows])
@@ -167,13 +166,15 @@ class SubsetEnsemble(KernelMachineEstimator):
             kernel="auto" if is_auto(self.kernel) else as_kernel(self.kernel),
             regularization=self.regularization,
             categorical=data.schema.categories,
+            row_weight=data.row_weight,
         )
-        size = self._size(n)
+        size = min(n, self._size(self._n_observed(data)))
         self._check_memory(size)
         workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
         try:
             in_units = Gradients(gradients.negative_gradient / sizes)
             conversion = Conversion.of(workspace.distinct, in_units)
+            workspace = workspace.observing(in_units.negative_gradient / conversion.unit)
             seen, weight = conversion.seen(in_units, RowSample(None, target.weight))
             choice = choose(config, workspace, seen, weight, size)
             workspace, lam = choice.settled(workspace, weight)
@@ -208,6 +209,10 @@ class SubsetEnsemble(KernelMachineEstimator):
         self, codec: TargetCodec, n_outputs: int, stored: StoredModel
     ) -> tuple[Loss, Learner]:
         raise AssertionError("model files do not support these ensembles")
+
+    def _n_observed(self, data: TrainingData) -> int:
+        """Return the number of rows as ``subset_size`` counts them."""
+        return len(data.X)
 
     def _size(self, n: int) -> int:
         size = self.subset_size

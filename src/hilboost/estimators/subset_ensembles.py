@@ -18,13 +18,14 @@ SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import StrOptions
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -40,6 +41,9 @@ from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.model import AdditiveModel
+from hilboost.model.resolved import is_auto
+from hilboost.reductions.sums import total_weight
+from hilboost.training.data import TrainingData
 
 __all__ = [
     "AdaBoostKernelClassifier",
@@ -50,6 +54,8 @@ __all__ = [
     "StackedKernelRidge",
 ]
 
+_AUTO = StrOptions({"auto"})
+_SHARE_DRAWN, _FEWEST_DRAWN = 0.03, 100  # rows of a member of AdaBoost
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
 
@@ -220,8 +226,9 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
     class_weight : dict, "balanced" or None, default=None
     n_estimators : int, default=20
         Maximum number of members.  The fit stops early at a member without errors.
-    subset_size : int or float in (0, 1), default=0.03
-        Number of rows per member, or fraction of all rows.
+    subset_size : int, float in (0, 1) or "auto", default="auto"
+        Number of rows per member, or fraction of all rows; whole sample weights count as rows.
+        ``"auto"`` draws three percent of the rows, but at least 100, or as many as there are.
     kernel, regularization, random_state : optional
         See :class:`AveragedKernelRidge`.
     n_jobs : int or None, default=None
@@ -245,12 +252,17 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SubsetEnsemble._parameter_constraints,
+        "subset_size": [*SubsetEnsemble._parameter_constraints["subset_size"], _AUTO],
+    }
+
     def __init__(
         self,
         *,
         class_weight: Any = None,
         n_estimators: int = 20,
-        subset_size: float = 0.03,
+        subset_size: float | str = "auto",
         kernel: Any = "auto",
         regularization: float | str = "auto",
         random_state: Any = None,
@@ -266,12 +278,22 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         )
         self.class_weight = class_weight
 
+    def _size(self, n: int) -> int:
+        if is_auto(self.subset_size):
+            return min(n, max(_FEWEST_DRAWN, round(_SHARE_DRAWN * n)))
+        return super()._size(n)
+
+    def _n_observed(self, data: TrainingData) -> int:
+        """Rows are drawn with replacement, so that equal ones are drawn as often as they occur."""
+        return max(1, round(total_weight(data.target) / data.row_weight))
+
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         X, target = maker.training.X, maker.training.target
         n, n_classes = len(X), maker.training.codec.of_classes().n_classes
         rng = np.random.default_rng(maker.seed)
         codes = target.y[:, 0]
         weight = np.ones(n) if target.weight is None else target.weight.copy()
+        size, unit = self._size(self._n_observed(maker.training)), maker.training.row_weight
         self._member_loss = class_loss("squared_error", n_classes)
         self._member_start = maker.initial_raw
         members: list[KernelExpansion] = []
@@ -279,8 +301,8 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         errors: list[float] = []
         for _ in range(self.n_estimators):
             weight /= weight.sum()
-            rows, copies = np.unique(rng.choice(n, self._size(n), p=weight), return_counts=True)
-            model, _ = maker.member(rows, copies.astype(np.float64))
+            rows, copies = np.unique(rng.choice(n, size, p=weight), return_counts=True)
+            model, _ = maker.member(rows, unit * copies)
             wrong = self._winners(model, X) != codes
             error = float(weight[wrong].sum())
             if error >= 1 - 1 / n_classes and members:
