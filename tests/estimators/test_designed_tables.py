@@ -1,45 +1,24 @@
 """Tables of a few distinct rows, each observed many times: at least as good as a table lookup."""
 
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
+from tests.table_estimators import ALL, GROUP, LEVELS, fitted, predicted
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingClassifier,
-    KernelBoostingRegressor,
-    SparseKernelClassifier,
-    SparseKernelRidge,
-)
+from hilboost import BoostingRegressor, KernelBoostingRegressor
 
-PARTS = ["tree", "kernel"]
-OF_TREES = {
-    "squared_error": BoostingRegressor,
-    "huber": lambda: BoostingRegressor("huber"),
-    "absolute_error": lambda: BoostingRegressor("absolute_error"),
-    "poisson": lambda: BoostingRegressor("poisson"),
-    "gamma": lambda: BoostingRegressor("gamma"),
-    "mixture": lambda: BoostingRegressor(learner=PARTS),
-    "log_loss": BoostingClassifier,
-}
-OF_KERNELS = {
-    "stages": lambda: BoostingRegressor(learner="kernel"),
-    "kernel regression": KernelBoostingRegressor,
-    "sparse regression": SparseKernelRidge,
-    "kernel classes": KernelBoostingClassifier,
-    "kernel log loss": lambda: KernelBoostingClassifier("log_loss"),
-    "sparse classes": SparseKernelClassifier,
-}
-ALL = OF_TREES | OF_KERNELS
 WORDS = np.array(["ash", "birch", "cedar", "elm", "fir", "oak", "pine"])
 SHRINKAGE = 1.0  # rows of the mean that a lookup adds to each cell
 SHARE = max(1, settings.default.max_examples // 8)
-LARGEST = 1500  # observations that are repeated
+LARGEST = 800  # observations that are repeated
+GRADES = 4
 
 
 def cells_of(rng, m, kind):
@@ -60,35 +39,117 @@ def cells_of(rng, m, kind):
     return pd.DataFrame(texts | numbers)
 
 
-def observed(rng, name, truth, cells, noise):
-    """Noisy targets of observations of some cells."""
-    if name == "poisson":
-        return rng.poisson(truth[cells]).astype(float) if noise else truth[cells]
-    if name == "gamma":
-        return truth[cells] * (rng.gamma(noise**-2, noise**2, len(cells)) if noise else 1.0)
+def truth_of(rng, m, kind):
+    """What is true of each cell: a number (m,), a class (m,), or two numbers (m, 2)."""
+    if kind in ("classes", "labels", "grades"):
+        n_classes = GRADES if kind == "grades" else int(rng.integers(2, 4))
+        return rng.permutation(np.arange(m) % min(m, n_classes))
+    truth = rng.normal(size=(m, 2) if kind == "vectors" else m)
+    return np.exp(truth) if kind in ("counts", "positive", "times") else truth
+
+
+def observed(rng, kind, truth, noise):
+    """Noisy targets of observations (n, ...) with a truth."""
+    n = len(truth)
     if truth.dtype.kind == "i":
-        flipped = rng.uniform(size=len(cells)) < 0.5 * noise
-        return np.where(flipped, rng.integers(truth.max() + 1, size=len(cells)), truth[cells])
-    return truth[cells] + noise * rng.normal(size=len(cells))
+        flipped = rng.uniform(size=n) < 0.5 * noise
+        return np.where(flipped, rng.integers(truth.max() + 1, size=n), truth)
+    if not noise:
+        return truth
+    if kind == "counts":
+        return rng.poisson(truth).astype(float)
+    if kind == "positive":
+        return truth * rng.gamma(noise**-2, noise**2, n)
+    if kind == "times":
+        return truth * rng.exponential(size=n) ** noise
+    return truth + noise * rng.normal(size=truth.shape)
 
 
-def truth_of(rng, m, name):
-    if "class" in name or "log" in name:
-        return rng.permutation(np.arange(m) % min(m, int(rng.integers(2, 4))))
-    truth = rng.normal(size=m)
-    return np.exp(truth) if name in ("poisson", "gamma") else truth
+@dataclass
+class Observations:
+    """Targets of observations of some cells, and losses of predictions for the cells."""
+
+    kind: str
+    m: int
+    cells: Any  # (n,)
+    y: Any  # (n, ...)
+    weight: Any = None  # (n,) or None
+
+    @property
+    def w(self):
+        """Weights in rows: whole numbers count them, and others are proportions."""
+        if self.weight is None:
+            return np.ones(len(self.y))
+        is_whole = (self.weight == np.round(self.weight)).all()
+        return self.weight * (1 if is_whole else self.weight.sum() / (self.weight**2).sum())
+
+    @property
+    def mass(self):
+        """Number of observations of each cell (m,)."""
+        return np.bincount(self.cells, self.w, self.m)
+
+    @property
+    def columns(self):
+        """Targets (n, k), of which a lookup takes means."""
+        if self.kind in ("classes", "labels"):
+            return np.eye(self.y.max() + 1)[self.y]
+        return self.y.reshape(len(self.y), -1)
+
+    def constant(self, rows):
+        """The best constant (k,) for some rows."""
+        levels = {"medians": [0.5], "quantiles": LEVELS}.get(self.kind)
+        if levels is None:
+            return np.average(self.columns[rows], axis=0, weights=self.w[rows])
+        return np.quantile(self.y[rows], levels, method="inverted_cdf", weights=self.w[rows])
+
+    def loss(self, values):
+        """Mean loss of predictions for the cells (m, k)."""
+        predicted = values[self.cells]
+        if self.kind == "grades":
+            y, scores = (part.reshape(-1, GROUP) for part in (2.0**self.y - 1, predicted))
+            return 1 - ndcg_score(y, scores, sample_weight=self.w[::GROUP])
+        if self.kind == "times":
+            return self._discordant(predicted[:, 0])
+        if self.kind in ("medians", "quantiles"):
+            error = self.y[:, None] - predicted
+            levels = LEVELS if self.kind == "quantiles" else 0.5
+            losses = np.maximum(levels * error, (levels - 1) * error).sum(axis=1)
+        elif self.kind == "labels":
+            losses = predicted.argmax(axis=1) != self.y
+        else:
+            losses = ((self.columns - predicted) ** 2).sum(axis=1)
+        return float(np.average(losses, weights=self.w))
+
+    def _discordant(self, times):
+        """Share of pairs whose predicted times (n,) are in the wrong order."""
+        w = self.w[:, None] * self.w * (self.y[:, None] < self.y)
+        wrong = (times[:, None] > times) + 0.5 * (times[:, None] == times)
+        return float((w * wrong).sum() / w.sum())
 
 
-def indicators(y, k):
-    return np.eye(k)[y] if y.dtype.kind == "i" else y[:, None]
-
-
-def predicted(model, cells, k):
-    if not hasattr(model, "classes_"):
-        return model.predict(cells)[:, None]
-    if hasattr(model, "predict_proba"):
-        return model.predict_proba(cells)
-    return indicators(model.predict(cells), k)
+def drawn(rng, kind, m, repeats, noise, weights):
+    """Observations of m cells: repeated rows, whole weights instead, or fractions."""
+    truth = truth_of(rng, m, kind)
+    if kind == "quantiles":  # signs alone do not tell cells apart that lie on one side of the leaf
+        noise = max(noise, 0.3)
+    # A hundred stages, where no rows can be held out, do not sort so many times.
+    exact = weights == "whole" and not noise and kind not in ("grades", "times")
+    most = repeats if exact else max(GROUP, min(repeats, LARGEST // m))
+    counts = 10 + rng.poisson(most - 10, m) if most > 10 else np.full(m, 10)
+    if exact:
+        return Observations(kind, m, np.arange(m), observed(rng, kind, truth, 0.0), counts)
+    if weights == "fractions":
+        counts[0] = counts[1:].sum()  # half of the rows are equal
+    cells = rng.permutation(np.repeat(np.arange(m), counts))
+    if kind == "grades":
+        cells = cells[: len(cells) // GROUP * GROUP]
+    y, weight = observed(rng, kind, truth[cells], noise), None
+    if weights == "whole" and kind in ("classes", "labels"):  # the noise of classes repeats rows
+        (cells, y), weight = np.unique([cells, y], axis=1, return_counts=True)
+    if weights == "fractions":
+        n_units = len(y) // GROUP if kind == "grades" else len(y)
+        weight = np.repeat(rng.uniform(0.5, 1.5, n_units), len(y) // n_units)
+    return Observations(kind, m, cells, y, weight)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -99,35 +160,21 @@ def predicted(model, cells, k):
     repeats=st.integers(10, 10_000),
     kind=st.sampled_from(["numbers", "booleans", "text", "mixed"]),
     noise=st.sampled_from([0.0, 0.3, 1.0]),
-    weighted=st.booleans(),
+    weights=st.sampled_from(["none", "whole", "fractions"]),
 )
-def test_as_good_as_a_table_lookup(name, seed, m, repeats, kind, noise, weighted):
+def test_as_good_as_a_table_lookup(name, seed, m, repeats, kind, noise, weights):
     rng = np.random.default_rng(seed)
-    truth = truth_of(rng, m, name)
-    most = repeats if weighted and not noise else max(10, min(repeats, LARGEST // m))
-    counts = 10 + rng.poisson(most - 10, m) if most > 10 else np.full(m, 10)
-    exact = weighted and not noise
-    cells = np.arange(m) if exact else rng.permutation(np.repeat(np.arange(m), counts))
-    y, weight = observed(rng, name, truth, cells, noise), None
-    if exact:
-        weight = counts
-    elif weighted and truth.dtype.kind == "i":  # the noise of classes repeats rows
-        (cells, y), weight = np.unique([cells, y], axis=1, return_counts=True)
+    seen = drawn(rng, ALL[name][0], m, repeats, noise, weights)
     X = cells_of(rng, m, kind)
-    rows = X.iloc[cells] if isinstance(X, pd.DataFrame) else X[cells]
-    model = ALL[name]().fit(rows, y, sample_weight=weight)
-    k = int(truth.max()) + 1
-    w, Y = np.ones(len(y)) if weight is None else weight, indicators(y, k)
-    mass = np.bincount(cells, w, m)
-    means = np.column_stack([np.bincount(cells, w * one, m) for one in Y.T]) / mass[:, None]
-    mean = np.average(Y, axis=0, weights=w)
-    lookup = mean + (means - mean) * (mass / (mass + SHRINKAGE))[:, None]
-    goal = means if noise else indicators(truth, k)
-    share = mass / mass.sum()
-    found, best = (share @ ((one - goal) ** 2).sum(1) for one in (predicted(model, X, k), lookup))
-    spread = float(np.average(((Y - mean) ** 2).sum(1), weights=w))
-    unexplained = float(np.average(((Y - means[cells]) ** 2).sum(1), weights=w))
-    assert found <= best + 0.01 * spread + 2 * unexplained * m / mass.sum()
+    rows = X.iloc[seen.cells] if isinstance(X, pd.DataFrame) else X[seen.cells]
+    found = seen.loss(predicted(name, fitted(name, rows, seen.y, seen.weight), X))
+    constant = seen.constant(np.full(len(seen.y), True))
+    best = np.array([seen.constant(seen.cells == cell) for cell in range(m)])
+    mass = seen.mass[:, None]
+    lookup = constant + (best - constant) * (mass / (mass + SHRINKAGE))
+    spread = seen.loss(np.tile(constant, (m, 1)))
+    unexplained = seen.loss(best) * m / mass.sum()
+    assert found <= seen.loss(lookup) + 0.01 * spread + 2 * unexplained
 
 
 def _hours():
@@ -174,3 +221,17 @@ def test_most_observations_of_a_kernel_machine_have_equals():
     np.testing.assert_allclose(repeated, y[:4], atol=0.01)
     weighted = model.fit(X[:4], y[:4], sample_weight=[250] * 4).predict(X[:4])
     np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "name", ["kernel regression", "sparse regression", "kernel log loss", "stages", "average"]
+)
+def test_the_unit_of_fractions_means_nothing(name):
+    rng = np.random.default_rng(0)
+    seen = drawn(rng, ALL[name][0], 6, 40, 0.3, "fractions")
+    X = cells_of(rng, 6, "numbers")
+    one, other = (
+        predicted(name, fitted(name, X[seen.cells], seen.y, unit * seen.weight), X)
+        for unit in (1.0, 2.0**-10)
+    )
+    np.testing.assert_allclose(other, one, atol=1e-6)
