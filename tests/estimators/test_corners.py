@@ -34,8 +34,11 @@ def fitted(case, stages, kernels, X, target, lam, **parameters):
     return model.fit(X, case.labels(target.y), sample_weight=target.weight)
 
 
-def distance(case, model, kernels, X, target, lam):
-    """How far the objective lies above the optimum, relative to it."""
+def distance(case, model, kernels, X, target, lam, of_basis=False):
+    """How far the objective lies above the optimum, relative to it.
+
+    ``of_basis``: the optimum over the span of the model's basis vectors.
+    """
     K, start, loss = Sum(kernels).block(X, X), model.model_.initial_raw, case.make()
     alpha = np.zeros((len(X), len(start)))
     for stage in model.model_.stages:
@@ -43,6 +46,11 @@ def distance(case, model, kernels, X, target, lam):
             rows = rows_of(part.model.basis, X)
             np.add.at(alpha[:, part.columns], rows, part.coefficient * part.model.weights)
     found = objective(loss, target, start + K @ alpha, np.sum(alpha * (K @ alpha)), lam)
+    if of_basis:
+        basis = alpha.any(axis=1)
+        values, vectors = np.linalg.eigh(K[np.ix_(basis, basis)])
+        features = K[:, basis] @ (vectors / np.sqrt(np.maximum(values, 1e-13)))
+        K = features @ features.T
     return found / least(loss, target, K, start, lam) - 1
 
 
@@ -67,6 +75,27 @@ def test_the_optimum_is_reached(case, stages, kernels, n, lam, weighted, repeate
     X = X[np.arange(n) // 2] if repeated else X
     model = fitted(case, stages, KERNELS[kernels], X, target, lam)
     assert abs(distance(case, model, KERNELS[kernels], X, target, lam)) < 1e-3
+
+
+@given(
+    case=st.sampled_from(CORNERS),
+    kernels=st.sampled_from(sorted(KERNELS)),
+    n=st.integers(20, 40),
+    n_basis=st.integers(3, 12),
+    lam=st.sampled_from([1e-2, 0.1, 1.0]),
+    stages=st.sampled_from([{"n_estimators": 1}, {"refit_every": 1}, {"refit_every": 3}]),
+    weighted=st.booleans(),
+    repeated=st.booleans(),
+)
+def test_few_basis_vectors_of_a_stage_reach_the_optimum(
+    case, kernels, n, n_basis, lam, stages, weighted, repeated
+):
+    """One stage that over the span of its basis vectors, joint stages that of all rows."""
+    X, target = table(case, n, weighted)
+    X = X[np.arange(n) // 2] if repeated else X
+    model = fitted(case, "sparse", KERNELS[kernels], X, target, lam, n_basis=n_basis, **stages)
+    of_basis = "n_estimators" in stages
+    assert abs(distance(case, model, KERNELS[kernels], X, target, lam, of_basis)) < 1e-3
 
 
 @pytest.mark.parametrize("stages", STAGES)

@@ -76,7 +76,7 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
     refit_every : int or None, default=None
         Number of sparse stages after which a stage is added that jointly corrects the weights of
         all their basis vectors, with at most ``cg_iterations`` steps of preconditioned conjugate
-        gradients.
+        gradients.  Under losses with corners, it adds basis vectors and is exact, if these are few.
     length_scale_factors : sequence of float or None, default=None
         Multiples of the length scales.  Each sparse stage uses the one with the largest gain.
     learning_rate : float, default=1.0

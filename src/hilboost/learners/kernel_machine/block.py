@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -109,16 +109,12 @@ class BlockLearner(KernelLearner):
         data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
         with array_api.blas_threads(data.workspace.team.n_threads):
             system, a = StageSolver().solved(data, problem, rows)
-            is_minimizer = data.meets_corners(problem, rows)
-            if is_minimizer:
-                change = StageSolver().at_corners(data, problem, rows)
-                a, outputs = change.weights, change.outputs
-            else:
-                outputs = system.outputs(a)
+            if data.meets_corners(problem, rows):
+                return StageSolver().at_corners(data, problem, rows)
+            outputs = system.outputs(a)
         model = data.workspace.expansion(problem.kernel, rows, a)
         function = data.component(problem.kernel, problem.n_outputs).function[rows]
-        step = Descending.along(problem, model, outputs, function, outputs[rows])
-        return replace(step, is_minimizer=is_minimizer)
+        return Descending.along(problem, model, outputs, function, outputs[rows])
 
     def _rows(
         self, residual: Floats, weight: Floats | None, rng: np.random.Generator

@@ -27,6 +27,11 @@ class Component:
         """The zero function on ``n`` rows."""
         return cls(kernel, np.zeros((n, n_outputs)), np.zeros((n, n_outputs)))
 
+    @property
+    def basis(self) -> NDArray[np.int64]:
+        """Rows whose weights are not zero, in ascending order."""
+        return np.flatnonzero(self.alpha.any(axis=1))
+
     def add(
         self, rows: NDArray[np.int64], weights: Floats, outputs: Floats, coefficient: Floats
     ) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.kernels.gram import Gram, evaluate, require_memory
@@ -61,7 +59,7 @@ class NormalOperator:
 
 def refit(
     state: MachineState, problem: StageProblem, iterations: int, tolerance: float = 1e-6
-) -> Descending | None:  # ``None`` before the first stage
+) -> Descending:
     """A stage with all basis vectors so far, which makes their weights nearly optimal.
 
     It solves ``(K'WK + λ K_SS) δ = K'g - λ f(S)`` for the weighted negative gradient ``g`` and the
@@ -76,10 +74,8 @@ def refit(
     """
     workspace, lam = state.workspace, problem.regularization
     component = state.component(problem.kernel, problem.n_outputs)
-    rows = np.flatnonzero(component.alpha.any(axis=1))
+    rows = component.basis
     m = len(rows)
-    if not m:
-        return None
     needed = 32.0 * m * m
     require_memory(needed + 2.0**27, workspace.memory, f"refitting {m} weights")
     points = array_api.cast(workspace.X[rows], "float64")

@@ -38,6 +38,7 @@ from hilboost.learners.kernel_machine.workspace import Workspace
 _ROWS_OF_GAINS = 4000
 _BASIS_OF_GAINS = 1000
 _PATIENCE = 5
+_MOST_AT_CORNERS = 1e10  # products in each of the thirty or so systems of a joint minimum
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ class SparseLearner(KernelLearner):
             require_squared_error(gradients, sample)
         problem = data.problem(self.setting, *data.seen(gradients, sample))
         with array_api.blas_threads(data.workspace.team.n_threads):
-            joint = self._joint_refit(data, problem)
+            joint = self._joint_stage(data, problem, rng)
             if joint is not None:
-                return data.propose(unspoilt(joint, problem))
+                return data.propose(joint)
             subset = self.subset(problem.weight, problem.n_rows, rng)
             problem = self._with_best_scale(data, problem, subset)
             kept = self._kept_to_reweight(data, problem)
@@ -109,30 +110,38 @@ class SparseLearner(KernelLearner):
             if self.solver == "conjugate_gradient":
                 start = fitted_on_subset(data.workspace, problem, rows, subset)
             system, a = self.stage_solver.solved(data, problem, rows, start, kept)
-            is_minimizer = data.meets_corners(problem, rows)
-            if is_minimizer:
-                change = self.stage_solver.at_corners(data, problem, rows, kept)
-                a, outputs = change.weights, change.outputs
-            else:
-                outputs = system.outputs(a)
+            if problem.is_newton:
+                is_whole = self.subset_size is None and len(rows) == problem.n_rows
+                data.expect_descent(1 if is_whole else max(_PATIENCE, 1 + (self.refit_every or 0)))
+            if data.meets_corners(problem, rows):
+                return data.propose(self.stage_solver.at_corners(data, problem, rows, kept))
+            outputs = system.outputs(a)
         model = data.workspace.expansion(problem.kernel, rows, a)
         if self.reweight:
             return data.propose(*data.reweighted(model, outputs, problem))
-        if problem.is_newton:
-            is_whole = self.subset_size is None and len(rows) == problem.n_rows
-            data.expect_descent(1 if is_whole else _PATIENCE)
         function = data.component(problem.kernel, problem.n_outputs).function[rows]
         if self.penalty == "stage":
             function = np.zeros_like(function)
         step = Descending.along(problem, model, outputs, function, outputs[rows])
-        step = replace(step, is_minimizer=is_minimizer)
         return data.propose(unspoilt(step, problem))
 
-    def _joint_refit(self, data: SparseState, problem: StageProblem) -> Descending | None:
-        """A stage with all basis vectors so far, if it is its turn."""
+    def _joint_stage(
+        self, data: SparseState, problem: StageProblem, rng: np.random.Generator
+    ) -> Descending | None:
+        """A stage with all basis vectors so far, if it is its turn; at corners, with new ones."""
         if self.refit_every is None or (data.n_stages + 1) % (self.refit_every + 1) != 0:
             return None
-        return refit(data, problem, self.cg_iterations)
+        used = data.component(problem.kernel, problem.n_outputs).basis
+        products = problem.n_rows * float(len(used) + self.n_basis) ** 2
+        if problem.corners is not None and products <= _MOST_AT_CORNERS:
+            others = np.setdiff1d(self.subset(problem.weight, problem.n_rows, rng), used)
+            if len(others):
+                added = self.choose_basis(data.workspace, problem, others, rng)
+                used = np.union1d(used, added)
+            return StageSolver().at_corners(data, problem, used)
+        if not len(used):
+            return None
+        return unspoilt(refit(data, problem, self.cg_iterations), problem)
 
     def subset(self, weight: Floats | None, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Random rows of ``n`` to choose the basis vectors from, in ascending order."""

@@ -12,6 +12,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.gram import Gram, evaluate, require_memory
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.state import MachineState
@@ -126,8 +127,8 @@ class StageSolver:
         problem: StageProblem,
         rows: NDArray[np.int64],
         reserved: float = 0.0,
-    ) -> Change:
-        """The weights that minimize a loss with corners."""
+    ) -> Descending:
+        """The step to the minimum of a loss with corners over the span of basis vectors."""
 
         def newton(now: StageProblem, change: Change) -> Change:
             system = self.system(state, now, rows, reserved=reserved)
@@ -139,7 +140,10 @@ class StageSolver:
         function = state.component(problem.kernel, problem.n_outputs).function[rows]
         if not self.penalizes_ensemble:
             function = np.zeros_like(function)
-        return state.at_corners(problem, rows, newton, function)
+        change = state.at_corners(problem, rows, newton, function)
+        model = state.workspace.expansion(problem.kernel, rows, change.weights)
+        step = Descending.along(problem, model, change.outputs, function, change.outputs[rows])
+        return replace(step, is_minimizer=True)
 
     def _weights(self, system: StageSystem, start: Floats | None) -> Floats:
         return system.solve() if start is None else system.improve(start, self.iterations)
