@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
 
 precisions = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 libraries = pytest.mark.parametrize("library", ["numpy", "torch"])
@@ -206,32 +207,45 @@ def test_elementwise_functions():
     np.testing.assert_array_equal(array_api.floor_at(np.array([-1.0, 2.0]), 0.5), [0.5, 2])
 
 
-def test_the_number_of_blas_threads_is_one_while_several_threads_want_some():
-    from threadpoolctl import threadpool_info
+def test_blas_has_one_thread_until_the_last_of_several_threads_leaves():
+    from threadpoolctl import threadpool_info, threadpool_limits
 
     def numbers():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
-    before = numbers()
-    with array_api.blas_threads(2):
-        assert set(numbers()) == {2}
-        with array_api.blas_threads(1):
-            assert set(numbers()) == {1}
-        assert set(numbers()) == {2}
+    with threadpool_limits(2, user_api="blas"):
         entered, leaves = threading.Event(), threading.Event()
 
         def other():
-            with array_api.blas_threads(2):
+            with array_api.one_blas_thread():
                 entered.set()
                 leaves.wait()
 
         thread = threading.Thread(target=other)
-        thread.start()
-        entered.wait()
-        assert set(numbers()) == {1}  # both threads would use all cores
-        with array_api.blas_threads(2):
-            assert set(numbers()) == {1}
-    assert set(numbers()) == {2}
-    leaves.set()
-    thread.join()
-    assert numbers() == before
+        with array_api.one_blas_thread():
+            thread.start()
+            entered.wait()
+            assert numbers() == {1}
+        assert numbers() == {1}
+        leaves.set()
+        thread.join()
+        assert numbers() == {2}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "k", "m"), [(1, 1, 1), (256, 3, 257), (700, 40, 1), (600, 500, 520)])
+def test_products_by_tiles(n, k, m, dtype):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(n, k)).astype(dtype), rng.normal(size=(k, m)).astype(dtype)
+    exact = {"rtol": 0, "atol": 40 * k * np.finfo(dtype).eps}
+    found = []
+    for n_threads in (1, 2, 5):
+        with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
+            found.append((array_api.product(A, B, team), array_api.square(B, team)))
+    for product, square in found:
+        assert product.dtype == square.dtype == dtype
+        np.testing.assert_array_equal(product, found[0][0])
+        np.testing.assert_array_equal(square, found[0][1])
+        np.testing.assert_array_equal(square, square.T)
+    np.testing.assert_allclose(found[0][0], A.astype(float) @ B, **exact)
+    np.testing.assert_allclose(found[0][1], B.T.astype(float) @ B, **exact)

@@ -77,7 +77,7 @@ def test_threads_do_not_change_a_bit(a, b, d, memory, dtype):
     results = []
     for n_threads in (1, 2):
         # One thread of BLAS: with more of them, its own sums of products are ordered otherwise.
-        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             gram = Gram(Matern(1.0, 2.5), A, B, memory, team)
             results.append(
                 [
@@ -158,7 +158,7 @@ def test_a_triangle_stands_for_the_symmetric_matrix(n, memory, dtype):
     K = Gaussian().block(A.astype(float), A.astype(float))
     results = []
     for n_threads in (1, 2):
-        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             gram = SymmetricGram(Gaussian(), A, memory, team)
             results += [gram.times(V), gram.times(V)]
     assert_close(results[0], K @ V, dtype)

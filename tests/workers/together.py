@@ -54,5 +54,5 @@ def saved(model):
     """The bytes of the model file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        model.save(path)
+        model.save(path, training_data=True)
         return path.read_bytes()

@@ -186,7 +186,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         assert isinstance(model, KernelExpansion)
         weights = np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
         n_threads = threads_for_kernels(self.n_jobs, max(len(X), len(model.basis)))
-        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             return np.sqrt(summary.variance(model, weights, X, team))
 
 

@@ -137,7 +137,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     ) -> tuple[Gate, Floats]:
         """Fit the gate to all training rows; also return its weights there, (n, M)."""
         X, target = maker.training.X, maker.training.target
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             inputs = members[0].inputs(X)
             gate = Gate.fit(
                 inputs,
@@ -173,7 +173,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         """
         X = self._checked(X)
         require_complete(X)
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             return self.gate_.weights(self.members_[0].inputs(X))
 
     def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
@@ -183,7 +183,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
 def _mixed(members: list[KernelExpansion], gate: Gate, X: Floats, team: ThreadTeam) -> Floats:
     """Weighted sum of the members, (n, r)."""
     parts = outputs(members, X, team)
-    with array_api.blas_threads(1):
+    with array_api.one_blas_thread():
         weights = gate.weights(members[0].inputs(X))
     total = np.zeros_like(parts[0])
     for column, part in enumerate(parts):

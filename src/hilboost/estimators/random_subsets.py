@@ -83,7 +83,7 @@ class MemberFitter:
 
     def members(self, subsets: list[NDArray[np.int64]]) -> list[tuple[KernelExpansion, Floats]]:
         """Fit one member per subset, in parallel."""
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             return self.data.team.map(self.member, subsets)
 
     @property
@@ -98,7 +98,7 @@ class MemberFitter:
 
 def outputs(members: list[KernelExpansion], X: Floats, team: ThreadTeam) -> list[Floats]:
     """Predict with each member, in parallel, M arrays (n, r)."""
-    with array_api.blas_threads(1):
+    with array_api.one_blas_thread():
         return team.map(lambda model: model.predict_raw(X), members)
 
 
@@ -274,7 +274,7 @@ class NonAdditiveEnsemble(SubsetEnsemble):
         X = self._checked(X)
         require_complete(X)
         n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
-        with ThreadTeam(n_threads) as team, array_api.blas_threads(1):
+        with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
             return self._combined(X, team)
 
     def _stages(self, X: Any) -> Iterator[Floats]:

@@ -93,7 +93,7 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
         root = np.ones(len(X)) if target.weight is None else np.sqrt(target.weight)
         outputs = [f / maker.sizes for f in maker.outputs(members, X)]
         F = np.column_stack([(root[:, None] * f).ravel() for f in outputs])
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             residual = (target.y - maker.initial_raw) / maker.sizes
             y = (root[:, None] * residual).ravel()
             copies = np.repeat(np.maximum(root**2, 1), target.y.shape[1])

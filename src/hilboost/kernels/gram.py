@@ -182,7 +182,7 @@ class Gram:
         blocks = row_blocks(self.own_rows, size)
         if self.team.n_threads == 1 or on_device:
             return [function(rows) for rows in blocks]
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             return self.team.map(function, blocks)
 
     def times(self, V: Array) -> Array:
@@ -251,10 +251,12 @@ class Gram:
             double = array_api.cast(block, "float64")
             if product is not None:
                 assert right is not None
-                product.add(double.T @ array_api.cast(right[rows], "float64"))
+                product.add(
+                    array_api.product(double.T, array_api.cast(right[rows], "float64"), self.team)
+                )
             if weight is not None:
                 double = double * namespace_sqrt(weight[rows])[:, None]
-            gram.add(double.T @ double)
+            gram.add(array_api.square(double, self.team))
         return gram.total(self.exchange), product and product.total(self.exchange)
 
     def _fill_together(self, block: Array, rows: slice) -> None:
@@ -267,7 +269,7 @@ class Gram:
         def evaluate(tile: tuple[slice, slice]) -> None:
             block[tile] = self.kernel.block(A[tile[0]], self.B[tile[1]])
 
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             self.team.map(evaluate, _tiles(block, A.shape[1]))
 
 

@@ -70,7 +70,7 @@ class SymmetricGram:
     def _map(self, function: Callable[[int], Any]) -> list[Any]:
         if self.team.n_threads == 1 or self._on_device:
             return [function(i) for i in range(len(self._blocks()))]
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             return self.team.map(function, range(len(self._blocks())))
 
     def _evaluated(self, rows: slice) -> Array:

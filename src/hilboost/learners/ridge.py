@@ -44,7 +44,7 @@ class RidgeModel(BaseModel):
 
     def predict_raw(self, X: Floats) -> Floats:
         """Compute the outputs (n, r), at a cost of O(n d r)."""
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             outputs = standardized(X, self.center, self.scale) @ self.weights + self.intercept
         for column, table in self.levels:
             codes, known = _known(X[:, column], len(table))
@@ -209,7 +209,7 @@ class RidgeLearner(Learner):
         weight = np.ones(len(A)) if sample.weight is None else sample.weight[rows]
         r = negative.shape[1]
         weights, intercept = np.zeros((A.shape[1], r)), np.zeros(r)
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             for columns, curvature in _systems(gradients, rows, weight, r):
                 solved = self._solve(A, weight[:, None] * negative[:, columns], curvature)
                 weights[:, columns], intercept[columns] = solved

@@ -77,7 +77,7 @@ def _slowness() -> float:
     """Measure how much longer than estimated kernel machines take on this machine; at least 1."""
     n, kernel, durations = _ROWS_OF_SAMPLE, Matern(nu=2.5), []
     squares = np.random.default_rng(0).random((n, n))
-    with array_api.blas_threads(1):
+    with array_api.one_blas_thread():
         for _ in range(_REPEATS_OF_SAMPLE):
             began = time.perf_counter()
             array_api.cholesky(array_api.add_to_diagonal(kernel.profile(squares.copy()), n))

@@ -152,7 +152,7 @@ class KernelTrial:
     def _timed(self) -> Iterator[None]:
         """Add the duration of a block to that of the attempt, and use one thread for BLAS."""
         began = time.monotonic()
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             yield
         self._seconds += time.monotonic() - began
 

@@ -71,7 +71,7 @@ def held_out_regularization(
         size *= float(target.weight[rows].mean())
     best, lowest, n_worse = size, np.inf, 0
     for factor in _FACTORS:
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             error = sum(data.team.map(partial(_Trial.error, lam=size * factor), trials))
         if error < lowest:
             best, lowest, n_worse = size * factor, error, 0
@@ -181,7 +181,7 @@ def held_out_penalty(
     size *= _mean_curvature(scored, target.rows(rows), start)
     errors: list[float] = []
     for factor in _FACTORS:
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             error = sum(data.team.map(partial(_WholeTrial.error, lam=size * factor), trials))
         errors.append(error if np.isfinite(error) else np.inf)
         if len(errors) - 1 - int(np.argmin(errors)) == _PATIENCE:

@@ -106,7 +106,7 @@ def train(
     with (
         ThreadTeam(n_threads) as team,
         ThreadTeam(n_kernel_threads or n_threads) as kernels,
-        array_api.blas_threads(1),  # unless a part wants more, and no other fit is under way
+        array_api.one_blas_thread(),
         initial.phases.entered(),
     ):
         with initial.phases("preparing"):

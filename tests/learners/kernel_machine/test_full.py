@@ -154,7 +154,7 @@ def test_the_preconditioner_inverts(varied):
     Q, R = rng.normal(size=(60, 7)), rng.normal(size=(60, 2))
     D = rng.uniform(0.1, 2, 60) if varied else np.full(60, 0.3)
     blocks = [(rows, Q[rows]) for rows in (slice(0, 40), slice(40, 60))]
-    inverse = Nystroem(Features(60, blocks, np.abs(Q).max()), D)
+    inverse = Nystroem(Features(60, blocks, np.abs(Q).max(), ThreadTeam()), D)
     np.testing.assert_allclose((Q @ Q.T + np.diag(D)) @ inverse(R), R, atol=1e-10)
     np.testing.assert_allclose(inverse((Q @ Q.T + np.diag(D)) @ R), R, atol=1e-10)
 
@@ -175,7 +175,7 @@ def test_rows_are_solved_in_blocks():
     factor = np.tril(rng.normal(size=(1100, 1100))) / 100 + np.eye(1100)
     rows = rng.normal(size=(5, 1100))
     found = rows.copy()
-    solve_rows(factor, [found[:2], found[2:]])
+    solve_rows(factor, [found[:2], found[2:]], ThreadTeam())
     np.testing.assert_allclose(found @ factor.T, rows, atol=1e-9)
 
 

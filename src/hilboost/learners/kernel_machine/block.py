@@ -90,14 +90,13 @@ class BlockLearner(KernelLearner):
         """The weights of a block that solve kernel ridge regression on its rows."""
         kernel, curvature = problem.kernel, problem.curvature
         w = np.ones((len(rows), 1)) if curvature is None else curvature[rows]
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            points = array_api.to_numpy(data.workspace.X[rows])
-            K = evaluate(kernel, points, points, data.workspace.team)
-            weights = _solve_block(K, problem.regularization, w, dual_residual)
-            data.refine_precision(kernel, rows, weights)
-            gram = data.workspace.gram(kernel, None, rows)
-            weights = array_api.like(weights, data.workspace.X, "float64")
-            outputs = array_api.to_numpy(gram.times(weights))
+        points = array_api.to_numpy(data.workspace.X[rows])
+        K = evaluate(kernel, points, points, data.workspace.team)
+        weights = _solve_block(K, problem.regularization, w, dual_residual)
+        data.refine_precision(kernel, rows, weights)
+        gram = data.workspace.gram(kernel, None, rows)
+        weights = array_api.like(weights, data.workspace.X, "float64")
+        outputs = array_api.to_numpy(gram.times(weights))
         model = data.workspace.expansion(kernel, rows, array_api.to_numpy(weights))
         function = data.component(kernel, problem.n_outputs).function[rows]
         return Descending.along(problem, model, outputs, function, outputs[rows])
@@ -107,11 +106,10 @@ class BlockLearner(KernelLearner):
     ) -> Descending:
         """The weights of a block that are optimal on all rows."""
         data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            system, a = StageSolver().solved(data, problem, rows)
-            if data.meets_corners(problem, rows):
-                return StageSolver().at_corners(data, problem, rows)
-            outputs = system.outputs(a)
+        system, a = StageSolver().solved(data, problem, rows)
+        if data.meets_corners(problem, rows):
+            return StageSolver().at_corners(data, problem, rows)
+        outputs = system.outputs(a)
         model = data.workspace.expansion(problem.kernel, rows, a)
         function = data.component(problem.kernel, problem.n_outputs).function[rows]
         return Descending.along(problem, model, outputs, function, outputs[rows])

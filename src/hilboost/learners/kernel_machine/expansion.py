@@ -99,7 +99,7 @@ class MergedExpansions(Summation):
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
         """Evaluate each kernel once for all its basis vectors."""
-        with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+        with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             for model, columns in self.merged:
                 raw[:, columns] += model._evaluate(X, team)
 

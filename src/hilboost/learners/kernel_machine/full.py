@@ -121,11 +121,10 @@ class FullLearner(KernelLearner):
             D = D * factor
         so_far = data.component(problem.kernel, problem.n_outputs)
         residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            if not data.has_system_of(D):
-                tolerance = self.tolerance * largest_norm(residual)
-                data.begin_linear(self._linear_solver(data, problem, D), tolerance)
-            step = data.advance(problem, residual, self.iterations)
+        if not data.has_system_of(D):
+            tolerance = self.tolerance * largest_norm(residual)
+            data.begin_linear(self._linear_solver(data, problem, D), tolerance)
+        step = data.advance(problem, residual, self.iterations)
         rows = np.arange(problem.n_rows)
         model = data.workspace.expansion(problem.kernel, rows, step.change, data.basis)
         found = Descending.along(problem, model, step.outputs, so_far.function, step.outputs)
@@ -134,23 +133,22 @@ class FullLearner(KernelLearner):
     def _newton_step(self, data: FullState, problem: StageProblem) -> Descending:
         """A step with the hessian at the ensemble so far."""
         so_far = data.component(problem.kernel, problem.n_outputs)
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            size = mean_diagonal(problem.kernel, data.workspace.X)
-            D, _ = newton_system(problem, so_far.alpha, size)
-            if data.newton is None:
-                if not data.is_restored:
-                    factor = data.settle_precision(problem, D.min(axis=1))
-                    if factor > 1:
-                        problem = replace(problem, regularization=problem.regularization * factor)
-                        D, _ = newton_system(problem, so_far.alpha, size)
-                smallest = data.smallest_of_newton(D)
-                data.begin_newton(self._newton_solver(data, problem, smallest), smallest)
-            rows = np.arange(problem.n_rows)
-            newton = partial(self._newton_change, data, so_far.alpha, size)
-            if problem.corners is None:
-                change = newton(problem, Change.none(problem, len(rows)))
-            else:
-                change = data.at_corners(problem, rows, newton, so_far.function)
+        size = mean_diagonal(problem.kernel, data.workspace.X)
+        D, _ = newton_system(problem, so_far.alpha, size)
+        if data.newton is None:
+            if not data.is_restored:
+                factor = data.settle_precision(problem, D.min(axis=1))
+                if factor > 1:
+                    problem = replace(problem, regularization=problem.regularization * factor)
+                    D, _ = newton_system(problem, so_far.alpha, size)
+            smallest = data.smallest_of_newton(D)
+            data.begin_newton(self._newton_solver(data, problem, smallest), smallest)
+        rows = np.arange(problem.n_rows)
+        newton = partial(self._newton_change, data, so_far.alpha, size)
+        if problem.corners is None:
+            change = newton(problem, Change.none(problem, len(rows)))
+        else:
+            change = data.at_corners(problem, rows, newton, so_far.function)
         model = data.workspace.expansion(problem.kernel, rows, change.weights, data.basis)
         step = Descending.along(problem, model, change.outputs, so_far.function, change.outputs)
         return step if problem.corners is None else replace(step, is_minimizer=True)

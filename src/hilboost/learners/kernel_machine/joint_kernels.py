@@ -35,12 +35,11 @@ class JointKernels:
         assert model.rows is not None
         weights = array_api.like(term.coefficient * model.weights, workspace.X, "float64")
         outputs, parts = [], list(Sum((model.kernel,)).parts)
-        with array_api.blas_threads(workspace.team.n_threads):
-            for kernel in self.kernels:
-                n_parts = len(Sum((kernel,)).parts)  # sums are flattened
-                part, parts = Sum(tuple(parts[:n_parts])), parts[n_parts:]
-                gram = workspace.gram(part, None, model.rows)
-                outputs.append(array_api.to_numpy(gram.times(weights)))
+        for kernel in self.kernels:
+            n_parts = len(Sum((kernel,)).parts)  # sums are flattened
+            part, parts = Sum(tuple(parts[:n_parts])), parts[n_parts:]
+            gram = workspace.gram(part, None, model.rows)
+            outputs.append(array_api.to_numpy(gram.times(weights)))
         if not self.functions:
             self.functions = [np.zeros_like(values) for values in outputs]
         for function, values in zip(self.functions, outputs, strict=True):

@@ -15,7 +15,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends import array_api
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
@@ -76,10 +75,9 @@ class NestedLearner(KernelLearner):
     ) -> list[FittedTerm]:
         """Fit one expansion, in the basis vectors of the present machine."""
         gradients, weight = data.seen(gradients, sample)
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            if data.steps is None:
-                data.begin(self._first_steps(data, gradients, weight, rng))
-            return data.propose(data.step(gradients, weight))
+        if data.steps is None:
+            data.begin(self._first_steps(data, gradients, weight, rng))
+        return data.propose(data.step(gradients, weight))
 
     def _first_steps(
         self,

@@ -98,24 +98,23 @@ class SparseLearner(KernelLearner):
         if self.reweight:
             require_squared_error(gradients, sample)
         problem = data.problem(self.setting, *data.seen(gradients, sample))
-        with array_api.blas_threads(data.workspace.team.n_threads):
-            joint = self._joint_stage(data, problem, rng)
-            if joint is not None:
-                return data.propose(joint)
-            subset = self.subset(problem.weight, problem.n_rows, rng)
-            problem = self._with_best_scale(data, problem, subset)
-            kept = self._kept_to_reweight(data, problem)
-            rows = self.choose_basis(data.workspace, problem, subset, rng, kept)
-            start = None
-            if self.solver == "conjugate_gradient":
-                start = fitted_on_subset(data.workspace, problem, rows, subset)
-            system, a = self.stage_solver.solved(data, problem, rows, start, kept)
-            if problem.is_newton:
-                is_whole = self.subset_size is None and len(rows) == problem.n_rows
-                data.expect_descent(1 if is_whole else max(_PATIENCE, 1 + (self.refit_every or 0)))
-            if data.meets_corners(problem, rows):
-                return data.propose(self.stage_solver.at_corners(data, problem, rows, kept))
-            outputs = system.outputs(a)
+        joint = self._joint_stage(data, problem, rng)
+        if joint is not None:
+            return data.propose(joint)
+        subset = self.subset(problem.weight, problem.n_rows, rng)
+        problem = self._with_best_scale(data, problem, subset)
+        kept = self._kept_to_reweight(data, problem)
+        rows = self.choose_basis(data.workspace, problem, subset, rng, kept)
+        start = None
+        if self.solver == "conjugate_gradient":
+            start = fitted_on_subset(data.workspace, problem, rows, subset)
+        system, a = self.stage_solver.solved(data, problem, rows, start, kept)
+        if problem.is_newton:
+            is_whole = self.subset_size is None and len(rows) == problem.n_rows
+            data.expect_descent(1 if is_whole else max(_PATIENCE, 1 + (self.refit_every or 0)))
+        if data.meets_corners(problem, rows):
+            return data.propose(self.stage_solver.at_corners(data, problem, rows, kept))
+        outputs = system.outputs(a)
         model = data.workspace.expansion(problem.kernel, rows, a)
         if self.reweight:
             return data.propose(*data.reweighted(model, outputs, problem))

@@ -333,7 +333,7 @@ def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[F
 
     if gram.is_kept:
         gram.whole()
-    with array_api.blas_threads(1):
+    with array_api.one_blas_thread():
         return gram.team.map(evaluate, row_blocks(gram.own_rows))
 
 

@@ -124,7 +124,7 @@ class MetricKernelLearner(Learner):
         seed, team = int(rng.integers(2**31)), ThreadTeam()
         every = np.arange(len(data), dtype=np.uint32) if sample.rows is None else sample.rows
         rows = Rows(data, gradients.negative_gradient, sample.weight)
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             space = self.space(rows, every, None, seed, team)
             model = self.expansion(space, rows.some(every), seed, team)
         term = Term.of(model, slice(0, rows.target.shape[1]))

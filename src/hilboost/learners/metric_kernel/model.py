@@ -70,7 +70,7 @@ class MetricExpansion(BaseModel):
             for columns in row_blocks(len(self.centers), _TILE_COLUMNS):
                 outputs[rows] += block(rows, columns) @ self.weights[columns]
 
-        with array_api.blas_threads(1):
+        with array_api.one_blas_thread():
             team.map(add, row_blocks(len(Z), _TILE_ROWS))
         return outputs
 

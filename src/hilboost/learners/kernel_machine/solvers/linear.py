@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
@@ -91,6 +92,7 @@ class DirectSolver:
     factor: Array
     D: Floats
     basis: NDArray
+    team: ThreadTeam
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
@@ -98,7 +100,8 @@ class DirectSolver:
         X = array_api.cast(workspace.X, "float64")
         K = evaluate(kernel, X, X, workspace.team)
         shifted = array_api.add_to_diagonal(array_api.copied(K), array_api.like(D, K))
-        return cls(K, array_api.cholesky(shifted), D, workspace.basis(slice(None)))
+        factor = array_api.cholesky(shifted, team=workspace.team)
+        return cls(K, factor, D, workspace.basis(slice(None)), workspace.team)
 
     def step(
         self,
@@ -111,7 +114,7 @@ class DirectSolver:
         """The exact step."""
         right = array_api.like(residual.copy(), self.K)
         change = array_api.solve_cholesky(self.factor, right)
-        outputs = array_api.to_numpy(self.K @ change)
+        outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))
         return LinearStep(array_api.to_numpy(change), outputs, 0.0, None)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import NotPositive
 from hilboost.kernels import Kernel
@@ -61,12 +62,14 @@ class DirectNewton:
 
     K: Array  # (n, n) float64
     basis: NDArray  # (n, d)
+    team: ThreadTeam
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
         """Evaluate the Gram matrix."""
         X = array_api.cast(workspace.X, "float64")
-        return cls(evaluate(kernel, X, X, workspace.team), workspace.basis(slice(None)))
+        K = evaluate(kernel, X, X, workspace.team)
+        return cls(K, workspace.basis(slice(None)), workspace.team)
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
         """The exact step, and its values."""
@@ -81,11 +84,13 @@ class DirectNewton:
             scale = 1.0 / array_api.sqrt(total)
             system = self.K * scale
             system *= scale[:, None]
-            factor = array_api.cholesky(array_api.add_to_diagonal(system, scale**2 * added))
+            array_api.add_to_diagonal(system, scale**2 * added)
+            factor = array_api.cholesky(system, team=self.team)
             right = (scale * added)[:, None] * array_api.like(b[:, columns], self.K)
             found = scale[:, None] * array_api.solve_cholesky(factor, right)
             step[:, columns] = array_api.to_numpy(found)
-        return step, array_api.to_numpy(self.K @ array_api.like(step, self.K))
+        values = array_api.product(self.K, array_api.like(step, self.K), self.team)
+        return step, array_api.to_numpy(values)
 
 
 @dataclass(frozen=True, eq=False)

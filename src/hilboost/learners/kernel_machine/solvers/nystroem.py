@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
 from hilboost.kernels.gram import Gram
@@ -23,7 +24,7 @@ _JITTER = 1e-6
 _SINGLE_PRECISION_RATIO = 1e6
 
 
-def solve_rows(factor: Array, blocks: Sequence[Array]) -> None:
+def solve_rows(factor: Array, blocks: Sequence[Array], team: ThreadTeam) -> None:
     """``rows L⁻ᵀ`` in place, by matrix products, for a lower factor (m, m) and blocks of rows."""
     m = factor.shape[0]
     xp = array_api.namespace(factor)
@@ -34,8 +35,8 @@ def solve_rows(factor: Array, blocks: Sequence[Array]) -> None:
         for rows in blocks:
             right = rows[:, j:k]
             if j:
-                right = right - rows[:, :j] @ factor[j:k, :j].T
-            rows[:, j:k] = right @ inverse
+                right = right - array_api.product(rows[:, :j], factor[j:k, :j].T, team)
+            rows[:, j:k] = array_api.product(right, inverse, team)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class Features:
     n_rows: int
     blocks: list[tuple[slice, Array]]  # list of (slice, array): the rows that are here
     bound: float  # bound of the entries
+    team: ThreadTeam
     exchange: Exchange | None = None  # ``None`` if all rows are here
 
     @property
@@ -61,8 +63,9 @@ class Features:
 
         def product(rows: slice, Q: Array) -> Array:
             if weight is None:
-                return Q.T @ Q  # symmetric, which takes half the time
-            M = Q.T @ (Q * array_api.cast(weight[rows], self.precision))
+                return array_api.square(Q, self.team)
+            weighted = Q * array_api.cast(weight[rows], self.precision)
+            M = array_api.product(Q.T, weighted, self.team)
             return (M + M.T) / 2
 
         m = self.blocks[0][1].shape[1]
@@ -73,13 +76,18 @@ class Features:
         short = array_api.cast(R, self.precision)
         shape = self.blocks[0][1].shape[1], R.shape[1]
         largest = float(np.abs(array_api.to_numpy(R)).max(initial=0.0))
-        return self._summed(lambda rows, Q: Q.T @ short[rows], shape, self.bound * largest)
+
+        def product(rows: slice, Q: Array) -> Array:
+            return array_api.product(Q.T, short[rows], self.team)
+
+        return self._summed(product, shape, self.bound * largest)
 
     def times(self, V: Array) -> Array:
         """``Q V`` (n, r) for ``V`` (m, r), float64."""
         short = array_api.cast(V, self.precision)
         xp = array_api.namespace(V)
-        found = xp.concat([array_api.cast(Q @ short, "float64") for _, Q in self.blocks])
+        products = [array_api.product(Q, short, self.team) for _, Q in self.blocks]
+        found = xp.concat([array_api.cast(values, "float64") for values in products])
         if self.exchange is None:
             return found
         return array_api.like(self.exchange.gathered(array_api.to_numpy(found)), V, "float64")
@@ -110,7 +118,7 @@ class Nystroem:
             M = self.Q.gram(None) * float(inverse[0])
         else:
             M = self.Q.gram(self._inverse)
-        self._factor = array_api.cholesky(array_api.add_to_diagonal(M, 1.0))
+        self._factor = array_api.cholesky(array_api.add_to_diagonal(M, 1.0), team=self.Q.team)
 
     def coefficients(self, R: Array) -> Array:
         """``(Q'D⁻¹Q + I)⁻¹ Q'D⁻¹R``, (m, r): ridge regression on the columns of ``Q``."""
@@ -141,11 +149,11 @@ def nystroem_factor(
     )
     double = largest > _SINGLE_PRECISION_RATIO * smallest
     name = "float64" if double else gram.precision
-    factor = array_api.cholesky(K_mm, min(_JITTER, smallest))
+    factor = array_api.cholesky(K_mm, min(_JITTER, smallest), team=gram.team)
     A = array_api.cast(gram.A, name)
     rows = Gram(gram.kernel, A, array_api.cast(points, name), np.inf, gram.team, gram.exchange)
     Q = rows.whole()
     blocks = [(own, Q[own]) for own in rows.own_blocks] or [(slice(0, 0), Q[:0])]
-    solve_rows(array_api.cast(factor, name), [block for _, block in blocks])
+    solve_rows(array_api.cast(factor, name), [block for _, block in blocks], gram.team)
     # The row of Q has at most the length of the point: |Q_i|² <= k(x_i, x_i).
-    return Features(n, blocks, math.sqrt(rows.largest), gram.exchange), factor
+    return Features(n, blocks, math.sqrt(rows.largest), gram.team, gram.exchange), factor

@@ -102,7 +102,7 @@ def choose(
         return given
     sample = StandardizedSample.of(workspace, gradients, weight)
     # Each candidate runs on one thread: the choice is the same on any number of threads.
-    with array_api.blas_threads(1), side_by_side(workspace, len(sample.rows)) as team:
+    with array_api.one_blas_thread(), side_by_side(workspace, len(sample.rows)) as team:
         best = _best(config, sample, n_effective, iterates, team, choose_penalty is not None)
     regularization = config.given_regularization
     if regularization is None:

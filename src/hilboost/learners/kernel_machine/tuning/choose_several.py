@@ -76,7 +76,7 @@ def choose_several(
     order = _canonical_order(kernels, sample.rows)
     ordered = [kernels[k] for k in order]
     floor = lambda_floor(config, sample.n, iterates)
-    with array_api.blas_threads(1), side_by_side(workspace, len(sample.rows)) as team:
+    with array_api.one_blas_thread(), side_by_side(workspace, len(sample.rows)) as team:
         if config.tuning == "marginal_likelihood":
             columns = Columns.of(sample.rows.X.shape[1], config.categorical)
             best = by_likelihood(_unit_sum(ordered, sample.rows.X), columns, sample.rows)
