@@ -85,4 +85,4 @@ def listwise_gradients(
         p /= p.sum()
         values[rows] = -share * np.log(p)
         negative[rows] = share - p
-        hessian[rows] = p * (1 - p)
+        hessian[rows] = np.maximum(p * (1 - p), np.abs(share - p) / 10)

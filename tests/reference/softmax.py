@@ -12,5 +12,6 @@ def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, a
     totals[:] = values.sum(axis=0)
     value[:] = np.log(totals) - (scores - scores.max(axis=0)).T[own.T]
     p = values / totals
-    hessian[places] = n_classes / (n_classes - 1) * p * (1 - p)
     negative[places] = own - p
+    curvature = np.maximum(p * (1 - p), np.abs(own - p) / 10)
+    hessian[places] = n_classes / (n_classes - 1) * curvature

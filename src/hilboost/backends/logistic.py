@@ -4,6 +4,7 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled, tiny
 from hilboost.backends.elementary import exp_of, log1p_of
+from hilboost.backends.newton_steps import bounded_curvature
 
 
 @tiny
@@ -11,9 +12,9 @@ def curvature(hessian, logistic):
     """The hessian of a row, or that of the log loss of two classes from its gradient.
 
     The gradient ``g`` is the difference of a probability and 0 or 1, and the hessian
-    ``|g| (1 - |g|)``.
+    ``|g| (1 - |g|)``, or ``|g| / 10`` if that is more.
     """
-    return abs(hessian) * (1.0 - abs(hessian)) if logistic else hessian
+    return bounded_curvature(abs(hessian), 1.0 - abs(hessian)) if logistic else hessian
 
 
 @compiled

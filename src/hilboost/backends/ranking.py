@@ -16,6 +16,7 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled, inner, reordered
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.newton_steps import LONGEST_STEP
 from hilboost.backends.random_bits import bits_of
 
 _MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many
@@ -377,4 +378,4 @@ def listwise_gradients(
             own, p = hessian[row] / share, negative[row] / power
             values[row] = own * (normalizer - scores[row])
             negative[row] = own - p
-            hessian[row] = p * (1.0 - p)
+            hessian[row] = max(p * (1.0 - p), abs(own - p) / LONGEST_STEP)

@@ -6,6 +6,7 @@ from numba import uint64
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.elementary import exp_of
+from hilboost.backends.newton_steps import bounded_curvature
 
 _TILE = 512
 """Rows of which all scores lie in the second-level cache."""
@@ -58,8 +59,11 @@ def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, a
             for i in range(begin, end):
                 j = uint64(i)
                 p = curvature[j] * totals[j]
-                curvature[j] = (1.0 - p) * p * factor
+                curvature[j] = bounded_curvature(p, 1.0 - p) * factor
                 descent[j] = -p
         for i in range(begin, end):
             j = uint64(i)
-            negative[uint64(codes[j]) * uint64(apart_there) + j] += 1.0
+            own = uint64(codes[j]) * uint64(apart_there) + j
+            p = -negative[own]
+            negative[own] = 1.0 - p
+            hessian[own] = bounded_curvature(1.0 - p, p) * factor

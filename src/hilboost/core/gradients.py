@@ -50,8 +50,8 @@ class Gradients:
         or 1, and the hessian is about the variance of the gradient, so that both are at most one
         and small errors do not matter in rows whose gradients are small.
     logistic : bool
-        Whether the hessian is ``|g| (1 - |g|)`` with the gradient ``g``, and ``hessian`` is not
-        stored: the log loss of two classes, for learners that declare ``derives_hessian``.
+        Whether the hessian is ``|g| max(1 - |g|, 0.1)`` with the gradient ``g``, and ``hessian`` is
+        not stored: the log loss of two classes, for learners that declare ``derives_hessian``.
     corners : Corners or None
         The loss itself, if the gradients are those of a smoothed loss with corners.
     """

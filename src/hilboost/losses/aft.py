@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, Residuals, likelihood
+from hilboost.losses._newton_steps import with_bounded_steps
 from hilboost.losses._survival import UPPER, check_columns
 
 _SCALES = np.log(1e-2), np.log(1e2)
@@ -117,6 +118,7 @@ class AFT(AdaptiveLoss):
         _, negative, hessian = likelihood(self.distribution, scale, target.y, raw[:, 0])
         negative = np.clip(negative, -_LARGEST / scale, _LARGEST / scale)
         hessian = np.clip(hessian, _SMALLEST_HESSIAN, _LARGEST / scale**2)
+        hessian = with_bounded_steps(hessian, negative / scale)
         return Gradients(negative[:, None], hessian[:, None])
 
 

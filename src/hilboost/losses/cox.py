@@ -12,6 +12,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.group_loss import GroupLoss
 from hilboost.core.target import Target
+from hilboost.losses._newton_steps import with_bounded_steps
 from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import check_columns, check_right_censored, is_event
 
@@ -35,7 +36,8 @@ class Cox(GroupLoss):
     -----
     Rows compete with the rows of their stratum that are at risk at the time of an event, from their
     entry on.  Weights count rows: with ``"breslow"``, a row of weight 2 is equivalent to two rows.
-    The hessian is that of independent rows, which bounds the hessian matrix.  Sums over risk sets
+    The hessian is that of independent rows, which bounds the hessian matrix, or more where steps
+    would be too long.  Sums over risk sets
     are exact.  The cost is O(n log n), or O(n) for rows in descending order of time.
     """
 
@@ -95,4 +97,4 @@ def _gradients(risks: Risks) -> Gradients:
     expected[sets.order, 0] = risks.power * risks.hazard_of_rows()
     np.negative(expected, out=negative)
     negative[sets.event_rows] += 1.0
-    return Gradients(negative, expected)
+    return Gradients(negative, with_bounded_steps(expected, negative))

@@ -16,6 +16,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._newton_steps import with_bounded_steps
 from hilboost.losses._row_sums import row_sums
 from hilboost.losses._survival import (
     CAUSE,
@@ -123,12 +124,14 @@ class DiscreteHazard(Loss):
         return row_sums(at_risk * (normalizer - chosen))
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Events minus probabilities where at risk, times the cosines."""
+        """Events minus probabilities where at risk, times the cosines; hessians for short steps."""
         at_risk, cause = self._observed(target)
         p = self.hazards(raw)
         event = cause[:, None] == np.arange(1, self.n_causes + 1)[:, None]
-        negative = _product(at_risk[:, None] * (event - p), self._cosines)
-        hessian = _product(at_risk[:, None] * p * (1 - p), self._cosines**2)
+        slope = at_risk[:, None] * (event - p)
+        curvature = with_bounded_steps(at_risk[:, None] * p * (1 - p), slope)
+        negative = _product(slope, self._cosines)
+        hessian = _product(curvature, self._cosines**2)
         return Gradients(negative.reshape(raw.shape), hessian.reshape(raw.shape))
 
     def inverse_link(self, raw: Floats) -> Floats:

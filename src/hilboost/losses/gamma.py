@@ -8,6 +8,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
+from hilboost.losses._newton_steps import with_bounded_steps
 
 
 class Gamma(LogLinkLoss):
@@ -25,6 +26,7 @@ class Gamma(LogLinkLoss):
         return y * safe_exp(-raw) + raw - np.log(y) - 1
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient ``y e^-F - 1`` and hessian ``y e^-F``."""
+        """Negative gradient ``y e^-F - 1`` and hessian ``y e^-F``, or more for short steps."""
         ratio = target.y * safe_exp(-raw)
-        return Gradients(ratio - 1, ratio)
+        negative = ratio - 1
+        return Gradients(negative, with_bounded_steps(ratio, negative))

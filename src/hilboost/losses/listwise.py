@@ -63,7 +63,7 @@ class CrossEntropyNDCG(GainLoss):
         return self._computed(target, raw, None)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Difference between share and probability, and ``p (1 - p)``."""
+        """Difference between share and probability, and ``p (1 - p)``, or more for short steps."""
         _, negative, hessian = self._computed(target, self._shown(target, raw), self._key)
         return Gradients(negative[:, None], hessian[:, None])
 

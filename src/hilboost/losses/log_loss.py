@@ -45,7 +45,7 @@ class BinomialLogLoss(Loss):
         return self.value_and_gradients(target, raw)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient ``y - p`` and hessian ``p (1 - p)``."""
+        """Negative gradient ``y - p`` and hessian ``p (1 - p)``, or more for short steps."""
         return self.value_and_gradients(target, raw)[1]
 
     def value_and_gradients(
@@ -116,7 +116,7 @@ class MultinomialLogLoss(Loss):
         return self.value_and_gradients(target, raw)[0]
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient ``1[c = y] - p_c`` and the scaled hessian ``p_c (1 - p_c)``."""
+        """Negative gradient ``1[c = y] - p_c`` and the scaled hessian, or more for short steps."""
         return self.value_and_gradients(target, raw)[1]
 
     def value_and_gradients(

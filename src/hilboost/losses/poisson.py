@@ -10,6 +10,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
+from hilboost.losses._newton_steps import with_bounded_steps
 
 
 class Poisson(LogLinkLoss):
@@ -35,6 +36,7 @@ class Poisson(LogLinkLoss):
         }
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient ``y - e^F`` and hessian ``e^F``."""
+        """Negative gradient ``y - e^F`` and hessian ``e^F``, or more for short steps."""
         mean = safe_exp(raw)
-        return Gradients(target.y - mean, mean)
+        negative = target.y - mean
+        return Gradients(negative, with_bounded_steps(mean, negative))

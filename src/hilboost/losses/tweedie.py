@@ -9,6 +9,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._log_link import LogLinkLoss, safe_exp
+from hilboost.losses._newton_steps import with_bounded_steps
 
 
 class Tweedie(LogLinkLoss):
@@ -59,7 +60,8 @@ class Tweedie(LogLinkLoss):
         return safe_exp((2 - p) * raw) / (2 - p) - y * safe_exp((1 - p) * raw) / (1 - p)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Negative gradient and hessian."""
+        """Negative gradient and hessian, or more for short steps."""
         p = self.power
         data, mean = target.y * safe_exp((1 - p) * raw), safe_exp((2 - p) * raw)
-        return Gradients(data - mean, (p - 1) * data + (2 - p) * mean)
+        negative, hessian = data - mean, (p - 1) * data + (2 - p) * mean
+        return Gradients(negative, with_bounded_steps(hessian, negative))
