@@ -48,7 +48,7 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
     new[:3] = [[77, 1e5, 0], [np.nan, -5, 0], [3, np.nan, np.nan]]
     expected = model.predict_raw(new)
     assert np.isfinite(expected).all()
-    hilboost.save(model, tmp_path / "model")
+    hilboost.save(model, tmp_path / "model", training_data=True)
     for other in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.predict_raw(new), expected)
         np.testing.assert_array_equal(other.feature_importances_, model.feature_importances_)
@@ -179,7 +179,7 @@ def test_refusals(settings, words):
 def test_a_set_of_columns_is_saved(tmp_path):
     X, y = draw()
     model = BoostingRegressor(**SETTINGS | {"categorical_features": {1, 0}}).fit(X, y)
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict(X), model.predict(X))
 
 
@@ -240,7 +240,8 @@ def test_columns_that_damaged_files_name_twice(change, tmp_path):
 def test_columns_in_damaged_files_are_whole_numbers(odd, tmp_path):
     """``False`` equals 0, and would index as a mask."""
     path = tmp_path / "model"
-    hilboost.save(BoostingRegressor(**SETTINGS | {"target_encoding": True}).fit(*draw()), path)
+    model = BoostingRegressor(**SETTINGS | {"target_encoding": True}).fit(*draw())
+    hilboost.save(model, path, training_data=True)
     encoding = json.loads(contents(path)[1]["header"])["encoding"]
     assert encoding["shares"][0] == encoding["sources"][0][0] == 0
     for name, first in (("shares", odd), ("sources", [odd, *encoding["sources"][0][1:]])):
