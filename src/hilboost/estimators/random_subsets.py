@@ -128,7 +128,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         self,
         *,
         n_estimators: int = 20,
-        subset_size: float = 1000,
+        subset_size: float | str = 1000,
         kernel: Any = "auto",
         regularization: float | str = "auto",
         random_state: Any = None,
@@ -216,7 +216,7 @@ class SubsetEnsemble(KernelMachineEstimator):
 
     def _size(self, n: int) -> int:
         size = self.subset_size
-        return min(n, int(size) if isinstance(size, Integral) else max(1, round(size * n)))
+        return min(n, int(size) if isinstance(size, Integral) else max(1, round(float(size) * n)))
 
     def _check_memory(self, size: int) -> None:
         """Check that the factors of all members fit into memory in the worst case."""
