@@ -288,12 +288,11 @@ def test_very_long_trial_runs_are_halved(monkeypatch):
     assert sorted(set(lengths)) == [25, 50, 100, 200]
 
 
-def test_small_gains_on_few_rows_of_two_classes_exceed_two_standard_errors():
-    gain = Blend(np.array([1.0, 0.5]), 0.03, 0.02)
+def test_material_gains_exceed_the_smallest_one_and_their_standard_error():
+    gain = Blend(np.array([1.0, 0.5]), 0.015, 0.01)
     assert gain.is_material
-    assert not replace(gain, n_errors=2.0).is_material
-    assert replace(gain, standard_error=0.01, n_errors=2.0).is_material
-    assert replace(gain, gain=0.06, standard_error=0.05, n_errors=2.0).is_material
+    assert not replace(gain, least=0.02).is_material
+    assert not replace(gain, standard_error=0.016).is_material
 
 
 def test_weights_of_rows_that_can_be_separated_are_finite():

@@ -13,8 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
-_SMALLEST_GAIN = 0.01
-_LARGE_GAIN = 0.05
+SMALLEST_GAIN = 0.01
 _LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
 _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
@@ -30,26 +29,25 @@ Weights = Sequence[float] | Floats
 class Blend:
     """The weights of trees and kernel machine, and how well they do on held-out rows.
 
-    ``n_errors`` is the number of standard errors that a material gain below 5 % exceeds, and
-    ``gain_of_weight`` the gain of another weight of the trees alone.
+    ``least`` is the smallest gain that is material, and ``gain_of_weight`` the gain of another
+    weight of the trees alone.
     """
 
     weights: Floats  # (2,), or (2, c) for several targets
     gain: float
     standard_error: float
-    n_errors: float = 1.0
+    least: float = SMALLEST_GAIN
     gain_of_weight: float = 0.0
 
     @property
     def is_material(self) -> bool:
-        """Whether the gain is more than one percent, and large against its standard error.
+        """Whether the gain exceeds the smallest one that is material, and its standard error.
 
         A gain that another weight of the trees brings, too, is none of the kernel machine.
         """
-        n_errors = 1.0 if self.gain > _LARGE_GAIN else self.n_errors
         if self.gain - self.gain_of_weight < _LEAST_SHARE * self.gain:
             return False
-        return self.gain > max(_SMALLEST_GAIN, n_errors * self.standard_error)
+        return self.gain > max(self.least, self.standard_error)
 
     @property
     def is_promising(self) -> bool:
@@ -123,11 +121,11 @@ class Blends(Blend):
 
 @dataclass(frozen=True)
 class Blender:
-    """The loss, the start value that all parts have in common, and how certain gains must be."""
+    """The loss, the start value of all parts, and the smallest gain that is material."""
 
     loss: Loss
     start: Floats
-    n_errors: float = 1.0
+    least: float = SMALLEST_GAIN
 
     def losses(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> Floats:
         """Loss of each row (n,) with the sum of weighted parts (n, r)."""
@@ -155,21 +153,22 @@ class Blender:
         loss = float(mass @ alone) / total
         if not 0 < loss < np.inf:
             return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
+        found = self._fitted(target, parts, loss)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
+        fits = (of_both, None, found), (of_trees, 0.0, np.array([1.0, 0.0]))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
         for place in range(n_parts):
             judged, learned = slice(place, None, n_parts), np.arange(len(alone)) % n_parts != place
             rows, these = target.rows(learned), [part[learned] for part in parts]
             others = [part[judged] for part in parts]
-            for losses, most_of_kernel in ((of_both, None), (of_trees, 0.0)):
-                found = self._fitted(rows, these, loss, most_of_kernel=most_of_kernel)
-                losses[judged] = self.losses(target.rows(judged), found, others)
+            for losses, most_of_kernel, near in fits:
+                weights = self._fitted(rows, these, loss, near, most_of_kernel=most_of_kernel)
+                losses[judged] = self.losses(target.rows(judged), weights, others)
         gains, of_weight = alone - of_both, float(mass @ (alone - of_trees)) / total / loss
-        found = self._fitted(target, parts, loss)
         if not np.isfinite([*found, *gains]).all():
             return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
         found_gain = mean_and_error(gains / loss, mass)
-        return Blend(found, *found_gain, self.n_errors, of_weight)
+        return Blend(found, *found_gain, self.least, of_weight)
 
     def lowest(self, target: Target, trees: Floats, kernel: Floats) -> Floats:
         """Return the mean loss of each target with the best weights."""
@@ -191,7 +190,7 @@ class Blender:
         unit = self.total(target, (0, 0), parts) / total
         if not 0 < unit < np.inf:
             return unit
-        alone = self._fitted(target, parts, unit, most_of_trees=0.0)
+        alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
         return self.total(target, alone, parts) / total
 
     def without_trees(
@@ -208,16 +207,17 @@ class Blender:
         unit = float(mass @ losses) / float(mass.sum())
         if not 0 < unit < np.inf:
             return weights
-        alone = self._fitted(target, parts, unit, most_of_trees=0.0)
+        alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
         gains = self.losses(target, alone, parts) - losses
         gain, error = mean_and_error(gains / unit, mass)
-        return weights if gain > max(_SMALLEST_GAIN, error) else alone
+        return weights if gain > max(SMALLEST_GAIN, error) else alone
 
     def _fitted(
         self,
         target: Target,
         parts: Sequence[Floats],
         unit: float,
+        start: Weights = (1.0, 0.1),
         most_of_trees: float | None = None,
         most_of_kernel: float | None = None,
     ) -> Floats:
@@ -243,9 +243,6 @@ class Blender:
             return value / total / unit, (slopes + away) / total / unit
 
         bounds = [(0, most_of_trees), (0, most_of_kernel)]
-        start = [1.0, 0.1] if most_of_trees is None else [0.0, 1.0]
-        if most_of_kernel is not None:
-            start[1] = most_of_kernel
         return minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
 
     def shares(

@@ -25,6 +25,7 @@ MOST_ROWS_OF_OWN_METRICS = 2000
 CENTERS_OF_OWN_METRICS = 1500
 MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
+FEW_ROWS = 1000  # of which a fold is too small to judge a machine
 ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
 _LONGER, _MOST_STEPS = 1.3, 2  # factor of the length scale
 _BETTER = 0.998  # by which a longer one must decrease the loss
@@ -70,6 +71,10 @@ class Machines(Protocol):
         """Fits of the first member, the last of which is that of the whole machine."""
         ...
 
+    def left_out(self) -> Floats | None:
+        """Leave-one-out outputs of the first machine for the other folds, if these are small."""
+        ...
+
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
         ...
@@ -107,6 +112,9 @@ class SharedCenters:
         """If there are many rows, a fit that takes little time, and that of the first member."""
         whole = partial(self.model, 0)
         return [whole] if len(self._table) <= MOST_ROWS_AT_ONCE else [self._with_some_rows, whole]
+
+    def left_out(self) -> None:
+        """Folds are large enough, or there are none."""
 
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
@@ -261,6 +269,14 @@ class OwnCenters:
     def trials(self) -> list[Callable[[], MetricExpansion]]:
         """The fit of the first member."""
         return [partial(self.model, 0)]
+
+    def left_out(self) -> Floats | None:
+        """Leave-one-out outputs (m, r) of the first machine for the other folds, one by one."""
+        table = self._tables[0]
+        if len(table) >= FEW_ROWS:
+            return None
+        rows = table.some(np.concatenate(self._members.parts[1:]))
+        return self._space_of_first.longer(self._length).left_out(rows)
 
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""

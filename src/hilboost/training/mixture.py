@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -25,9 +25,17 @@ from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
-from hilboost.training.blending import Blend, Blender, joined, mass_of, mean_and_error
+from hilboost.training.blending import (
+    SMALLEST_GAIN,
+    Blend,
+    Blender,
+    joined,
+    mass_of,
+    mean_and_error,
+)
 from hilboost.training.initial_state import InitialState
 from hilboost.training.kernel_candidates import (
+    FEW_ROWS,
     MOST_ROWS_OF_OWN_METRICS,
     Machines,
     Members,
@@ -43,7 +51,7 @@ _SHARE_OF_OTHERS = 0.35  # of the time of the first machine, if they share their
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
 _SMALL_STEP = 0.02  # gain of twice as many stages that does not justify them
-_FEW_ROWS = 1000  # on which a small gain in a loss of two classes must exceed two errors
+_SMALLEST_GAIN_OF_FEW = 0.02  # rows, which decide ties by chance
 
 
 def with_kernel_part(
@@ -85,15 +93,6 @@ def with_kernel_part(
         return replace(outcome, state=replace(state, interrupt=interrupt))
 
 
-def _n_errors(recipe: Recipe) -> float:
-    """Return the number of standard errors that a small gain must exceed.
-
-    Small gains on few rows of two classes often turn out to be noise.
-    """
-    data = recipe.data
-    return 2.0 if data.codec.n_classes == 2 and data.target.n_rows < _FEW_ROWS else 1.0
-
-
 class KernelTrial:
     """One attempt to improve the trees by a kernel machine.
 
@@ -109,7 +108,8 @@ class KernelTrial:
         assert recipe.kernel_part is not None
         self._learner = recipe.kernel_part
         self._recipe, self._state, self._team = recipe, initial.state, team
-        self._judge = Blender(recipe.loss, recipe.initial_raw, _n_errors(recipe))
+        least = SMALLEST_GAIN if recipe.data.target.n_rows >= FEW_ROWS else _SMALLEST_GAIN_OF_FEW
+        self._judge = Blender(recipe.loss, recipe.initial_raw, least)
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
             if id(X) not in arrays:
@@ -247,17 +247,35 @@ class KernelTrial:
 
         The fits end with one that gains nothing, or less than ``least``.
         """
-        X, target = self._held[0]
-        for k, fit in enumerate(self._machines.trials()):
-            if k == len(self._tried):
-                with self._phases("trying a kernel machine", self._expected_seconds):
-                    machine = fit()
-                self._tried.append((machine, machine.evaluate(X, self._team)))
-            outputs = self._tried[k][1]
-            found = self._judge.weigh(target, trees, outputs)
+        for k in range(len(self._machines.trials())):
+            outputs = self._trial(k)
+            found = self._judge.weigh(self._held[0][1], trees, outputs)
             if not found.is_promising or found.gain < least:
                 break
         return found, outputs
+
+    def _trial(self, k: int) -> Floats:
+        """Outputs of a fit of the first member for its held-out rows."""
+        if k == len(self._tried):
+            with self._phases("trying a kernel machine", self._expected_seconds):
+                machine = self._machines.trials()[k]()
+            self._tried.append((machine, machine.evaluate(self._held[0][0], self._team)))
+        return self._tried[k][1]
+
+    def _by_first(self, trees: list[Floats]) -> tuple[Blend, tuple[Target, Floats, Floats], bool]:
+        """Judge the first machine by some rows, with outputs of both parts; whether to go on.
+
+        A small fold tells too little.  The rows of the other folds tell more: the trees of the
+        other members and leave-one-out outputs of the machine have not seen their targets.
+        """
+        with self._phases("trying a kernel machine", self._expected_seconds):
+            kernel = self._machines.left_out()
+        if kernel is None:
+            found, kernel = self._first(trees[0])
+            return found, (self._held[0][1], trees[0], kernel), found.is_promising
+        target = joined([target for _, target in self._held[1:]])
+        found = self._judge.weigh(target, np.concatenate(trees[1:]), kernel)
+        return found, (target, np.concatenate(trees[1:]), kernel), found.is_material
 
     def _outputs_of_all(self) -> Floats:
         """Outputs of the kernel machines of all members for their held-out rows."""
@@ -269,7 +287,8 @@ class KernelTrial:
                 (machine, machine.evaluate(self._held[k][0], self._team))
                 for k, machine in zip(others, machines, strict=True)
             ]
-        return np.concatenate([self._tried[-1][1], *(outputs for _, outputs in self._others)])
+        first = self._trial(len(self._machines.trials()) - 1)
+        return np.concatenate([first, *(outputs for _, outputs in self._others)])
 
     def result(self, outcome: Outcome, seconds: float) -> Outcome:
         """Return the mixture, or the trees alone.
@@ -279,21 +298,18 @@ class KernelTrial:
         seconds -= self._seconds
         with self._timed():
             trees = self._trees()
-            target, outputs = self._held[0][1], trees[0]
-            found, kernel = self._first(outputs)
+            found, (target, *outputs), goes_on = self._by_first(trees)
             is_judged = len(trees) == 1
-            few = self._recipe.data.target.n_rows < _FEW_ROWS  # of which a fold tells too little
-            if self._is_promising and (few or found.is_promising) and not is_judged:
-                target, outputs = self._whole, np.concatenate(trees)
-                kernel, is_judged = self._outputs_of_all(), True
-                found = self._judge.weigh(target, outputs, kernel)
+            if self._is_promising and goes_on and not is_judged:
+                target, outputs = self._whole, [np.concatenate(trees), self._outputs_of_all()]
+                found, is_judged = self._judge.weigh(target, *outputs), True
             weights = np.array([1.0, 0.0])
             if is_judged and found.is_material:
-                weights = self._judge.without_trees(target, found.shrunk, outputs, kernel)
-            machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
+                weights = self._judge.without_trees(target, found.shrunk, *outputs)
             if weights[1].any():
+                machines = [self._tried[-1][0], *(machine for machine, _ in self._others)]
                 machines = self._machines.final(machines)
-        parts = self._record(found, weights, target, (outputs, kernel), seconds)
+        parts = self._record(found, weights, target, outputs, seconds)
         if not weights[1].any():
             return replace(outcome, parts=parts)
         parts["kernel"] = replace(
@@ -301,7 +317,7 @@ class KernelTrial:
             n_centers=self._machines.n_centers(machines),
             kernel=machines[0].kernel_name,
         )
-        state = self._mixed(machines, weights, target, (outputs, kernel))
+        state = self._mixed(machines, weights, target, outputs)
         learner = MixedLearner((outcome.learner, self._learner), NAMES)
         return replace(outcome, state=state, learner=learner, parts=parts)
 
@@ -310,7 +326,7 @@ class KernelTrial:
         found: Blend,
         weights: Floats,
         target: Target,
-        outputs: tuple[Floats, Floats],
+        outputs: Sequence[Floats],
         seconds_of_trees: float,
     ) -> dict[str, ModelPart]:
         """Describe both parts."""
@@ -339,7 +355,7 @@ class KernelTrial:
         machines: list[MetricExpansion],
         weights: Floats,
         target: Target,
-        outputs: tuple[Floats, Floats],
+        outputs: Sequence[Floats],
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._state, self._recipe.n_outputs

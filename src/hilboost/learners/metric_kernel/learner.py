@@ -23,7 +23,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.learners.metric_kernel.additive import additive_metric
 from hilboost.learners.metric_kernel.features import Features
-from hilboost.learners.metric_kernel.metric import learned_metric
+from hilboost.learners.metric_kernel.metric import Problem, learned_metric
 from hilboost.learners.metric_kernel.model import MetricExpansion, kernel_with
 from hilboost.learners.metric_kernel.rotation import rotated_metric
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
@@ -49,6 +49,12 @@ class MetricSpace:
     def expansion(self, centers: NDArray[Any], weights: Floats, spread: float) -> MetricExpansion:
         """Create an expansion for targets of this spread."""
         return MetricExpansion.of(self.features, centers, weights, spread, self.shares)
+
+    def left_out(self, rows: Rows) -> Floats:
+        """Compute the outputs (m, r) for each row by a fit to all others."""
+        Z, mean = self.features(rows.X), np.average(rows.target, axis=0, weights=rows.weight)
+        problem = Problem(Z, rows.target - mean, rows.mass)
+        return problem.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge)[0]
 
     def longer(self, factor: float) -> MetricSpace:
         """Return the space with a longer length scale."""

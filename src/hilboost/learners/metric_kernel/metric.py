@@ -170,11 +170,16 @@ class Problem:
 
     def left_out(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
         """Return the squared leave-one-out errors (m,), and the coefficients (m, r)."""
+        residuals, alpha = self.residuals(K, ridge)
+        return (residuals**2).sum(axis=1), alpha
+
+    def residuals(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
+        """Return the leave-one-out residuals (m, r), and the coefficients (m, r)."""
         found = self._inverted(K, ridge)
         if found is None:
-            return np.full(len(self.Y), np.inf), np.zeros_like(self.Y)
+            return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
         _, inverse, alpha = found
-        return ((alpha / np.diag(inverse)[:, None]) ** 2).sum(axis=1), alpha
+        return alpha / np.diag(inverse)[:, None], alpha
 
     def _inverted(self, K: NDArray, ridge: float) -> tuple[float, NDArray, Floats] | None:
         """Return half the log determinant, the inverse (m, m), and the coefficients (m, r).

@@ -1,0 +1,63 @@
+"""``learner="auto"``: the choice on few rows hardly depends on the random state."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris, make_moons
+
+from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.backends.threads import ThreadTeam
+from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
+from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 8))
+NOISY_LINE = X[:, 0] + 0.5 * X[:, 1] - 0.5 * X[:, 2] + RNG.normal(size=300)
+TABLES = {
+    "moons": (BoostingClassifier, make_moons(300, noise=0.3, random_state=0)),
+    "iris": (BoostingClassifier, load_iris(return_X_y=True)),
+    "diabetes": (BoostingRegressor, load_diabetes(return_X_y=True)),
+    "noisy line": (BoostingRegressor, (X, NOISY_LINE)),
+    "noise": (BoostingRegressor, (X, RNG.normal(size=300))),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_seeds_agree_on_the_family(name):
+    kind, table = TABLES[name]
+    families = Counter()
+    for seed in range(10):
+        parts = kind(random_state=seed).fit(*table).parts_
+        families[bool(parts) and parts["kernel"].weight > 0] += 1
+    assert max(families.values()) >= 9
+    assert name != "noise" or families[True] <= 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_left_out_one_by_one(weighted):
+    target, n = np.column_stack([NOISY_LINE, X[:, 3] ** 2])[:60], 60
+    weight = RNG.uniform(0.5, 2, n) if weighted else None
+    rows, learner = Rows(X[:n], target, weight), MetricKernelLearner(precision="float64")
+    space = learner.space(rows, np.arange(n, dtype=np.uint32), None, 0, ThreadTeam())
+    mean = np.average(target, axis=0, weights=weight)
+    centered = Rows(rows.X, target - mean, weight)
+    K, found = space.kernel.block(*[space.features(X[:n])] * 2), space.left_out(rows)
+    for row in (0, 17, 59):
+        others = np.arange(n) != row
+        ridge = space.ridge / centered.mass[others]
+        alone = np.linalg.solve(K[np.ix_(others, others)] + np.diag(ridge), centered.target[others])
+        np.testing.assert_allclose(found[row], K[row, others] @ alone, rtol=1e-6, atol=1e-8)
+
+
+def test_large_folds_need_no_rows_that_are_left_out():
+    for n in (999, 1000):
+        Z = RNG.normal(size=(n, 2))
+        folds, table = np.arange(n) % 4, Rows(Z, Z[:, :1])
+        members = Members((Z,) * 4, folds, (np.ones(2),) * 4, 0, ThreadTeam())
+        own = OwnCenters(MetricKernelLearner(), [table] * 4, members).left_out()
+        assert SharedCenters(MetricKernelLearner(), table, members).left_out() is None
+        assert (own is None) == (n == 1000)
+        if own is not None:
+            expected = np.concatenate([Z[folds == k, :1] for k in (1, 2, 3)])
+            assert np.abs(own - expected).mean() < 0.1
