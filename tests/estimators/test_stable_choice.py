@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_iris, make_moons
+from sklearn.datasets import load_diabetes, load_iris, load_wine, make_moons
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
@@ -17,6 +17,7 @@ NOISY_LINE = X[:, 0] + 0.5 * X[:, 1] - 0.5 * X[:, 2] + RNG.normal(size=300)
 TABLES = {
     "moons": (BoostingClassifier, make_moons(300, noise=0.3, random_state=0)),
     "iris": (BoostingClassifier, load_iris(return_X_y=True)),
+    "wine": (BoostingClassifier, load_wine(return_X_y=True)),
     "diabetes": (BoostingRegressor, load_diabetes(return_X_y=True)),
     "noisy line": (BoostingRegressor, (X, NOISY_LINE)),
     "noise": (BoostingRegressor, (X, RNG.normal(size=300))),
@@ -28,8 +29,8 @@ def test_seeds_agree_on_the_family(name):
     kind, table = TABLES[name]
     families = Counter()
     for seed in range(10):
-        parts = kind(random_state=seed).fit(*table).parts_
-        families[bool(parts) and parts["kernel"].weight > 0] += 1
+        parts = kind(random_state=seed).fit(*table).fitted_.parts
+        families[parts is not None and parts["kernel"].weight > 0] += 1
     assert max(families.values()) >= 9
     assert name != "noise" or families[True] <= 1
 
