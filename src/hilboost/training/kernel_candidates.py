@@ -286,10 +286,11 @@ class OwnCenters:
         return learner.expansion(space.longer(self._length), rows, seed, ThreadTeam())
 
     def _space(self, member: int) -> MetricSpace:
-        """The features and the ridge of a member."""
+        """The features and the ridge of a member; what the first one did not need is not tried."""
         members, table = self._members, self._tables[member]
         own = members.rows_of(member), members.priorities[member]
-        return self._learner.space(table, *own, members.seed + member, ThreadTeam())
+        like = self._space_of_first if member else None
+        return self._learner.space(table, *own, members.seed + member, ThreadTeam(), like)
 
     @cached_property
     def _space_of_first(self) -> MetricSpace:

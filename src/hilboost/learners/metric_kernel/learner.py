@@ -144,6 +144,7 @@ class MetricKernelLearner(Learner):
         priorities: Floats | None,
         seed: int,
         team: ThreadTeam,
+        like: MetricSpace | None = None,  # rotated or additive kernels are tried if it has one
     ) -> MetricSpace:
         """Learn the features and the metric from some of the rows."""
         learned = table.some(rows)
@@ -159,12 +160,15 @@ class MetricKernelLearner(Learner):
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
         part = table.some(draw_rows(key, rows, size, team))
         Z = features(part.X)
-        turned = rotated_metric(Z, part.target, part.weight, metric)
+        turned = None
+        if like is None or like.features.rotation is not None:
+            turned = rotated_metric(Z, part.target, part.weight, metric)
         if turned is None:
             space = MetricSpace(features.scaled(metric.scales), metric.ridge)
         else:
             space = MetricSpace(features.rotated(turned.axes), turned.ridge)
-        if np.count_nonzero(metric.scales) > self.most_additive:
+        is_plain = like is not None and like.shares is None
+        if is_plain or np.count_nonzero(metric.scales) > self.most_additive:
             return space
         axes = np.diag(metric.scales) if turned is None else turned.axes
         found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge)
