@@ -335,6 +335,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
         save(self, path, training_data=training_data)
 
+    def _complete(self) -> None:
+        """Compute what a file should contain and the fit leaves for later: by default, nothing."""
+
     # Predictions
 
     def _checked(self, X: Any) -> Floats:

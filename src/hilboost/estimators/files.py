@@ -98,6 +98,7 @@ def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | No
     contained = "" if training_data else training_data_of(model)
     if contained and training_data is not None:
         raise IncompatibleParts(f"with training_data=False, a file cannot contain {contained}.")
+    model._complete()
     writer = ValueWriter()
     parameters = model.get_params(deep=False)
     header: dict[str, Any] = {

@@ -154,6 +154,14 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         p = KernelParameters.of(self.get_params(deep=False), stages=stored.stages)
         return self._make_loss(codec), kernel_learner(p, 1, stored.schema.categories)
 
+    def _complete(self) -> None:
+        """Compute the scale of the standard deviations, so that it is in the file."""
+        if self._has_std():
+            model, weights = self._expansion()
+            n_threads = threads_for_kernels(self.n_jobs, len(model.basis))
+            with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+                self._summary.fit_to_residuals(model, weights, team)
+
     def _has_std(self) -> bool:
         """Whether the model is a Gaussian process, which has standard deviations."""
         fitted, noise = self.fitted_, self._summary.noise
@@ -180,14 +188,17 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
                 f"{fitted.learner.name} stages; set loss='squared_error' and stages='full'."
             )
         X = self._checked(X)
-        # Each full stage contains all training rows, including duplicates.
-        terms = [term for stage in fitted.model.stages for term in stage.terms]
-        model = terms[0].model
-        assert isinstance(model, KernelExpansion)
-        weights = np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
+        model, weights = self._expansion()
         n_threads = threads_for_kernels(self.n_jobs, max(len(X), len(model.basis)))
         with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             return np.sqrt(summary.variance(model, weights, X, team))
+
+    def _expansion(self) -> tuple[KernelExpansion, Floats]:
+        """A full stage, which contains all training rows, and the weights of all stages."""
+        terms = [term for stage in self.fitted_.model.stages for term in stage.terms]
+        model = terms[0].model
+        assert isinstance(model, KernelExpansion)
+        return model, np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
 
 
 def kernel_stages(

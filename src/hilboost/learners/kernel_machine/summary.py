@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.variance import PosteriorVariance
+from hilboost.learners.kernel_machine.variance import PosteriorVariance, is_approximate
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,30 @@ class KernelMachineSummary:
         was chosen then agree with the residuals. ``X``: (n, d) float64.
         """
         if not self._variance:
-            assert self.noise is not None
-            assert self.regularization is not None
-            noise = float(self.regularization) / self.row_weight
-            if self.stage_kernels is not None:
-                assert self.kernel is not None
-                model = replace(model, kernel=self.kernel)
-            found = PosteriorVariance.of(model, self.noise, noise, team)
-            if self.residual_factor:
-                found = replace(found, factor=self.residual_factor[0])
-            elif self.amplitude != 1:
-                own = weights if self.sizes is None else weights / self.sizes
-                found = found.fitted_to_residuals(own, self.noise, self.amplitude, team)
-            if found.prior is not None and self.amplitude != 1:
-                self.residual_factor[:] = [found.factor]
-            self._variance[:] = [found]
+            self._variance[:] = [self._posterior(model, weights, team)]
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)
+
+    def fit_to_residuals(self, model: KernelExpansion, weights: Floats, team: ThreadTeam) -> None:
+        """Compute the factor of approximate variances, if it is missing, and keep nothing else."""
+        if self.amplitude != 1 and not self.residual_factor and is_approximate(len(model.basis)):
+            self._posterior(model, weights, team)
+
+    def _posterior(
+        self, model: KernelExpansion, weights: Floats, team: ThreadTeam
+    ) -> PosteriorVariance:
+        """The variances, with the factor that makes approximate ones agree with the residuals."""
+        assert self.noise is not None
+        assert self.regularization is not None
+        noise = float(self.regularization) / self.row_weight
+        if self.stage_kernels is not None:
+            assert self.kernel is not None
+            model = replace(model, kernel=self.kernel)
+        found = PosteriorVariance.of(model, self.noise, noise, team)
+        if self.residual_factor:
+            found = replace(found, factor=self.residual_factor[0])
+        elif self.amplitude != 1:
+            own = weights if self.sizes is None else weights / self.sizes
+            found = found.fitted_to_residuals(own, self.noise, self.amplitude, team)
+        if found.prior is not None and self.amplitude != 1:
+            self.residual_factor[:] = [found.factor]
+        return found

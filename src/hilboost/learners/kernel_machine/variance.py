@@ -54,7 +54,7 @@ class PosteriorVariance:
         X = model.basis.astype(np.float64)
         n = len(X)
         kernel = model.kernel
-        if n <= _EXACT_UP_TO:
+        if not is_approximate(n):
             K = evaluate(kernel, X, X, team)
             factor = array_api.cholesky(array_api.add_to_diagonal(K, D), team=team)
             return cls(model, X, None, factor, noise)
@@ -138,6 +138,11 @@ class PosteriorVariance:
             k = evaluate(self.model.kernel, X[rows[block]], X, team) ** 2 / diagonal
             k[np.arange(len(k)), rows[block]] = -1.0
             yield from np.argpartition(k, -_NEIGHBORS, axis=1)[:, -_NEIGHBORS:]
+
+
+def is_approximate(n: int) -> bool:
+    """Whether the variances of a machine with this number of rows are approximations."""
+    return n > _EXACT_UP_TO
 
 
 def _landmark_rows(n: int, seed: int) -> NDArray[np.int64]:
