@@ -13,6 +13,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.tables import DenseTable, FileTable, SparseTable
 from hilboost.training.data import TrainingData
@@ -170,33 +171,18 @@ def _difference(name: str, old: Any, new: Any) -> str:
 def _of_data(data: TrainingData) -> dict[str, str]:
     """Fingerprints of the arrays."""
     target, (held_X, held) = data.target, data.held_out or (None, None)
-    arrays: dict[str, Any] = {
-        "X": data.X,
-        "y": target.y,
-        "sample_weight": target.weight,
-        "groups": target.groups,
-        "offset": target.offset,
-        "positions": target.positions,
-    }
-    held_arrays: dict[str, Any] = {
-        "X_val": held_X,
-        "y_val": None if held is None else held.y,
-        "sample_weight_val": None if held is None else held.weight,
-        "groups_val": None if held is None else held.groups,
-        "offset_val": None if held is None else held.offset,
-    }
+    found = _of_rows(data.X, target)
+    found["positions"] = fingerprint(target.positions, target.share)
+    found |= _of_rows(held_X, held, "_val")
     for one in data.others:
-        held_arrays |= {
-            f"X_val[{one.name!r}]": one.X,
-            f"y_val[{one.name!r}]": one.target.y,
-            f"sample_weight_val[{one.name!r}]": one.target.weight,
-            f"groups_val[{one.name!r}]": one.target.groups,
-            f"offset_val[{one.name!r}]": one.target.offset,
-        }
-    of_held = None if held is None else held.share
+        found |= _of_rows(one.X, one.target, f"_val[{one.name!r}]")
     levels = data.schema.levels
-    return (
-        {name: fingerprint(array, target.share) for name, array in arrays.items()}
-        | {name: fingerprint(array, of_held) for name, array in held_arrays.items()}
-        | {"levels": digest([repr(levels).encode()]) if levels else "none"}
-    )
+    return found | {"levels": digest([repr(levels).encode()]) if levels else "none"}
+
+
+def _of_rows(X: Any, target: Target | None, suffix: str = "") -> dict[str, str]:
+    """Fingerprints of rows and what belongs to them, by the names of the arguments of ``fit``."""
+    fields = {"y": "y", "sample_weight": "weight", "groups": "groups", "offset": "offset"}
+    arrays = {"X": X} | {name: getattr(target, field, None) for name, field in fields.items()}
+    share = None if target is None else target.share
+    return {f"{name}{suffix}": fingerprint(array, share) for name, array in arrays.items()}
