@@ -46,5 +46,6 @@ class FitJob:
     @property
     def dialect(self) -> Dialect:
         """Form of the tables."""
-        form = self.sep, self.decimal, self.encoding, self.date_order
-        return Dialect(*form, self.missing, self.coerce)
+        return Dialect(
+            self.sep, self.decimal, self.encoding, self.date_order, self.missing, self.coerce
+        )

@@ -88,8 +88,8 @@ def _facts_of(seen: Seen, predicted: Incidence | None, cause: int) -> dict[str, 
             says = "share of the pairs of rows whose order the predicted incidences give"
             listed.append(score("concordance", pairs.values[0], 0.5, "higher", says))
         says = "integrated Brier score: squared error of the predicted incidences"
-        values = float(own[rows].mean()), float(guess[rows].mean())
-        return [*listed, score("IBS", *values, "lower", says)]
+        value, of_guess = float(own[rows].mean()), float(guess[rows].mean())
+        return [*listed, score("IBS", value, of_guess, "lower", says)]
 
     scores = with_intervals(measured(slice(None)), len(risk), measured)
     return {**found, "curves": curves(seen, predicted, cause), "scores": scores}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,12 +53,10 @@ class FileTable(BlockTable):
         return n, self.schema.n_columns
 
     def __getitem__(self, rows: Any) -> FileTable:
-        if self._rows is None:
-            known = np.arange(self._n_rows, dtype=dtypes.ROW)[rows]
-        else:
-            known = self._rows[rows]
-        given = self._read, self.schema, self._n_rows, self._folder, self._single
-        return FileTable(*given, known)
+        known = np.arange(self._n_rows, dtype=dtypes.ROW) if self._rows is None else self._rows
+        found = copy(self)
+        found._rows = known[rows]
+        return found
 
     def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
         """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
@@ -112,9 +111,9 @@ class FileTable(BlockTable):
             codes = np.unique(self.column(k))
             used = codes[~np.isnan(codes)].astype(np.int64)
             found.append((k, tuple(levels[code] for code in used)))
-        schema = replace(self.schema, levels=tuple(found))
-        given = self._n_rows, self._folder, self._single, self._rows
-        return FileTable(self._read, schema, *given)
+        table = copy(self)
+        table.schema = replace(self.schema, levels=tuple(found))
+        return table
 
     def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in a file without a name, whose space is free once nothing uses it."""
