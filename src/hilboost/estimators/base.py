@@ -197,24 +197,17 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix (n, d)
-            Inputs.  NaN marks missing values; trees support them and infinity, kernel machines do
-            not.  Text columns are categorical by default (see ``categorical_features``).  Trees
-            accept sparse matrices.
+        X : array-like or data frame (n, d)
+            Inputs without missing values.  Text columns are categorical by default (see
+            ``categorical_features``).
         y : array-like (n,) or (n, c)
-            Targets.  With several targets, some targets of a row may be NaN.  Trees support this
-            if the loss is a sum over the targets (squared error, Poisson, gamma, Tweedie), and
-            use the other targets of the row.
+            Targets, one or several numbers per row, or class labels.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
-        X_val, y_val, sample_weight_val : array-like, optional
-            Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
-            them enables early stopping unless ``early_stopping=False``.  Dicts with the same names
-            are several validation sets; the first one decides; the losses and metrics of
-            the others are in ``history_.metrics``.
+        X_val, y_val, sample_weight_val : array-like or dict, optional
+            Validation data for early stopping; see :meth:`BoostingRegressor.fit`.
         callbacks : sequence of callables
-            Called with an :class:`~hilboost.core.callback.Event` after each stage.  A callback that
-            returns ``True`` stops the fit.  See :mod:`hilboost.callbacks`.
+            See :meth:`BoostingRegressor.fit`.
 
         Returns
         -------
@@ -225,8 +218,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         ValueError, TypeError
             Invalid parameters or data.  The message names the problem and suggests a fix.
         KeyboardInterrupt
-            The fit was interrupted.  If at least one stage is complete, the estimator is fitted
-            with the completed stages, and a warning reports their number.
+            See :meth:`BoostingRegressor.fit`.
         """
         held_out = FitArguments(X_val, y_val, sample_weight_val)
         return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
