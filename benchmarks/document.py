@@ -26,19 +26,13 @@ over the day.
 * "Libraries at their defaults": over all 27 tables, the score of hilboost is 1.011 times that of
   the best library, and 1.006 times that of the best boosting library, without xRFM. Most of it
   comes from breast_cancer (1.15, with 143 test rows; xRFM is best) and enb (1.12; ChimeraBoost).
-  An earlier state on an AMD EPYC had the same mean ranks, and 1.012 and 1.007. With other random
-  draws of columns, the mean rank of the boosting libraries was 1.41 instead of 1.44. All tables
-  take 53.6 s, trees alone 29.4 s, and CatBoost 172.2 s (AMD EPYC: 64.6, 73.4 and 194.6 s).
-  hilboost takes more than three times CatBoost's time on enb only (1.4 and .12 s).
+  All tables take 53.6 s, trees alone 29.4 s, and CatBoost 172.2 s. hilboost takes more than three
+  times CatBoost's time on enb only (1.4 and .12 s).
 * Some runs shared the machine with other processes, so their times are too long; their errors are
   not affected. These are kin40k on splits 1 to 9, and the tables of structured outputs except those
   under "Speed".
 * "Tree boosting at equal settings": the first repeats of hilboost contain the compilation of what
-  only large tables and many classes need. Since this run, fits for two classes take .95 of their
-  time. A run of the day before gave .47, .51 and .54 of LightGBM's time for the first three cases,
-  and earlier states .52 to .56, .43 to .47, and .62 to .71. On an AMD EPYC, earlier states took
-  .62 to .69, .47 to .63 and .51 to .66, .41 to .45 on Letter, and .60 to .64 on 2,000 × 20. Fits of
-  one run differed by up to a third.
+  only large tables and many classes need. Fits of one run differed by up to a third.
 * Rankings at equal settings: hilboost and LightGBM were measured together, after XGBoost and
   CatBoost. At defaults, and for survival times, rows were added in several runs, and the last ones
   shared the machine with other processes.
