@@ -159,7 +159,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         if self._has_std():
             model, weights = self._expansion()
             n_threads = threads_for_kernels(self.n_jobs, len(model.basis))
-            with array_api.blas_threads(1), ThreadTeam(n_threads) as team:
+            with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
                 self._summary.fit_to_residuals(model, weights, team)
 
     def _has_std(self) -> bool:

@@ -302,7 +302,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         for _ in range(self.n_estimators):
             weight /= weight.sum()
             rows, copies = np.unique(rng.choice(n, size, p=weight), return_counts=True)
-            model, _ = maker.member(rows, unit * copies)
+            model, _ = maker.member(rows, (unit * copies).astype(np.float64))
             wrong = self._winners(model, X) != codes
             error = float(weight[wrong].sum())
             if error >= 1 - 1 / n_classes and members:
