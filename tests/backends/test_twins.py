@@ -532,7 +532,7 @@ def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
     salt = np.uint64(rng.integers(1, 2**63))
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, salt, 0)
     compact, results = Compact(16, 20, 41), []
-    for hessians, logistic in ((g, True), (np.abs(g) * (1 - np.abs(g)), False)):
+    for hessians, logistic in ((g, True), (np.abs(g) * np.maximum(1 - np.abs(g), 0.1), False)):
         learned = fixed_point.WeightedGradients(g, hessians, weight, rows, logistic)
         sums, ordered = empty_sums(3), np.zeros(len(rows), dtype=np.int64)
         fixed_point.absolute_sums(learned, 0, len(rows), whole, np.empty((2, CHUNK)), sums)

@@ -8,7 +8,7 @@ from tests.reference.exact_sums import add_values
 
 def curvature(hessians, logistic):
     magnitude = np.abs(hessians)
-    return np.maximum(magnitude * (1 - magnitude), magnitude / 10) if logistic else hessians
+    return magnitude * np.maximum(1 - magnitude, 0.1) if logistic else hessians
 
 
 def _chosen(weights, rows, begin, end):
