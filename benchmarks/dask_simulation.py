@@ -28,8 +28,10 @@ from _common import (
     write_json,
 )
 from dask_cluster import rows as draw_rows
-from hilboost.engine import growth, tree_data
-from hilboost.engine.ops.cpu.nodes import BEGIN, END, NODE, SMALL
+from hilboost.engine import stage, tree_data
+from hilboost.engine.driver import batch_size
+from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.workers.exchange import neighbors
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
@@ -61,7 +63,7 @@ class Costs:
 
     def of_columns(self, d: int) -> Costs:
         """Return the costs of a table with more columns."""
-        wider = {"sum_histograms", "decide"}
+        wider = {"histogram", "search"}
         steps = {
             name: (a * d / D, b * d / D) if name in wider else (a, b)
             for name, (a, b) in self.steps.items()
@@ -72,24 +74,23 @@ class Costs:
 def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, Any]:
     """Fit with one worker; record the rows and seconds of each step; return those of the stages."""
     X, y = draw_rows(0, n)
-    plain = {name: getattr(growth, name) for name in ("divide", "sum_histograms", "decide")}
+    names = "partition", "histogram", "search"
+    plain = {name: getattr(CpuOperations, name) for name in names}
 
-    def timed_step(name: str, node_of: Any) -> Any:
-        def step(threads: Any, grown: Any) -> None:
-            control, fields = grown.nodes.control, grown.nodes.fields
-            before = control[NODE]
+    def timed_step(name: str) -> Any:
+        def step(operations: Any, growth: Any, nodes: Any, *columns: Any) -> Any:
             began = time.perf_counter()
-            plain[name](threads, grown)
+            found = plain[name](operations, growth, nodes, *columns)
             seconds = time.perf_counter() - began
-            node = before if node_of == NODE else control[node_of]
-            size = int(fields[node, END] - fields[node, BEGIN]) if node >= 0 else 0
+            size = int(np.diff(growth.nodes.fields[nodes][:, [BEGIN, END]]).sum())
             kept[name].append((size, seconds))
+            return found
 
         return step
 
-    growth.divide = timed_step("divide", NODE)
-    growth.sum_histograms = timed_step("sum_histograms", SMALL)
-    growth.decide = timed_step("decide", SMALL)
+    for name in names:
+        setattr(CpuOperations, name, timed_step(name))
+    stage.batch_size = lambda _: 1
     binned = tree_data.bin_table
 
     def bin_table(*given: Any) -> Any:
@@ -114,7 +115,8 @@ def recorded(n: int, kept: dict[str, list[tuple[int, float]]]) -> tuple[float, A
         )
     finally:
         for name, step in plain.items():
-            setattr(growth, name, step)
+            setattr(CpuOperations, name, step)
+        stage.batch_size = batch_size
         tree_data.bin_table = binned
     began = time.perf_counter()
     fitted.model.predict_raw(X, 1)
@@ -129,9 +131,9 @@ def measured() -> tuple[Costs, dict[str, list[tuple[int, float]]]]:
     recorded(N // 10, defaultdict(list))  # compiles
     stages = {n: recorded(n, kept)[0] for n, kept in ((N // 10, small), (N, large))}
     steps, outside = {}, dict(stages)
-    for name in ("divide", "sum_histograms", "decide"):
+    for name in ("partition", "histogram", "search"):
         sizes, seconds = np.array([*small[name], *large[name]]).T
-        slope, constant = np.polyfit(sizes, seconds, 1) if name != "decide" else (0, seconds.mean())
+        slope, constant = np.polyfit(sizes, seconds, 1) if name != "search" else (0, seconds.mean())
         steps[name] = (max(float(constant), 0.0), float(slope))
         for n, kept in ((N // 10, small), (N, large)):
             outside[n] -= sum(s for _, s in kept[name]) / N_TREES
@@ -171,16 +173,16 @@ def simulated(
     """Seconds of a tree, the mean over the recorded ones."""
     costs, rng = costs.of_columns(d), np.random.default_rng(0)
     scale, clock = n_rows / n_workers / N, np.zeros(n_workers)
-    n_splits = len(splits["divide"])
+    n_splits = len(splits["partition"])
 
     def work(step: tuple[float, float], size: float) -> np.ndarray:
         return (step[0] + step[1] * size) * np.exp(spread * rng.normal(size=n_workers))
 
     for k in range(n_splits):
-        for name in ("divide", "sum_histograms"):
+        for name in ("partition", "histogram"):
             clock += work(costs.steps[name], splits[name][k][0] * scale)
         clock = reduced(clock, 2048 * d, *network)
-        clock += work(costs.steps["decide"], 0)
+        clock += work(costs.steps["search"], 0)
     clock += N_TREES * work(costs.of_a_tree, N * scale)
     return float(clock.max()) / N_TREES
 

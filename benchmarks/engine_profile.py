@@ -1,7 +1,7 @@
 """Where the time of a fit goes: seconds of every step of a stage, and what a row of it costs.
 
-One thread; growth runs step by step, with the compiled functions of
-:mod:`hilboost.engine.ops.cpu.grow`.  Processor time of the thread, medians over the stages.
+One thread; growth runs step by step in :mod:`hilboost.engine.driver`, which sums every root.
+Processor time of the thread, medians over the stages.
 
 Run ``python benchmarks/engine_profile.py``, or with ``--rows 100000,1000000 --leaves 31,255``.
 """
@@ -24,14 +24,13 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import history, loop
 from hilboost.engine import buffer_pool
 from hilboost.engine import stage as fitting
-from hilboost.engine.next_root import NextRoot
-from hilboost.engine.ops.cpu.grow import decide, divide, sum_histograms
-from hilboost.engine.ops.cpu.nodes import N_ROWS, NODE, ROOT_GIVEN, SEARCHED, SMALL
-from hilboost.engine.ops.cpu.sync import Threads
+from hilboost.engine.driver import grow_tree
+from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.nodes import N_ROWS
+from hilboost.engine.ops.cpu.operations import CpuOperations
 
 STEPS = {
     "pack gradients": (fitting, "pack"),
-    "root from the tree before": (NextRoot, "write"),
     "leaf of every row": (fitting, "leaf_of_rows"),
     "leaf values": (fitting, "newton_steps"),
     "tree": (fitting, "tree_of"),
@@ -41,6 +40,35 @@ STEPS = {
 GROWTH = ("divide rows", "sum histograms", "find splits")
 N_FIRST = 3
 UNITS = {"divide rows": "row and split", "sum histograms": "row and column", "find splits": "split"}
+
+
+class Timed:
+    """Operations whose seconds and work are noted."""
+
+    def __init__(self, operations: CpuOperations) -> None:
+        self._operations = operations
+        self.seconds, self.work = dict.fromkeys(GROWTH, 0.0), dict.fromkeys(GROWTH, 0)
+
+    def partition(self, growth: Growth, nodes: np.ndarray) -> np.ndarray:
+        """Divide the rows of each node by its split."""
+        work = int(growth.nodes.fields[nodes, N_ROWS].sum())
+        return self._noted("divide rows", work, self._operations.partition, growth, nodes)
+
+    def histogram(self, growth: Growth, nodes: np.ndarray) -> None:
+        """Sum the rows of each node into its slot."""
+        work = int(growth.nodes.fields[nodes, N_ROWS].sum()) * len(growth.table.n_values)
+        self._noted("sum histograms", work, self._operations.histogram, growth, nodes)
+
+    def search(self, growth: Growth, nodes: np.ndarray, columns: np.ndarray) -> None:
+        """Note the best split of each node."""
+        self._noted("find splits", 1, self._operations.search, growth, nodes, columns)
+
+    def _noted(self, name: str, work: int, step: Callable[..., Any], *arguments: Any) -> Any:
+        began = time.thread_time()
+        result = step(*arguments)
+        self.seconds[name] += time.thread_time() - began
+        self.work[name] += work
+        return result
 
 
 class Clock:
@@ -61,36 +89,20 @@ class Clock:
 
         return call
 
-    def grow(self, growth: Any, space: Any, team: Any) -> None:
-        """Grow a tree step by step."""
-        threads, nodes = Threads(0, 1, space.sync), growth.nodes
-        seconds, work = dict.fromkeys(GROWTH, 0.0), dict.fromkeys(GROWTH, 0)
-        while True:
-            marks = [time.thread_time()]
-            for step in (divide, sum_histograms, decide):
-                if step is sum_histograms and nodes.control[NODE] >= 0:
-                    work["divide rows"] += int(nodes.fields[nodes.control[NODE], N_ROWS])
-                step(threads, growth)
-                marks.append(time.thread_time())
-            for name, took in zip(GROWTH, np.diff(marks), strict=True):
-                seconds[name] += took
-            if nodes.control[SEARCHED] and not nodes.control[ROOT_GIVEN]:
-                rows = int(nodes.fields[nodes.control[SMALL], N_ROWS])
-                work["sum histograms"] += rows * len(growth.table.n_values)
-            nodes.control[ROOT_GIVEN] = 0
-            work["find splits"] += 1
-            if nodes.control[NODE] < 0:
-                break
+    def grow(self, operations: Any, growth: Any, symmetric: bool) -> None:
+        """Grow a tree by its operations."""
+        timed = Timed(operations)
+        grow_tree(growth, timed, 1)
         for name in GROWTH:
-            self.seconds[name].append(seconds[name])
-            self.work[name].append(work[name])
+            self.seconds[name].append(timed.seconds[name])
+            self.work[name].append(timed.work[name])
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Note the times of all fits meanwhile."""
         patches = [
             patch.object(buffer_pool, "one_thread_each", lambda *_: False),
-            patch.object(fitting, "grow_together", self.grow),
+            patch.object(CpuOperations, "grow", lambda *given: self.grow(*given)),
         ]
         for step, (module, name) in STEPS.items():
             patches.append(patch.object(module, name, self.timed(step, getattr(module, name))))

@@ -25,6 +25,7 @@ from hilboost import BoostingClassifier
 from hilboost.engine import buffer_pool
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from tables import TABLES
 
 sys.path.insert(0, str(ROOT))
@@ -54,23 +55,26 @@ PATH = RESULTS / "fixed_point_twin.json"
 @contextmanager
 def growing(kind: str, n: int) -> Iterator[None]:
     """Replace the growth of trees, or the layout of the gradients of ``n`` rows."""
-    before = fitting.pack, fitting.grow_together, packing._fields, packing._factor
+    before = fitting.pack, packing._fields, packing.factor_of
+    grow = CpuOperations.grow
     one_thread_each = buffer_pool.one_thread_each
-    pack, _, fields, factor = before
+    pack, fields, factor_of = before
     if kind == "float64":
         twin = Float64Growth(pack)
-        fitting.pack, fitting.grow_together = twin.pack, twin.grow_together
+        fitting.pack = twin.pack
+        CpuOperations.grow = lambda _, growth, symmetric: twin.grow(growth)
         buffer_pool.one_thread_each = lambda *_: False
     elif kind in AS_ROWS:
         m = AS_ROWS[kind]
         packing._fields = lambda curved, coarse, whole, of_count, sum_w, _: fields(
             curved, coarse, whole, of_count, sum_w * m / n, m
         )
-        packing._factor = lambda bits, total, rounding: factor(bits, total * m / n, rounding)
+        packing.factor_of = lambda total, room: factor_of(total * m / n, room)
     try:
         yield
     finally:
-        fitting.pack, fitting.grow_together, packing._fields, packing._factor = before
+        fitting.pack, packing._fields, packing.factor_of = before
+        CpuOperations.grow = grow
         buffer_pool.one_thread_each = one_thread_each
 
 

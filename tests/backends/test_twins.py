@@ -67,7 +67,7 @@ from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(6)
-STEPS = {"divide", "sum_histograms", "decide"}  # `grow` has a twin; see test_growth_by_steps.py
+BATCHES = {"partition_nodes", "sum_nodes", "search_nodes"}  # see test_driver.py
 seeded = pytest.mark.parametrize("seed", SEEDS)
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
 TESTS = "\n".join(path.read_text() for folder in FOLDERS for path in folder.rglob("test_*.py"))
@@ -92,7 +92,7 @@ def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
     for info in itertools.chain(*found):
         module = importlib.import_module(info.name)
         reference = f"tests.reference.{info.name.rpartition('.')[2]}"
-        for name in kernels_of(module) - STEPS:
+        for name in kernels_of(module) - BATCHES:
             n_kernels += 1
             twin = getattr(importlib.import_module(reference), name)
             assert twin.__module__ == reference, name

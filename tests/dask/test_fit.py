@@ -270,7 +270,9 @@ def die_in(module, name, n_calls):
 
 
 @pytest.mark.parametrize(
-    "place", [("table", "_edges", 1), ("growth", "divide", 40)], ids=["binning", "in mid-tree"]
+    "place",
+    [("table", "_edges", 1), ("driver", "open_children", 40)],
+    ids=["binning", "in mid-tree"],
 )
 def test_a_worker_that_dies_changes_nothing(client, alone, place):
     client.wait_for_workers(2, timeout=60)

@@ -124,7 +124,7 @@ def _write(nodes, growth):
 
 
 class Float64Growth:
-    """Functions that replace ``pack`` and ``grow_together`` of the tree learner.
+    """Functions that replace the packing of gradients and the growth of trees.
 
     pack : the function that is replaced
     """
@@ -139,6 +139,6 @@ class Float64Growth:
         self._gradients = gradient, hessian[:, 0] if hessian.size else np.ones(len(gradient))
         return self._pack(space, learned, *rest)
 
-    def grow_together(self, growth, space, team):
+    def grow(self, growth):
         """Grow the tree from them."""
         grow(growth, *self._gradients)

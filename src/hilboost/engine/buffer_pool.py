@@ -9,6 +9,7 @@ import numpy as np
 
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.driver import n_spare_leaves
 from hilboost.engine.growth_inputs import growth_of, n_levels
 from hilboost.engine.separate import SeparateTask, TreeDraws, TreeGrower
 from hilboost.engine.settings import TreeSettings
@@ -45,7 +46,8 @@ def borrowed(
         n_bins=table.n_bins,
         n_threads=min(n_threads, len(table.n_values)),
         max_leaves=leaves,
-        n_sets=2 * leaves - 1 if settings.categorical else 0,
+        spare_leaves=0 if data.share is None else n_spare_leaves(leaves),
+        has_sets=int(bool(settings.categorical)),
         keeps_all=int(settings.symmetric),
     )
     space.learn_from(m)

@@ -40,13 +40,14 @@ class TreeBuffers:
         n_bins: int,
         n_threads: int,
         max_leaves: int,
-        n_sets: int = 0,
+        spare_leaves: int = 0,
+        has_sets: int = 0,
         keeps_all: int = 0,
     ) -> None:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
         self._n_columns, self._n_bins, self._keeps_all = n_columns, n_bins, keeps_all
-        self.n_nodes = 2 * max_leaves - 1
+        self.n_nodes, self._spare_leaves = 2 * (max_leaves + spare_leaves) - 1, spare_leaves
         self._n_places = n_rows + n_spare(n_rows, n_threads)
         self._places = np.empty(self._n_places, dtype=dtypes.ROW)
         self.flags = np.empty(n_rows, dtype=np.uint8)
@@ -55,7 +56,7 @@ class TreeBuffers:
         self.grower: Any = None
         """What separate trees are grown with in this memory."""
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
-        self.left_sets = np.zeros((n_sets, SET_WORDS), dtype=np.uint64)
+        self.left_sets = np.zeros((self.n_nodes if has_sets else 0, SET_WORDS), dtype=np.uint64)
         self._counts = np.zeros(8 * n_threads, dtype=np.int64)
         self.sync = np.zeros(SYNC_SIZE, dtype=np.int64)
         self._permitted = np.empty(n_columns, dtype=np.uint8)
@@ -151,13 +152,16 @@ class TreeBuffers:
         return RowBuffers(self._places, ordered, flags, self._counts, compact)
 
     def histograms(self, n_channels: int) -> Histograms:
-        """One slot for each leaf; two if that is too much memory, and not all are needed."""
+        """A slot for each leaf and spare ones; two if memory is short, and not all are needed."""
         if n_channels not in self._histograms:
             stride = STRIDE if n_channels == 1 else self._n_bins
             n_cells = self._n_columns * stride * n_channels
             n_slots = self.max_leaves
-            if 8 * n_cells * n_slots > HISTOGRAM_BUDGET and not self._keeps_all:
+            most = HISTOGRAM_BUDGET // (8 * n_cells)
+            if n_slots > most and not self._keeps_all:
                 n_slots = min(2, self.max_leaves)
+            else:
+                n_slots += max(0, min(self._spare_leaves, most - n_slots))
             self._histograms[n_channels] = np.zeros(
                 (n_slots + self.n_threads, n_cells), dtype=dtypes.PACKED
             )

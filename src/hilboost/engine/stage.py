@@ -19,8 +19,8 @@ from hilboost.engine.buffer_pool import (
 )
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.constraints import MonotonicOrder
+from hilboost.engine.driver import batch_size, grow_tree
 from hilboost.engine.gradients import columns_of, pack
-from hilboost.engine.growth import grow_among_workers, grow_by_levels, grow_together
 from hilboost.engine.growth_inputs import category_splits, growth_of
 from hilboost.engine.leaves import (
     leaf_gradients,
@@ -45,6 +45,7 @@ from hilboost.engine.ops.cpu.nodes import (
     SPARE,
     open_root,
 )
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.row_order import ranks_of_leaves
 from hilboost.engine.separate import (
     SeparateTask,
@@ -223,13 +224,12 @@ def _grow(
     settings: TreeSettings, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
 ) -> None:
     """Grow the tree from its root, in the order of the settings."""
-    if settings.symmetric:
-        grow_by_levels(growth, space, data.team)
-    elif data.share is None:
-        grow_together(growth, space, data.team)
-    else:
-        weighted = sample.weight is not None
-        grow_among_workers(growth, space, data.team, data.share, weighted)
+    operations = CpuOperations(data.team, space.n_threads, space.sync)
+    if data.share is None:
+        operations.grow(growth, settings.symmetric)
+        return
+    counted = sample.weight is None and growth.rules.packing.count_step == 1.0
+    grow_tree(growth, operations, batch_size(space.max_leaves), data.share, counted)
 
 
 def _projected(

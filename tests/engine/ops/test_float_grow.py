@@ -8,6 +8,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import buffer_pool
 from hilboost.engine import stage as fitting
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.learners.tree import TreeLearner
 
 
@@ -36,7 +37,7 @@ def test_the_same_tree(seed, missing, curved, monkeypatch):
     tree, leaves = fitted(parts, X, Gradients(negative, hessian))
     twin = Float64Growth(fitting.pack)
     monkeypatch.setattr(fitting, "pack", twin.pack)
-    monkeypatch.setattr(fitting, "grow_together", twin.grow_together)
+    monkeypatch.setattr(CpuOperations, "grow", lambda _, growth, symmetric: twin.grow(growth))
     expected, expected_leaves = fitted(parts, X, Gradients(negative, hessian))
     assert len(tree.values) > 10
     for name in ("column", "threshold", "missing_right", "child", "leaf_values"):

@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,9 +12,8 @@ from tests.reference.isotonic import pairs_in_order
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import buffer_pool, buffers
-from hilboost.engine import stage as fitting
-from hilboost.engine.growth import grow_by_levels, grow_together
-from hilboost.engine.ops.cpu.grow import Growth, divide
+from hilboost.engine.ops.cpu.batches import partition_nodes
+from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.nodes import (
     BEGIN,
     BIN,
@@ -25,9 +23,9 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT,
     MISSING_LEFT,
     N_NODES,
-    NODE,
     RIGHT,
 )
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.learners.tree import TreeLearner
 
@@ -46,19 +44,21 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
     before: list[Before] = []
     after: list[Growth] = []
 
-    def recording(grow_it, growth, space, team):
+    grow_it = CpuOperations.grow
+
+    def recording(operations, growth, symmetric):
         m = len(growth.buffers.flags)
         rows, ordered = growth.buffers.rows[:m].copy(), growth.buffers.ordered[:m].copy()
         packed = None if growth.packed is None else growth.packed.copy()
         before.append(Before(rows, ordered, packed))
-        grow_it(growth, space, team)
+        grow_it(operations, growth, symmetric)
         after.append(growth)
 
-    for grow_it in (grow_together, grow_by_levels):
-        monkeypatch.setattr(fitting, grow_it.__name__, partial(recording, grow_it))
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
-    data = parts.prepare(X, sample.weight, 0, n_threads)
-    fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
+    with monkeypatch.context() as context:
+        context.setattr(CpuOperations, "grow", recording)
+        context.setattr(buffer_pool, "one_thread_each", lambda *_: False)
+        data = parts.prepare(X, sample.weight, 0, n_threads)
+        fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)
     return before[0], after[0], fitted
 
@@ -307,10 +307,10 @@ def test_a_thread_that_is_left_alone_moves_no_rows(monkeypatch, n_left_of_the_ot
     X = np.random.default_rng(0).normal(size=(2000, 2))
     gradients, sample = Gradients(X[:, :1]), RowSample(None, None)
     _, after, _ = fit_and_record(monkeypatch, TreeLearner(), X, gradients, sample, n_threads=2)
-    after.nodes.control[NODE] = 0
     after.buffers.counts[0] = n_left_of_the_other
     rows = after.buffers.rows.copy()
     sync = np.zeros(SYNC_SIZE, dtype=np.int64)
     sync[ABORT] = 1
-    divide(Threads(1, 2, sync), after)
+    found = np.zeros((1, 2), dtype=np.int64)
+    partition_nodes(Threads(1, 2, sync), np.zeros(1, dtype=np.int64), after, found)
     np.testing.assert_array_equal(after.buffers.rows, rows)

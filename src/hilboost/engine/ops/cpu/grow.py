@@ -8,12 +8,12 @@ waiting at a barrier.
 
 One node is split in three steps; all state lies in the records::
 
-    divide           rows of the node to be split     -> control[N_LEFT], rows that go left
-    sum_histograms   open its children, sum their rows -> the histograms of `awaited`
-    decide           search, settle, choose the next  -> control[NODE], -1 at the end
+    divide   rows of the node to be split      -> control[N_LEFT], rows that go left
+    sum      open its children, sum their rows -> their histograms
+    decide   search, settle, choose the next   -> control[NODE], -1 at the end
 
-On one machine :func:`grow` runs them to the end in one call.  Several machines, each with some of
-the rows, run them one by one, and replace the results of the first two by their sums.
+Other orders of growth, and rows that are divided among machines, take the same steps for batches of
+nodes: see :mod:`hilboost.engine.driver`.
 
 What few trees need is ``None`` in all others: ``constraints``, ``categories``, and ``packed`` where
 there is one channel.  The compiler then leaves out the code that reads them, which shortens the
@@ -34,7 +34,6 @@ from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.histogram import (
     Histograms,
-    global_sums,
     n_channels_of,
     own_cells,
     subtract_sibling,
@@ -121,7 +120,7 @@ def divide_step(threads, growth):
     if node >= 0:
         divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
         if threads.number == 0:
-            nodes.control[N_LEFT] = global_sums(nodes.control[N_LEFT_HERE])
+            nodes.control[N_LEFT] = nodes.control[N_LEFT_HERE]
 
 
 @inner
@@ -262,8 +261,8 @@ def _bounds_of(node, constraints):
 
 
 @inner
-def _search(threads, child, node, growth):
-    """Search a thread's columns for the best split of a node."""
+def search_node(threads, child, node, drawn, growth):
+    """Search a thread's share of the drawn columns for the best split of a node."""
     fields, rules, scratch = growth.nodes.fields, growth.rules, growth.scratch
     gain, column, cut, left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
     if fields[node, N_ROWS] >= growth.limits.min_rows:
@@ -272,7 +271,7 @@ def _search(threads, child, node, growth):
             first,
             last,
             growth.histograms.slots[fields[node, SLOT]],
-            scratch.drawn[child],
+            drawn,
             growth.sums.totals[node],
             _bounds_of(node, growth.constraints),
             rules,
@@ -284,7 +283,7 @@ def _search(threads, child, node, growth):
 
 
 @inner
-def _settle(child, node, growth):
+def settle_node(child, node, growth):
     """Settle the best split of a node that any thread has found."""
     scratch = growth.scratch
     settle_split(
@@ -320,7 +319,7 @@ def decide_step(threads, growth):
     if n_children == 1:
         _keep_root(threads, growth)
     if n_children > 0:
-        histogram = global_sums(slots[fields[small, SLOT]])
+        histogram = slots[fields[small, SLOT]]
         if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:
             sums = slots[fields[big, SLOT]]
             n_channels = n_channels_of(growth.packed, growth.sums.totals)
@@ -328,11 +327,12 @@ def decide_step(threads, growth):
         if control[SEARCHED] == ONLY_SUMMED:
             n_children = 0
         for child in range(n_children):
-            _search(threads, child, small if child == 0 else big, growth)
+            drawn = growth.scratch.drawn[child]
+            search_node(threads, child, small if child == 0 else big, drawn, growth)
         barrier(threads)
     if threads.number == 0:
         for child in range(n_children):
-            _settle(child, small if child == 0 else big, growth)
+            settle_node(child, small if child == 0 else big, growth)
         control[NODE] = choose_node(nodes, limits.max_leaves, limits.in_turn)
     barrier(threads)
 
@@ -354,43 +354,3 @@ def grow(threads, growth):
         decide_step(threads, growth)
         if control[NODE] < 0 or threads.sync[ABORT] != 0:
             return
-
-
-@compiled
-def divide(threads, growth):
-    """The first step: divide the rows of ``control[NODE]``, where there is one, by its split.
-
-    ``control[N_LEFT]`` is then the number of rows that go left, of those that are here.
-
-    threads : Threads, growth : Growth
-    """
-    divide_step(threads, growth)
-
-
-@compiled
-def sum_histograms(threads, growth):
-    """The second step: open the children and sum the rows that are here; see :func:`awaited`.
-
-    threads : Threads, growth : Growth
-    """
-    sum_step(threads, growth)
-
-
-@compiled
-def decide(threads, growth):
-    """The third step: find the best splits of the children, and choose the node to split next.
-
-    threads : Threads, growth : Growth
-    """
-    decide_step(threads, growth)
-
-
-def awaited(growth: Growth) -> list[NDArray[np.int64]]:
-    """The histograms that ``sum_histograms`` has filled, to be made sums over all machines."""
-    fields, control = growth.nodes.fields, growth.nodes.control
-    slots = growth.histograms.slots
-    if not control[SEARCHED]:
-        return []
-    alone = control[SMALL] == control[BIG] or len(slots) >= growth.limits.max_leaves
-    nodes = control[[SMALL]] if alone else control[[SMALL, BIG]]
-    return [slots[fields[node, SLOT]] for node in nodes]

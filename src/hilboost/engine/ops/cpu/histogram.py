@@ -1,4 +1,4 @@
-"""Histograms of fixed-point gradients, and the one place where local sums become global.
+"""Histograms of fixed-point gradients.
 
 The binned table is held word by word: ``words[w, i]`` packs the bins of columns ``8 w … 8 w + 7``
 of row ``i``, lowest byte first, so that one load feeds eight additions into a slab of the histogram
@@ -234,14 +234,3 @@ def own_cells(threads, table, n_channels):
     stride = STRIDE if n_channels == 1 else table.n_bins
     first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
     return first * stride * n_channels, last * stride * n_channels
-
-
-@tiny
-def global_sums(local):
-    """Sums over the rows of all machines from those over the rows that are here.
-
-    The only place where rows elsewhere enter a tree: counts of rows and histograms pass through it.
-    On one machine it returns its argument; several machines exchange such sums between the steps
-    of :mod:`hilboost.engine.ops.cpu.grow`.
-    """
-    return local

@@ -1,0 +1,266 @@
+"""The operations of growth in plain NumPy, with which those of all devices are compared."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.dtypes import Floats
+from hilboost.engine.ops.cpu.category_splits import SET_WORDS
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Packing
+from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.histogram import STRIDE
+from hilboost.engine.ops.cpu.nodes import BEGIN, BIN, COLUMN, END, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.split_search import SplitRules
+
+Sums = NDArray[np.int64]
+
+
+def partition(growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Divide the rows of each node by its split, the left ones first."""
+    found = []
+    for node in nodes:
+        begin, end, column, cut, missing_left = growth.nodes.fields[
+            node, [BEGIN, END, COLUMN, BIN, MISSING_LEFT]
+        ]
+        bins = _bins(growth, column)[growth.buffers.rows[begin:end]]
+        goes_left = bins <= cut
+        if _is_category(growth.rules, column) and growth.categories is not None:
+            goes_left = _members(growth.categories.left_sets[node])[bins]
+        goes_left = np.where(bins == growth.table.n_bins - 1, missing_left != 0, goes_left)
+        order = np.argsort(~goes_left, kind="stable")
+        for moved in (growth.buffers.rows, growth.buffers.ordered):
+            if len(moved):
+                moved[begin:end] = moved[begin:end][order]
+        found.append((goes_left.sum(), begin))
+    return np.array(found, dtype=np.int64)
+
+
+def histogram(growth: Growth, nodes: NDArray[np.int64]) -> None:
+    """Sum the rows of each node into its slot."""
+    d, n_channels = len(growth.table.n_values), growth.sums.totals.shape[1]
+    for node in nodes:
+        begin, end, slot = growth.nodes.fields[node, [BEGIN, END, SLOT]]
+        rows = growth.buffers.rows[begin:end]
+        if growth.packed is None:
+            values = growth.buffers.ordered[begin:end, None].astype(np.int64)
+        else:  # a last channel that is not stored counts one for each row
+            values = np.ones((len(rows), n_channels), dtype=np.int64)
+            values[:, : growth.packed.shape[1]] = growth.packed[rows]
+        sums = np.zeros((d, _stride(growth), n_channels), dtype=np.int64)
+        for column in range(d):
+            np.add.at(sums[column], _bins(growth, column)[rows], values)
+        growth.histograms.slots[slot] = sums.ravel()
+
+
+def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
+    """Note the best split of each node on its columns; the first one wins a tie."""
+    d, rules = len(growth.table.n_values), growth.rules
+    for node, drawn in zip(nodes, columns, strict=True):
+        sums = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+        sums = sums.reshape(d, _stride(growth), -1)[:, : rules.n_bins]
+        totals, best = growth.sums.totals[node], _NONE
+        bounds = None
+        if growth.constraints is not None and len(growth.constraints.bounds[node]):
+            bounds = growth.constraints.bounds[node]
+        for column in np.flatnonzero((drawn != 0) & (rules.n_values > 0)):
+            by_bin = np.vstack([sums[column, : rules.n_values[column]], sums[column, -1:]])
+            if _is_category(rules, column):
+                found = _best_levels(by_bin, totals, rules, bounds)
+            else:
+                direction = int(rules.monotonic[column]) if len(rules.monotonic) else 0
+                found = _best_cut(by_bin, totals, rules, direction, bounds)
+            if found.gain > best.gain:
+                best = found._replace(column=int(column))
+        _note(growth, int(node), best, totals)
+
+
+class _Split(NamedTuple):
+    gain: float
+    left: Sums  # (n_channels,)
+    cut: int = 0
+    missing_left: int | None = None  # ``None`` if no row lacks a value
+    levels: NDArray[np.intp] | None = None  # the bins that go left, and all that hold rows
+    present: NDArray[np.intp] | None = None
+    column: int = -1
+
+
+_NONE = _Split(NO_GAIN, np.empty(0, dtype=np.int64))
+
+
+def _note(growth: Growth, node: int, split: _Split, totals: Sums) -> None:
+    """Write a split, if it is good enough; what was not seen goes to the heavier side."""
+    growth.nodes.gains[node] = NO_GAIN
+    if not split.gain > 0 or split.gain < growth.rules.limits.min_gain:
+        return
+    heavier = 2 * _counts(split.left[None], growth.rules)[0] >= _counts(totals[None], growth.rules)
+    missing_left = int(heavier[0]) if split.missing_left is None else split.missing_left
+    if split.levels is not None and growth.categories is not None:
+        goes_left = np.full(64 * SET_WORDS, heavier[0])
+        goes_left[split.present] = False
+        goes_left[split.levels] = True
+        words = np.packbits(goes_left, bitorder="little").view(np.uint64)
+        growth.categories.left_sets[node] = words
+    growth.nodes.gains[node] = split.gain
+    growth.sums.left_totals[node] = split.left
+    fields = [COLUMN, BIN, MISSING_LEFT]
+    growth.nodes.fields[node, fields] = split.column, split.cut, missing_left
+
+
+def _best_cut(
+    by_bin: Sums, totals: Sums, rules: SplitRules, direction: int, bounds: Floats | None
+) -> _Split:
+    """The best cut of a column, whose last bin is that of missing values."""
+    n_values, best = len(by_bin) - 1, _NONE
+    occupied, missing = by_bin.any(axis=1), by_bin[-1]
+    for missing_left in (0, 1) if occupied[-1] else (0,):
+        beyond = occupied[-1] and not missing_left  # missing values against all others
+        last = n_values if beyond else n_values - 1
+        left = by_bin[:last].cumsum(axis=0) + missing_left * missing
+        directions = np.full(last, direction)
+        if beyond:
+            directions[(totals - left == missing).all(axis=1)] = 0
+        gains = _gains(left, totals, rules, directions, bounds)
+        gains[~occupied[:last]] = NO_GAIN
+        if last and gains.max() > best.gain:
+            cut = int(gains.argmax())
+            following = np.flatnonzero(occupied[cut + 1 : n_values])
+            middle = cut + following[0] // 2 if len(following) else n_values - 1
+            side = missing_left if occupied[-1] else None
+            best = _Split(float(gains[cut]), left[cut], int(middle), side)
+    return best
+
+
+def _gains(
+    left: Sums, totals: Sums, rules: SplitRules, directions: NDArray, bounds: Floats | None
+) -> Floats:
+    """Gains of cuts by the sums of their left sides, (n_cuts, n_channels)."""
+    limits, packing, l2 = rules.limits, rules.packing, rules.limits.l2
+    n_outputs, right = rules.n_outputs or 1, totals - left
+    counts = [_counts(sums, rules) * packing.count_step for sums in (left, right)]
+    smallest = np.minimum(counts[0], counts[1])
+    parts = [[_unpack(sums[:, k], packing) for k in range(n_outputs)] for sums in (left, right)]
+    parent = [_unpack(totals[k : k + 1], packing) for k in range(n_outputs)]
+    hessians = [sum(h for _, h in part) for part in parts]
+    allowed = (smallest >= limits.min_count) & (counts[1] > 0)
+    allowed &= np.minimum(hessians[0], hessians[1]) >= limits.min_hessian
+    if len(totals) == 1 or (len(totals) == 2 and n_outputs == 1 and bounds is None):
+        (left_g, left_h), (right_g, right_h) = parts[0][0], parts[1][0]
+        a, c = left_h + l2, right_h + l2
+        allowed &= (smallest > 0) & (a * c > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = (left_g * left_g * c + right_g * right_g * a) / (a * c)
+        gains = gains - _score(*parent[0], l2)
+    else:
+        scores = [sum(_score(g, h, l2) for g, h in part) for part in (*parts, parent)]
+        gains = scores[0] + scores[1] - scores[2]
+    if bounds is not None:
+        gains, ordered = _bounded_gains(parts, parent, l2, directions, bounds)
+        allowed &= ordered
+    return np.where(allowed, gains, NO_GAIN)
+
+
+def _bounded_gains(
+    parts: list, parent: list, l2: float, directions: NDArray, bounds: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Gains with values in bounds, and whether these are in the order of the column."""
+    gains, of_parent, ordered = 0.0, 0.0, np.ones(len(directions), dtype=bool)
+    for k, (lower, upper) in enumerate(bounds.T):
+        left, left_score = _bounded_score(*parts[0][k], l2, lower, upper)
+        right, right_score = _bounded_score(*parts[1][k], l2, lower, upper)
+        ordered &= ~(directions * (right - left) < 0)
+        gains = gains + (left_score + right_score)
+        of_parent = of_parent + _bounded_score(*parent[k], l2, lower, upper)[1]
+    return gains - of_parent, ordered
+
+
+def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats | None) -> _Split:
+    """The best cut of the levels in the order of their smoothed Newton steps."""
+    limits, packing = rules.limits, rules.packing
+    bins = np.flatnonzero(by_bin.any(axis=1))
+    (mean_g,), (mean_h,) = _unpack(totals[:1], packing)
+    count = _counts(totals[None], rules)[0] * packing.count_step
+    if mean_h <= 0 or count <= 0:
+        return _NONE
+    pooled, weights = by_bin[bins].copy(), _counts(by_bin[bins], rules) * packing.count_step
+    light = weights < limits.level_count
+    pooled[light] = pooled[light].sum(axis=0)
+    g, h = _unpack(pooled[:, 0], packing)
+    bottom = h + limits.level_smoothing * mean_h / count
+    with np.errstate(divide="ignore", invalid="ignore"):
+        steps = np.where(bottom > 0, (g - mean_g / mean_h * h) / bottom, 0.0)
+    order = np.argsort(steps, kind="stable")
+    left = by_bin[bins[order]].cumsum(axis=0)[:-1]
+    (left_g, left_h), left_c = _unpack(left[:, 0], packing), _counts(left, rules)
+    right_h, right_c = mean_h - left_h, count - left_c * packing.count_step
+    smallest = np.minimum(left_c * packing.count_step, right_c)
+    allowed = (np.diff(steps[order]) != 0) & (smallest >= limits.min_count) & (smallest > 0)
+    allowed &= np.minimum(left_h, right_h) >= limits.min_hessian
+    l2 = limits.l2 + limits.level_l2
+    if bounds is None:
+        parent = _score(mean_g, mean_h, limits.l2)
+        gains = _score(left_g, left_h, l2) + _score(mean_g - left_g, right_h, l2) - parent
+    else:
+        lower, upper = bounds[:, 0]
+        parent = _bounded_score(mean_g, mean_h, limits.l2, lower, upper)[1]
+        right_g, _ = _unpack(totals[0] - left[:, 0], packing)
+        on_left = _bounded_score(left_g, left_h, l2, lower, upper)[1]
+        gains = on_left + _bounded_score(right_g, right_h, l2, lower, upper)[1] - parent
+    gains = np.where(allowed, gains, NO_GAIN)
+    if not len(gains) or gains.max() == NO_GAIN:
+        return _NONE
+    place = int(gains.argmax())
+    chosen, last = bins[order[: place + 1]], len(by_bin) - 1
+    side = int(last in chosen) if bins[-1] == last else None
+    levels, present = chosen[chosen < last], bins[bins < last]
+    return _Split(float(gains[place]), left[place], 0, side, levels, present)
+
+
+def _unpack(packed: Sums, packing: Packing) -> tuple[Floats, Floats]:
+    """Gradients and hessians of packed sums."""
+    hessian = ((packed >> packing.hessian_shift) & packing.hessian_mask) * packing.hessian_step
+    hessian = hessian + (packed & packing.count_mask) * packing.hessian_of_count
+    return (packed >> packing.gradient_shift) * packing.gradient_step, hessian
+
+
+def _counts(sums: Sums, rules: SplitRules) -> Sums:
+    """Counts of sums (..., n_channels) in steps."""
+    mask = rules.packing.count_mask
+    return sums[..., 0] & mask if mask else sums[..., -1]
+
+
+def _score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(hessian > 0, gradient * gradient / (hessian + l2), 0.0)
+
+
+def _bounded_score(
+    gradient: Floats, hessian: Floats, l2: float, lower: float, upper: float
+) -> tuple[Floats, Floats]:
+    """The Newton step within bounds, and what it takes off twice the quadratic loss."""
+    bottom = hessian + l2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.where(hessian > 0, gradient / bottom, 0.0)
+    step = np.minimum(np.maximum(step, lower), upper)
+    return step, np.where(hessian > 0, step * (2.0 * gradient - bottom * step), 0.0)
+
+
+def _bins(growth: Growth, column: int) -> NDArray[np.intp]:
+    """Bins of a column, (n,)."""
+    word, byte = divmod(int(column), 8)
+    return growth.table.flat.reshape(len(growth.table.words), -1, 8)[word, :, byte].astype(np.intp)
+
+
+def _stride(growth: Growth) -> int:
+    return STRIDE if growth.packed is None else growth.rules.n_bins
+
+
+def _is_category(rules: SplitRules, column: int) -> bool:
+    return len(rules.is_category) > 0 and bool(rules.is_category[column])
+
+
+def _members(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """The bins whose bits are set."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)

@@ -1,0 +1,224 @@
+"""The driver grows the tree of the compiled grower: on every device, in batches, among workers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.exchange import RowShare
+from hilboost.engine import buffers, driver
+from hilboost.engine.gradients import pack
+from hilboost.engine.growth_inputs import growth_of
+from hilboost.engine.ops import reference
+from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
+from hilboost.engine.ops.cpu.nodes import (
+    BEGIN,
+    BIN,
+    COLUMN,
+    END,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    RIGHT,
+    SLOT,
+    open_root,
+)
+from hilboost.engine.ops.cpu.operations import CpuOperations
+from hilboost.engine.ops.cpu.sync import SYNC_SIZE
+from hilboost.engine.settings import TreeSettings
+from hilboost.engine.table import bin_table
+from hilboost.engine.tree_data import TreeData
+from hilboost.workers.threads import run_together
+
+N, D = 150, 9
+PARAMETERS = [
+    {},
+    {"max_features": 0.5, "max_features_per_tree": 0.8},
+    {"monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
+    {"groups": ((0, 1, 2), (2, 3, 4, 5, 6, 7, 8))},
+    {"categorical": ((8, 12),)},
+    {"categorical": ((8, 12),), "monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
+    {"max_depth": 2},
+    {"shared": True},
+    {"shared": True, "monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
+    {"l2_regularization": 1.0, "min_gain": 0.1, "min_hessian": 2.0},
+]
+parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+
+
+def cpu(n_threads=1):
+    """The operations on some threads, which are those of the fit."""
+    return CpuOperations(ThreadTeam(n_threads), n_threads, np.zeros(SYNC_SIZE, dtype=np.int64))
+
+
+def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1):
+    """Memory for some rows of a table, filled with their numbers."""
+    space = buffers.TreeBuffers(
+        {},
+        (),
+        n_rows=n_rows,
+        n_columns=D,
+        n_bins=table.n_bins,
+        n_threads=n_threads,
+        max_leaves=max_leaves,
+        spare_leaves=spare_leaves,
+        has_sets=bool(settings.categorical),
+    )
+    space.learn_from_all(ThreadTeam())
+    return space
+
+
+def draw(settings, seed):
+    """A table, and gradients of one output (three for shared trees) packed for all rows."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(N, D)), 1)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    X[:, 8] = rng.integers(12, size=N)
+    table = bin_table(X, None, 20, 0, ThreadTeam(), dict(settings.categorical))
+    r = 3 if settings.shared else 1
+    hessian = rng.uniform(0.1, 1, size=(N, r)) if seed % 2 else np.empty((N, 0))
+    weight = rng.uniform(0.1, 3, size=N) if seed % 3 == 0 else np.empty(0)
+    space = buffers_for(settings, table, N)
+    negative, salt = rng.normal(size=(N, r)), np.uint64(1)
+    learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
+    return table, space, pack(space, learned, False, salt, ThreadTeam())
+
+
+def growth_with(settings, table, space, packed, rows, seed, **sizes):
+    """The open root of a tree of some rows, with sums over all of them."""
+    own = replace(table, words=np.ascontiguousarray(table.words[:, rows]))
+    mine = buffers_for(settings, table, len(rows), **sizes)
+    values = packed.values
+    if values is None:
+        mine.ordered(1)[:] = space.ordered(1)[rows]
+    else:
+        values = values[rows]
+    rng = np.random.default_rng(seed)
+    data = TreeData(own, ThreadTeam(), {})
+    growth = growth_of(settings, data, mine, replace(packed, values=values), rng)
+    open_root(growth.nodes, len(rows), int(rng.integers(2**62)))
+    return growth
+
+
+def tree_of(growth, with_rows=True):
+    """What a tree consists of; the rows of its leaves are ascending, where these are compared."""
+    n_nodes, fields = int(growth.nodes.control[N_NODES]), growth.nodes.fields
+    inner = fields[:n_nodes, LEFT] >= 0
+    compared = np.delete(fields[:n_nodes], [BEGIN, END, SLOT], axis=1)[inner]
+    categories = growth.categories
+    sets = np.empty((n_nodes, 0)) if categories is None else categories.left_sets[:n_nodes]
+    rows = [growth.buffers.rows[begin:end] for begin, end in fields[:n_nodes, [BEGIN, END]][~inner]]
+    leaves = np.concatenate(rows) if with_rows else rows[:0]
+    gains, totals = growth.nodes.gains[:n_nodes][inner], growth.sums.totals[:n_nodes]
+    bounds = [] if growth.constraints is None else growth.constraints.bounds[:n_nodes][~inner]
+    is_set = inner & (fields[:n_nodes, COLUMN] == 8)
+    return n_nodes, compared, gains, totals, sets[is_set], leaves, bounds
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class Trace:
+    """A toy device: the reference, which notes what it is asked for."""
+
+    def __init__(self):
+        self.calls = []
+
+    def partition(self, growth, nodes):
+        self.calls.append(("partition", len(nodes)))
+        return reference.partition(growth, nodes)
+
+    def histogram(self, growth, nodes):
+        self.calls.append(("histogram", len(nodes)))
+        reference.histogram(growth, nodes)
+
+    def search(self, growth, nodes, columns):
+        self.calls.append(("search", len(nodes)))
+        reference.search(growth, nodes, columns)
+
+
+@parametrized
+@pytest.mark.parametrize("budget", [0, 2**29])
+@given(seed=st.integers(0, 2**20), batch=st.integers(1, 5), n_threads=st.integers(1, 2))
+def test_every_device_grows_the_same_tree(parameters, budget, seed, batch, n_threads):
+    settings = TreeSettings(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
+        given_ = settings, *draw(settings, seed), np.arange(N), seed
+        whole = growth_with(*given_)
+        cpu().grow(whole, symmetric=False)
+        expected, trace = tree_of(whole), Trace()
+        for device in (cpu(n_threads), reference, trace):
+            growth = growth_with(*given_, n_threads=n_threads)
+            driver.grow_tree(growth, device, batch)
+            assert_same(tree_of(growth), expected)
+    names = [name for name, _ in trace.calls]
+    assert names[:2] == ["histogram", "search"]
+    assert names.count("partition") <= expected[0] // 2 + 1
+
+
+@parametrized
+@given(seed=st.integers(0, 2**20), batch=st.integers(1, 5), n_workers=st.integers(1, 4))
+def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batch, n_workers):
+    settings = TreeSettings(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
+    table, space, packed = draw(settings, seed)
+    owner = np.random.default_rng(seed).integers(n_workers + 1, size=N) % n_workers
+    owner[owner == seed % n_workers] = 0  # a worker may have no rows
+    whole = growth_with(settings, table, space, packed, np.arange(N), seed)
+    cpu().grow(whole, symmetric=False)
+
+    def work(exchange):
+        rows = np.flatnonzero(owner == exchange.rank)
+        growth = growth_with(settings, table, space, packed, rows, seed)
+        share = RowShare(exchange, N, rows.astype(np.uint32))
+        driver.grow_tree(growth, cpu(), batch, share, counted=seed % 3 > 0)
+        return tree_of(growth, with_rows=False)
+
+    for found in run_together(n_workers, work):
+        assert_same(found, tree_of(whole, with_rows=False))
+
+
+def test_batches_take_fewer_steps():
+    settings = TreeSettings(min_samples_leaf=3)
+    given_ = settings, *draw(settings, 1), np.arange(N), 1
+    n_steps = {}
+    for batch in (1, 2, 4):
+        growth, trace = growth_with(*given_, max_leaves=31, spare_leaves=6), Trace()
+        driver.grow_tree(growth, trace, batch)
+        n_steps[batch] = sum(name == "partition" for name, _ in trace.calls)
+        n_splits = int(growth.nodes.control[N_NODES]) // 2
+    assert n_steps[1] == n_splits > 20
+    assert n_steps[2] < 0.65 * n_splits
+    assert n_steps[4] < n_steps[2]
+
+
+def splits_by_path(growth):
+    """The split of every inner node; a path is a string of L and R."""
+    fields, found, waiting = growth.nodes.fields, {}, [(0, "")]
+    while waiting:
+        node, path = waiting.pop()
+        if fields[node, LEFT] >= 0:
+            split = fields[node, [COLUMN, BIN, MISSING_LEFT]].tolist()
+            found[path] = (*split, float(growth.nodes.gains[node]))
+            waiting += [(fields[node, LEFT], path + "L"), (fields[node, RIGHT], path + "R")]
+    return found
+
+
+@given(seed=st.integers(0, 2**20))
+def test_column_draws_do_not_depend_on_the_order_in_which_nodes_are_opened(seed):
+    settings = TreeSettings(min_samples_leaf=3, max_features=0.4)
+    given_, trees = (settings, *draw(settings, seed), np.arange(N), seed), []
+    for in_turn, max_leaves in ((False, N), (True, N), (False, 8)):
+        growth = growth_with(*given_, max_leaves=max_leaves)
+        limits = growth.limits._replace(in_turn=in_turn, max_leaves=max_leaves)
+        cpu().grow(growth._replace(limits=limits), symmetric=False)
+        trees.append(splits_by_path(growth))
+    best_first, in_turn, small = trees
+    assert best_first == in_turn
+    assert small.items() <= best_first.items()
+    assert len(small) == 7 < len(best_first)
