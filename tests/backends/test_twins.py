@@ -67,7 +67,8 @@ from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(6)
-BATCHES = {"partition_nodes", "sum_nodes", "search_nodes"}  # see test_driver.py
+# see test_driver.py; `inherit` is a part of `grow`, which has a twin
+BATCHES = {"partition_nodes", "sum_nodes", "search_nodes", "inherit"}
 seeded = pytest.mark.parametrize("seed", SEEDS)
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
 TESTS = "\n".join(path.read_text() for folder in FOLDERS for path in folder.rglob("test_*.py"))

@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from hilboost.core.exchange import RowShare
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.grow import Growth, inherit
 from hilboost.engine.ops.cpu.nodes import (
     BEGIN,
-    BIN,
-    COLUMN,
     DEPTH,
     END,
     LEFT,
@@ -40,7 +38,6 @@ from hilboost.engine.ops.cpu.nodes import (
     SLOT,
     open_children,
 )
-from hilboost.engine.ops.cpu.split_constraints import bound_children, permit_columns
 from hilboost.reductions.sums import count
 
 
@@ -169,28 +166,10 @@ class _Driver:
 
     def _inherit(self, node: int) -> None:
         """Give the children of a split their sums and constraints."""
-        growth, (left, right) = self._growth, self._fields[node, [LEFT, RIGHT]].tolist()
-        totals, left_totals, rules = growth.sums.totals, growth.sums.left_totals, growth.rules
-        totals[left], totals[right] = left_totals[node], totals[node] - left_totals[node]
-        permitted, constraints = self._permitted[node], growth.constraints
-        if constraints is not None and len(rules.monotonic):
-            column, cut = self._fields[node, [COLUMN, BIN]]
-            # Missing values have no place in the order.
-            direction = 0 if cut == rules.n_values[column] - 1 else rules.monotonic[column]
-            bound_children(
-                node,
-                np.int64(direction),
-                constraints.bounds.shape[2],
-                self._nodes,
-                totals,
-                rules.packing,
-                rules.limits.l2,
-                constraints.bounds,
-            )
-        if constraints is not None and len(constraints.group_start):
-            permitted = np.empty_like(permitted)
-            permit_columns(node, self._nodes, constraints, permitted)
-        self._permitted[left] = self._permitted[right] = permitted
+        permitted = self._permitted[node].copy()
+        inherit(node, self._growth, permitted)
+        for child in self._fields[node, [LEFT, RIGHT]].tolist():
+            self._permitted[child] = permitted
 
     def _find_splits(self, parents: NDArray[np.int64], n_splits: int) -> None:
         """Sum and search the children of some nodes, or the root, if ``n_splits`` is 0."""

@@ -32,12 +32,7 @@ from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.histogram import (
-    Histograms,
-    n_channels_of,
-    own_cells,
-    subtract_sibling,
-)
+from hilboost.engine.ops.cpu.histogram import Histograms, n_channels_of, own_cells, subtract_sibling
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.node_histogram import fill_histogram
 from hilboost.engine.ops.cpu.nodes import (
@@ -124,16 +119,6 @@ def divide_step(threads, growth):
 
 
 @inner
-def _inherit(node, nodes, sums):
-    """The sums of the children of a split."""
-    totals, left_totals = sums.totals, sums.left_totals
-    left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
-    for c in range(totals.shape[1]):
-        totals[left, c] = left_totals[node, c]
-        totals[right, c] = totals[node, c] - left_totals[node, c]
-
-
-@inner
 def _constrain(node, nodes, totals, rules, constraints, permitted):
     """Constraints that the children of a split inherit: bounds and allowed columns."""
     if constraints is None:
@@ -155,6 +140,20 @@ def _constrain(node, nodes, totals, rules, constraints, permitted):
         )
     if constraints.group_start.shape[0] > 0:
         permit_columns(node, nodes, constraints, permitted)
+
+
+@compiled
+def inherit(node, growth, permitted):
+    """Give the children of a split their sums and constraints.
+
+    growth : Growth; permitted : (d,) uint8, columns of the node, and then of its children
+    """
+    nodes, totals, left_totals = growth.nodes, growth.sums.totals, growth.sums.left_totals
+    left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
+    for c in range(totals.shape[1]):
+        totals[left, c] = left_totals[node, c]
+        totals[right, c] = totals[node, c] - left_totals[node, c]
+    _constrain(node, nodes, totals, growth.rules, growth.constraints, permitted)
 
 
 @inner
@@ -191,9 +190,7 @@ def _open(growth):
     small = big = control[N_NODES] - 1  # the root alone in the first turn
     if node >= 0:
         open_children(nodes)
-        _inherit(node, nodes, growth.sums)
-        totals, permitted = growth.sums.totals, growth.scratch.permitted
-        _constrain(node, nodes, totals, growth.rules, growth.constraints, permitted)
+        inherit(node, growth, growth.scratch.permitted)
         small, big = fields[node, LEFT], fields[node, RIGHT]
         if fields[big, N_ROWS] < fields[small, N_ROWS]:
             small, big = big, small
