@@ -138,7 +138,7 @@ def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
 
 def test_steps_of_whole_weights_are_those_of_repeated_rows():
     mass = 400_000.0
-    few, many = (packing._layout(True, True, mass, True, m) for m in (200_000, 400_000))
+    few, many = (packing.layout_of(True, True, mass, True, m) for m in (200_000, 400_000))
     assert few == many
     assert few.at_random
     assert few.gradient_room == 4 * mass
@@ -150,7 +150,7 @@ def test_only_probabilities_are_rounded_coarsely(weights, mass):
     m = mass // 2 if weights == "whole" else mass
     given = float(mass) + 0.5 * (weights == "fractional"), weights != "fractional", m
     layouts = [
-        packing._layout(True, of_probabilities, *given) for of_probabilities in (False, True)
+        packing.layout_of(True, of_probabilities, *given) for of_probabilities in (False, True)
     ]
     coarse = [layout.gradient_room < 256 * mass for layout in layouts]
     assert coarse == [False, weights != "fractional" and mass < 2**21]

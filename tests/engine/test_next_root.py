@@ -23,7 +23,7 @@ def small(monkeypatch):
     monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
     monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     # With few rows, gradients have more than 32 bits: take those of a million rows.
-    layout = packing._layout
+    layout = packing.layout_of
 
     def narrow(*given):
         found = layout(*given)
@@ -32,7 +32,7 @@ def small(monkeypatch):
         rooms = {"gradient_room": found.gradient_room, "hessian_room": found.hessian_room}
         return found._replace(**{name: room * 2.0**-12 for name, room in rooms.items()})
 
-    monkeypatch.setattr(packing, "_layout", narrow)
+    monkeypatch.setattr(packing, "layout_of", narrow)
     monkeypatch.setattr(packing, "_MOST_ROWS_EXACT", 1000)
 
 
@@ -297,7 +297,7 @@ def test_values_of_leaves_from_packed_sums(small, monkeypatch):
 
 
 def test_small_steps_and_other_layouts_need_all_digits():
-    layout = packing._layout(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
+    layout = packing.layout_of(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
     sums = np.array([5_000_000, -7_000_000, 3_000_000])
     totals = (sums << layout.gradient_shift) + np.array([500, 400, 0])
     steps = steps_of_totals(layout, totals, 100.0, 1.0)

@@ -71,7 +71,7 @@ def _grower(
     settings: TreeSettings, data: TreeData, space: TreeBuffers, task: SeparateTask
 ) -> TreeGrower:
     """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-    layout = task.layout.packing, task.layout.width, task.max_weight
+    layout = task.layout.packing, task.width, task.max_weight
     found = space.grower
     if found is None or not found.suits(settings, data.table, layout):
         # Columns and seeds of any tree: each tree replaces them by its own.

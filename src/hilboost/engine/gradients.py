@@ -50,7 +50,7 @@ _FEWEST_STEPS = 256
 class Packed:
     """Fixed-point gradients and their layout."""
 
-    # (n, width) int64 or None: ``None`` with one channel; see :func:`_width`
+    # (n, width) int64 or None: ``None`` with one channel; see :meth:`Layout.width`
     values: NDArray[np.int64] | None
     totals: NDArray[np.int64]  # (n_channels,) int64
     n_outputs: int
@@ -103,10 +103,9 @@ def pack(
     blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
     found = _totals(learned, blocks, team, share)
     curved = learned.hessians.shape[1] > 0
-    layout = _layout(curved, of_probabilities, found.weight, found.whole, count(m, share))
+    layout = layout_of(curved, of_probabilities, found.weight, found.whole, count(m, share))
     packing, rounding = _choose(layout, found, salt)
-    n_channels = r + (packing.count_mask == 0)
-    width = _width(n_channels, packing, rounding.of_count, weighted=len(weight) > 0)
+    n_channels, width = layout.n_channels(r), layout.width(r, weighted=len(weight) > 0)
     straight = n_channels == 1 and not len(rows) and not len(weight)
     if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
         compact = _pack_in_32_bits(
@@ -222,23 +221,28 @@ def _totals(
     return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
 
 
-class _Layout(NamedTuple):
-    """The part of a layout that depends on the rows and their weights alone.
+class Layout(NamedTuple):
+    """The part of a layout that depends on the rows and their weights alone."""
 
-    ``packing`` has steps of one.  ``gradient_room`` and ``hessian_room`` are the largest sums of
-    magnitudes in steps.
-    """
-
-    packing: Packing
-    of_count: float
-    whole: bool
-    at_random: bool
+    packing: Packing  # with steps of one
+    rounding: Rounding  # with factors of one
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
     gradient_room: float
     hessian_room: float
+    at_random: bool  # whether gradients are rounded at random
+
+    def n_channels(self, r: int) -> int:
+        """Channels of ``r`` outputs; the last one counts where no other does."""
+        return r + (self.packing.count_mask == 0)
+
+    def width(self, r: int, weighted: bool) -> int:
+        """How many channels of a row are stored: all but a last one that is one for each row."""
+        is_one = self.packing.count_mask == 0 and self.rounding.of_count == 1.0 and not weighted
+        return self.n_channels(r) - is_one
 
 
 @lru_cache(maxsize=64)
-def _layout(curved: bool, of_probabilities: bool, weight: float, whole: bool, m: int) -> _Layout:
+def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, m: int) -> Layout:
     """Choose fields for ``m`` rows of this total weight."""
     of_count, whole = _count_factor(m, weight, whole)
     fields = _fields(curved, of_probabilities, whole, of_count, weight, m)
@@ -257,10 +261,11 @@ def _layout(curved: bool, of_probabilities: bool, weight: float, whole: bool, m:
     if fields.at_random and fields.count_bits and weight >= _FEWEST_ROWS_COMPACT:
         most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
         rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
-    return _Layout(packing, of_count, whole, fields.at_random, *rooms)
+    rounding = Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0)
+    return Layout(packing, rounding, *rooms, fields.at_random)
 
 
-def _choose(layout: _Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:
+def _choose(layout: Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:
     """Choose factors by the sums over all rows."""
     curved = layout.packing.hessian_step > 0
     of_gradient = factor_of(totals.gradient, layout.gradient_room)
@@ -268,56 +273,8 @@ def _choose(layout: _Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing,
     packing = layout.packing._replace(
         gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
     )
-    salt = salt if layout.at_random else np.uint64(0)
-    return packing, Rounding(of_gradient, of_hessian, layout.of_count, layout.whole, salt, 0)
-
-
-class TreeLayout(NamedTuple):
-    """The layout of the gradients of separate trees."""
-
-    packing: Packing  # with steps of one
-    rounding: Rounding  # with factors of one
-    # the largest sums of magnitudes in steps, by which each tree finds its factors
-    gradient_room: float
-    # the largest sums of magnitudes in steps, by which each tree finds its factors
-    hessian_room: float
-    at_random: bool  # whether gradients are rounded at random
-    n_channels: int  # see :func:`_width`
-    width: int  # see :func:`_width`
-
-
-@lru_cache(maxsize=64)
-def layout_of_trees(
-    curved: bool,
-    of_probabilities: bool,
-    weighted: bool,
-    weight: float,
-    whole: bool,
-    n_learned: int,
-) -> TreeLayout:
-    """Choose the layout of separate trees, which depends on the rows and their weights alone.
-
-    ``weight`` is the total of the ``n_learned`` rows, ``whole`` says whether weights are whole.
-    """
-    found = _layout(curved, of_probabilities, weight, whole, n_learned)
-    n_channels = 1 + (found.packing.count_mask == 0)
-    return TreeLayout(
-        found.packing,
-        Rounding(1.0, 1.0, found.of_count, found.whole, np.uint64(0), 0),
-        found.gradient_room,
-        found.hessian_room,
-        found.at_random,
-        n_channels,
-        _width(n_channels, found.packing, found.of_count, weighted),
-    )
-
-
-def _width(n_channels: int, packing: Packing, of_count: float, weighted: bool) -> int:
-    """Return how many channels of the gradients of a row are stored.
-
-    All, except for counts that have a channel of their own and are one for each row.
-    """
-    return n_channels - (packing.count_mask == 0 and of_count == 1.0 and not weighted)
+    rounding = layout.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
+    return packing, rounding._replace(salt=salt) if layout.at_random else rounding
 
 
 def _fields(

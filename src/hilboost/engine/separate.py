@@ -16,7 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.gradients import Packed, TreeLayout, layout_of_trees
+from hilboost.engine.gradients import Layout, Packed, layout_of
 from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.binned_leaves import WalkScratch, walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
@@ -43,7 +43,7 @@ class SeparateTask:
     learned: TreeGradients
     weight: Floats  # (n,) or (0,) float64
     rows: NDArray[np.uint32]  # (m,) uint32: (0,) for all rows
-    layout: TreeLayout
+    layout: Layout
     max_weight: float  # maximum weight of a row
 
     @classmethod
@@ -61,20 +61,25 @@ class SeparateTask:
             m = len(rows)
         curved, weight = hessian.shape[2] > 0, sample.weight
         if weight is None:
-            layout = layout_of_trees(curved, of_probabilities, False, float(m), True, m)
+            layout = layout_of(curved, of_probabilities, float(m), True, m)
             learned = TreeGradients(negative, hessian, True, logistic)
             return cls(learned, np.empty(0), rows, layout, 1.0)
         whole = is_whole(weight)
         total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
-        layout = layout_of_trees(curved, of_probabilities, True, total, whole, m)
+        layout = layout_of(curved, of_probabilities, total, whole, m)
         learned = TreeGradients(negative, hessian, whole, logistic)
         return cls(learned, weight, rows, layout, float(weight.max()))
 
+    @property
+    def width(self) -> int:
+        """How many channels of the gradients of a row are stored."""
+        return self.layout.width(1, weighted=len(self.weight) > 0)
+
     def packed(self, space: TreeBuffers) -> Packed:
         """Memory for the packed gradients of one tree, in the layout of all."""
-        n_channels = self.layout.n_channels
+        n_channels = self.layout.n_channels(1)
         totals = np.zeros(n_channels, dtype=dtypes.PACKED)
-        values = space.packed(n_channels, self.layout.width)
+        values = space.packed(n_channels, self.width)
         return Packed(values, totals, 1, self.layout.packing, self.max_weight)
 
 

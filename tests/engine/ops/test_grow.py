@@ -11,7 +11,7 @@ from tests.reference.isotonic import pairs_in_order
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffer_pool, buffers
+from hilboost.engine import buffer_pool, buffers, separate
 from hilboost.engine.ops.cpu.batches import partition_nodes
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.nodes import (
@@ -292,7 +292,8 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     from hilboost.engine import gradients as packing
 
     monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
-    monkeypatch.setattr(packing, "_layout", packing._layout.__wrapped__)  # keeps no other layout
+    for module in (separate, packing):  # which keep no other layout
+        monkeypatch.setattr(module, "layout_of", packing.layout_of.__wrapped__)
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
     X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")
