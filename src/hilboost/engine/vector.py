@@ -18,8 +18,9 @@ from hilboost.engine.category_columns import marked_columns
 from hilboost.engine.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.nodes import N_NODES, empty_nodes, open_root
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
-from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads
+from hilboost.engine.ops.cpu.sync import SYNC_SIZE
 from hilboost.engine.ops.cpu.vector_candidates import (
     ValueRanges,
     empty_candidates,
@@ -97,7 +98,9 @@ def fit_vector_tree(
         learned = negative @ (rng.normal(size=(r, settings.sketch)) / np.sqrt(settings.sketch))
     growth = _growth(settings, data, learned, weight, rows, rng, team)
     if data.share is None:
-        _grow_together(growth, team)
+        n_threads, sync = len(growth.scratch.sums), np.zeros(SYNC_SIZE, dtype=np.int64)
+        operations = CpuOperations(team, n_threads, sync)
+        operations.together(lambda threads: grow_vector(threads, growth))
     else:
         grow_among_workers(growth, data.share.exchange)
     found = int(growth.nodes.control[N_NODES])
@@ -181,24 +184,6 @@ def _limits(settings: VectorSettings, d: int, m: int, pure: float) -> VectorLimi
         random_cuts=bool(settings.random_cuts),
         in_turn=most >= m,  # one leaf per row: the order does not matter
     )
-
-
-def _grow_together(growth: VectorGrowth, team: ThreadTeam) -> None:
-    """Grow one tree in a single compiled call, on as many threads of the team as are useful."""
-    n_threads = len(growth.scratch.sums)
-    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
-
-    def abort() -> None:
-        sync[ABORT] = 1
-
-    def work(thread: int) -> None:
-        if thread < n_threads:
-            grow_vector(Threads(thread, n_threads, sync), growth)
-
-    if n_threads == 1:
-        work(0)
-    else:
-        team.run(work, on_error=abort)
 
 
 def _centered(

@@ -210,21 +210,19 @@ class Before:
 def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
     """Grow one tree with the learner; returns what was there before, and all there is after."""
     before, after = [], []
-    grow_together = vector._grow_together
+    collected = vector._growth
 
-    def recording(growth, team):
-        before.append(
-            Before(
-                growth.buffers.rows[: len(growth.buffers.flags)].copy(), int(growth.nodes.seeds[0])
-            )
-        )
-        grow_together(growth, team)
+    def recording(*given):
+        growth = collected(*given)
+        rows = growth.buffers.rows[: len(growth.buffers.flags)].copy()
+        before.append(Before(rows, int(growth.nodes.seeds[0])))
         after.append(growth)
+        return growth
 
     data = parts.prepare(X, sample.weight, 0, n_threads)
     rng = np.random.default_rng(seed)
     with monkeypatch.context() as context:
-        context.setattr(vector, "_grow_together", recording)
+        context.setattr(vector, "_growth", recording)
         fitted = parts.fit_tree(data, negative, sample, rng, data.team)
     parts.close(data)
     return before[0], after[0], data, fitted

@@ -28,26 +28,26 @@ class CpuOperations:
     def partition(self, growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Divide the rows of each node by its split."""
         found = np.empty((len(nodes), 2), dtype=np.int64)
-        self._together(lambda threads: partition_nodes(threads, nodes, growth, found))
+        self.together(lambda threads: partition_nodes(threads, nodes, growth, found))
         return found
 
     def histogram(self, growth: Growth, nodes: NDArray[np.int64]) -> None:
         """Sum the rows of each node into its slot."""
-        self._together(lambda threads: sum_nodes(threads, nodes, growth))
+        self.together(lambda threads: sum_nodes(threads, nodes, growth))
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
         """Note the best split of each node."""
-        self._together(lambda threads: search_nodes(threads, nodes, columns, growth))
+        self.together(lambda threads: search_nodes(threads, nodes, columns, growth))
 
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
         if symmetric:
             summed = np.empty((self.n_threads, MOST_BINS))
-            self._together(lambda threads: grow_symmetric(threads, growth, summed))
+            self.together(lambda threads: grow_symmetric(threads, growth, summed))
         else:
-            self._together(lambda threads: grow(threads, growth))
+            self.together(lambda threads: grow(threads, growth))
 
-    def _together(self, step: Callable[[Threads], None]) -> None:
+    def together(self, step: Callable[[Threads], None]) -> None:
         """Run a step on all threads."""
         if self.n_threads == 1:
             step(Threads(0, 1, self.sync))
