@@ -11,12 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine.buffer_pool import (
-    borrowed,
-    borrowed_growers,
-    draws_for,
-    each_by_one_thread,
-)
+from hilboost.engine.buffer_pool import borrowed, borrowed_growers, draws_for, each_by_one_thread
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.constraints import MonotonicOrder
 from hilboost.engine.driver import batch_size, grow_tree
@@ -29,22 +24,11 @@ from hilboost.engine.leaves import (
     newton_steps,
     tree_of,
 )
-from hilboost.engine.next_root import (
-    NextRoot,
-    steps_of_totals,
-    unit_of_outputs,
-)
+from hilboost.engine.next_root import NextRoot, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import Growth
-from hilboost.engine.ops.cpu.nodes import (
-    BIN,
-    COLUMN,
-    N_NODES,
-    ROOT_GIVEN,
-    SPARE,
-    open_root,
-)
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, ROOT_GIVEN, SPARE, open_root
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.row_order import ranks_of_leaves
 from hilboost.engine.separate import (

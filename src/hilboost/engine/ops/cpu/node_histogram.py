@@ -4,12 +4,7 @@ import numpy as np
 
 from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.histogram import (
-    accumulate,
-    accumulate_channels,
-    merge,
-    own_cells,
-)
+from hilboost.engine.ops.cpu.histogram import accumulate, accumulate_channels, merge, own_cells
 from hilboost.engine.ops.cpu.joint_columns import FEWEST_ROWS, accumulate_joint
 from hilboost.engine.ops.cpu.nodes import BEGIN, END
 from hilboost.engine.ops.cpu.partition import ROWS_WORTH_SHARING
