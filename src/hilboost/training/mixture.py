@@ -209,6 +209,7 @@ class KernelTrial:
             seconds += share * self._seconds
         return seconds
 
+    @cached_property
     def _expected_seconds(self) -> float:
         return seconds_of_attempt(self._recipe, self._learner, self._team.n_threads)
 
@@ -257,7 +258,7 @@ class KernelTrial:
     def _trial(self, k: int) -> Floats:
         """Outputs of a fit of the first member for its held-out rows."""
         if k == len(self._tried):
-            with self._phases("trying a kernel machine", self._expected_seconds):
+            with self._phases("trying a kernel machine", lambda: self._expected_seconds):
                 machine = self._machines.trials()[k]()
             self._tried.append((machine, machine.evaluate(self._held[0][0], self._team)))
         return self._tried[k][1]
@@ -268,7 +269,7 @@ class KernelTrial:
         A small fold tells too little.  The rows of the other folds tell more: the trees of the
         other members and leave-one-out outputs of the machine have not seen their targets.
         """
-        with self._phases("trying a kernel machine", self._expected_seconds):
+        with self._phases("trying a kernel machine", lambda: self._expected_seconds):
             kernel = self._machines.left_out()
         if kernel is None:
             found, kernel = self._first(trees[0])
