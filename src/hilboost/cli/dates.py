@@ -15,7 +15,7 @@ PARTS = ("year", "month", "day", "weekday", "hour", "days")
 ORDERS = ("dmy", "mdy")
 """Orders of day, month and year where the year comes last."""
 REMEDY = "use --dates expand for columns of calendar numbers, or --dates text for categories"
-"""What to do about ignored columns of dates."""
+"""Advice about ignored columns of dates."""
 _SAMPLE = 100
 _YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
 _YEAR_LAST = r"(\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2}[-/.]\d{2}[-/.]\d{2})"

@@ -92,7 +92,7 @@ def refuse_words(column: "pd.Series[Any]", what: str, otherwise: str) -> None:
 
 
 def text_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[Any]", int, int]:
-    """Return the distinct texts that are no numbers, their count, and the number of values."""
+    """Return the distinct texts that are not numbers, their count, and the number of values."""
     import pandas as pd
 
     counts = column.value_counts()

@@ -172,7 +172,7 @@ def run_report(
     table: LabeledTable,
     out: Path,  # the HTML file
     title: str | None,
-    # table of the training rows, with which those of ``table`` are compared
+    # training rows, with which the rows of ``table`` are compared
     train: Path | None = None,
     # other models, with which the model is compared instead of a report
     versus: Sequence[Path] = (),

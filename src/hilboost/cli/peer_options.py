@@ -83,7 +83,7 @@ OPTIONS = {
     "X_val": "valid",
     "y": "target",
 }
-"""Names of options or parameters, and those of the options here; arguments in capitals."""
+"""Names of options or parameters, and the options here that replace them; arguments in capitals."""
 
 _USES = {
     "target": "the target column",

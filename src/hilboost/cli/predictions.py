@@ -87,7 +87,7 @@ def _kept(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
 
 
 def _has_more_columns(model: Any, frame: "pd.DataFrame") -> bool:
-    """Whether a table has columns that are no features; by number, if the model has no names."""
+    """Whether a table has columns that are not features; by number, if the model has no names."""
     return model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
 
 

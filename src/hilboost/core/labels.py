@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def _kind(labels: Any) -> Literal["frame", "sparse", "array", "list"]:
-    """What holds some labels: a pandas object, a sparse matrix, another array, or a list."""
+    """Kind of container: a pandas object, a sparse matrix, another array, or a list."""
     if hasattr(labels, "iloc"):
         return "frame"
     if hasattr(labels, "tocsr"):

@@ -62,13 +62,13 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     """
 
     is_additive: ClassVar[bool] = True
-    """Whether predictions are those of the additive model ``model_``."""
+    """Whether the additive model ``model_`` makes the predictions."""
 
     is_tabular: ClassVar[bool] = False
     """Whether the estimator boosts learners on tables and resolves the parameters of trees."""
 
     divides: ClassVar[str | None] = None
-    """What several workers divide: "rows", or "kernel values" of rows that all of them have."""
+    """Work that workers divide: "rows", or "kernel values" of rows that all of them have."""
 
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "warm_start": (False,),

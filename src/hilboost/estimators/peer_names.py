@@ -170,7 +170,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "weight": ("sample_weight",),
     "xgb_model": ("warm_start",),
 }
-"""Names in other libraries, and those of the same purpose here; estimators have some of them."""
+"""Names in other libraries, and parameters of the same purpose; estimators have some of them."""
 
 PREDICTIONS: dict[str, tuple[str, ...]] = {
     "base_margin": ("{method}(X, offset)",),

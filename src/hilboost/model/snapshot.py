@@ -14,7 +14,7 @@ class MemberSnapshot:
     """The state of one member of an ensemble."""
 
     # (n, r) float64: raw predictions for all rows of the table, in units of the fit.  They differ
-    # in rounding from those of the stages, whose order of additions is another one.
+    # in rounding from predictions of the stages, which are added in another order.
     raw: Floats
     learner: Any  # result of :meth:`~hilboost.core.learner.Learner.snapshot`
 

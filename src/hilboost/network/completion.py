@@ -355,7 +355,7 @@ def _features(X: Any) -> Any:
 
 
 def _check_output(output: Any, decode: str) -> None:
-    """Reject an output space and a decoding other than those of the diffusion kernel."""
+    """Reject an output space or a decoding that the diffusion kernel does not have."""
     space = as_output(output)
     is_gram = isinstance(space, PrecomputedOutput) and space.kernel is None
     if not (is_gram or is_name(output, "linear")):

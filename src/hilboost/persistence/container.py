@@ -45,7 +45,7 @@ DAMAGE = (
     *(KeyError, ValueError, TypeError, IndexError, AttributeError),
     *(OverflowError, RecursionError),
 )
-"""What building a model from a damaged file may raise."""
+"""Errors that building a model from a damaged file may raise."""
 _HEADER_BYTES = 10**8  # larger headers are rejected
 _PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 

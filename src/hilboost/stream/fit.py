@@ -42,7 +42,7 @@ def fit(
     source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
         A Parquet file, a folder of such files, an Arrow table or dataset, or batches.  As in
         ``pandas.read_parquet``, folders such as ``city=Ghent`` are a column of categories, and an
-        index that pandas has stored is no column.
+        index that pandas has stored is not a column.
     target : str, or sequence of str
         Names of the target columns; all other columns are inputs.
     sample_weight : str, optional

@@ -255,7 +255,7 @@ def _warn_of_words(labels: Labels, name: object) -> None:
 
 
 def warn_of_words(name: object, words: dict[str, int], n: int, first: str, row: int) -> None:
-    """Warn of the words among the numbers of a column, of which one is in ``row``."""
+    """Warn of the words among the numbers of a column; one of them is in ``row``."""
     warn_caller(
         f"{place(name)} {words_told(words, n, first, f'row {row}')}, so that it is categorical; "
         "convert it, for instance with pandas.to_numeric(..., errors='coerce'), or list it in "

@@ -17,7 +17,7 @@ def is_numeric(text: str) -> bool:
 
 
 def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:
-    """Return the texts that are no numbers, with their counts, if they are few but not none."""
+    """Return the texts that are not numbers, with their counts, if they are few but not none."""
     words: dict[str, int] = {}
     n_words = 0
     for text, count in counts:

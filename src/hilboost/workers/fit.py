@@ -64,10 +64,8 @@ class WorkerTask:
     estimator: Any  # not fitted
     seed: int
     n_threads: int = 1
-    # whether partitions, and those of the validation rows, have sample weights
-    weighted: bool = False
-    # whether partitions, and those of the validation rows, have sample weights
-    weighted_val: bool = False
+    weighted: bool = False  # whether partitions have sample weights
+    weighted_val: bool = False  # whether partitions of validation rows have them
     has_offsets: bool = False  # whether both have offsets
     checkpoint: KeptFit | None = None
     last: int | None = None  # number of stages after which a callback has ended the fit
