@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.svm import SVC
 from tests.cases import LOSSES
-from tests.reference.penalized import least, objective
+from tests.reference.penalized import in_units_of_fit, least, objective
 from tests.reference.penalized_fits import STAGES, rows_of, table
 
 from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
@@ -45,6 +45,8 @@ def distance(case, model, kernels, X, target, lam, of_basis=False):
         for part in stage.terms:
             rows = rows_of(part.model.basis, X)
             np.add.at(alpha[:, part.columns], rows, part.coefficient * part.model.weights)
+    alpha = in_units_of_fit(loss, target, alpha)[2]
+    loss, target, start = in_units_of_fit(loss, target, start)
     found = objective(loss, target, start + K @ alpha, np.sum(alpha * (K @ alpha)), lam)
     if of_basis:
         basis = alpha.any(axis=1)

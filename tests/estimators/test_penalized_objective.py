@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from tests.cases import LOSSES, ids
-from tests.reference.penalized import least, objective
+from tests.reference.penalized import in_units_of_fit, least, objective
 from tests.reference.penalized_fits import (
     KERNEL,
     STAGES,
@@ -58,7 +58,8 @@ def test_rows_equal_in_the_inputs_end_at_the_optimum_of_all_rows(case, stages):
     X, target = table(case, N)
     X = X[np.arange(N) // 2]
     model = fitted(case, stages, X, target, 0.3)
-    lowest = least(case.make(), target, KERNEL.block(X, X), model.model_.initial_raw, 0.3)
+    of_fit = in_units_of_fit(case.make(), target, model.model_.initial_raw)
+    lowest = least(*of_fit[:2], KERNEL.block(X, X), of_fit[2], 0.3)
     distances = objectives(case, model, X, target, 0.3) / lowest - 1
     assert -ROUNDING < distances[-1] < 1e-3
     assert len(model.model_.stages[0].terms[0].model.basis) <= N // 2

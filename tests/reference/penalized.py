@@ -14,6 +14,14 @@ def objective(loss, target, raw, squared_norm, lam):
     return float(weight @ loss.value(target, raw)) + 0.5 * lam * squared_norm
 
 
+def in_units_of_fit(loss, target, raw):
+    """Loss, target and predictions in the units of kernel machines: spreads of several targets."""
+    units = loss.units(target) if target.y.shape[1] > 1 else None
+    if units is None:
+        return loss, target, raw
+    return units.loss, Target(target.y / units.size, target.weight), raw / units.factor
+
+
 def optimum(loss, target, K, start, lam):
     """The least objective for a differentiable loss; L-BFGS over all coefficients."""
     n, r = len(K), len(start)

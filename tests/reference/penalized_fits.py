@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.reference.penalized import least, objective
+from tests.reference.penalized import in_units_of_fit, least, objective
 
 from hilboost import BoostingClassifier, KernelBoostingClassifier, KernelBoostingRegressor
 from hilboost.core.target import Target
@@ -53,15 +53,17 @@ def rows_of(basis, X):
 
 def objectives(case, model, X, target, lam):
     """The objective before the first stage and after each, from the weights in the model."""
-    K, start, loss = KERNEL.block(X, X), model.model_.initial_raw, case.make()
+    K, start = KERNEL.block(X, X), model.model_.initial_raw
+    loss, of_fit, start = in_units_of_fit(case.make(), target, start)
     alpha = np.zeros((len(X), len(start)))
-    found = [objective(loss, target, start + 0 * alpha, 0.0, lam)]
+    found = [objective(loss, of_fit, start + 0 * alpha, 0.0, lam)]
     for stage in model.model_.stages:
         for part in stage.terms:
             rows = rows_of(part.model.basis, X)  # a fit may have sorted the rows
             np.add.at(alpha[:, part.columns], rows, part.coefficient * part.model.weights)
-        function = K @ alpha
-        found.append(objective(loss, target, start + function, np.sum(alpha * function), lam))
+        weights = in_units_of_fit(case.make(), target, alpha)[2]
+        function = K @ weights
+        found.append(objective(loss, of_fit, start + function, np.sum(weights * function), lam))
     return np.array(found)
 
 
@@ -69,5 +71,6 @@ def relative_distances(case, stages, n, lam, weighted=False, **parameters):
     """How far the objective lies above the optimum, before the first stage and after each."""
     X, target = table(case, n, weighted)
     model = fitted(case, stages, X, target, lam, **parameters)
-    lowest = least(case.make(), target, KERNEL.block(X, X), model.model_.initial_raw, lam)
+    of_fit = in_units_of_fit(case.make(), target, model.model_.initial_raw)
+    lowest = least(*of_fit[:2], KERNEL.block(X, X), of_fit[2], lam)
     return objectives(case, model, X, target, lam) / lowest - 1
