@@ -262,7 +262,7 @@ def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, 
         most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
         rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
     rounding = Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0)
-    return Layout(packing, rounding, *rooms, fields.at_random)
+    return Layout(packing, rounding, rooms[0], rooms[1], fields.at_random)
 
 
 def _choose(layout: Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:

@@ -65,7 +65,7 @@ def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8])
         bounds = None
         if growth.constraints is not None and len(growth.constraints.bounds[node]):
             bounds = growth.constraints.bounds[node]
-        for column in np.flatnonzero((drawn != 0) & (rules.n_values > 0)):
+        for column in map(int, np.flatnonzero((drawn != 0) & (rules.n_values > 0))):
             by_bin = np.vstack([sums[column, : rules.n_values[column]], sums[column, -1:]])
             if _is_category(rules, column):
                 found = _best_levels(by_bin, totals, rules, bounds)
@@ -73,7 +73,7 @@ def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8])
                 direction = int(rules.monotonic[column]) if len(rules.monotonic) else 0
                 found = _best_cut(by_bin, totals, rules, direction, bounds)
             if found.gain > best.gain:
-                best = found._replace(column=int(column))
+                best = found._replace(column=column)
         _note(growth, int(node), best, totals)
 
 
@@ -114,7 +114,8 @@ def _best_cut(
 ) -> _Split:
     """The best cut of a column, whose last bin is that of missing values."""
     n_values, best = len(by_bin) - 1, _NONE
-    occupied, missing = by_bin.any(axis=1), by_bin[-1]
+    occupied: NDArray[np.bool_] = np.any(by_bin, axis=1)
+    missing = by_bin[-1]
     for missing_left in (0, 1) if occupied[-1] else (0,):
         beyond = occupied[-1] and not missing_left  # missing values against all others
         last = n_values if beyond else n_values - 1
@@ -154,7 +155,7 @@ def _gains(
             gains = (left_g * left_g * c + right_g * right_g * a) / (a * c)
         gains = gains - _score(*parent[0], l2)
     else:
-        scores = [sum(_score(g, h, l2) for g, h in part) for part in (*parts, parent)]
+        scores = [np.sum([_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)]
         gains = scores[0] + scores[1] - scores[2]
     if bounds is not None:
         gains, ordered = _bounded_gains(parts, parent, l2, directions, bounds)
@@ -166,13 +167,15 @@ def _bounded_gains(
     parts: list, parent: list, l2: float, directions: NDArray, bounds: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Gains with values in bounds, and whether these are in the order of the column."""
-    gains, of_parent, ordered = 0.0, 0.0, np.ones(len(directions), dtype=bool)
+    gains, of_parent = np.zeros(len(directions)), np.zeros(1)
+    ordered = np.ones(len(directions), dtype=bool)
     for k, (lower, upper) in enumerate(bounds.T):
-        left, left_score = _bounded_score(*parts[0][k], l2, lower, upper)
-        right, right_score = _bounded_score(*parts[1][k], l2, lower, upper)
+        limits = l2, float(lower), float(upper)
+        left, left_score = _bounded_score(parts[0][k], limits)
+        right, right_score = _bounded_score(parts[1][k], limits)
         ordered &= ~(directions * (right - left) < 0)
         gains = gains + (left_score + right_score)
-        of_parent = of_parent + _bounded_score(*parent[k], l2, lower, upper)[1]
+        of_parent = of_parent + _bounded_score(parent[k], limits)[1]
     return gains - of_parent, ordered
 
 
@@ -203,11 +206,12 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
         parent = _score(mean_g, mean_h, limits.l2)
         gains = _score(left_g, left_h, l2) + _score(mean_g - left_g, right_h, l2) - parent
     else:
-        lower, upper = bounds[:, 0]
-        parent = _bounded_score(mean_g, mean_h, limits.l2, lower, upper)[1]
+        lower, upper = bounds[:, 0].tolist()
+        parent = _bounded_score((mean_g, mean_h), (limits.l2, lower, upper))[1]
         right_g, _ = _unpack(totals[0] - left[:, 0], packing)
-        on_left = _bounded_score(left_g, left_h, l2, lower, upper)[1]
-        gains = on_left + _bounded_score(right_g, right_h, l2, lower, upper)[1] - parent
+        on_left = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
+        on_right = _bounded_score((right_g, right_h), (l2, lower, upper))[1]
+        gains = on_left + on_right - parent
     gains = np.where(allowed, gains, NO_GAIN)
     if not len(gains) or gains.max() == NO_GAIN:
         return _NONE
@@ -220,9 +224,12 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
 
 def _unpack(packed: Sums, packing: Packing) -> tuple[Floats, Floats]:
     """Gradients and hessians of packed sums."""
-    hessian = ((packed >> packing.hessian_shift) & packing.hessian_mask) * packing.hessian_step
-    hessian = hessian + (packed & packing.count_mask) * packing.hessian_of_count
-    return (packed >> packing.gradient_shift) * packing.gradient_step, hessian
+    gradient: Floats = (packed >> packing.gradient_shift) * packing.gradient_step
+    hessian: Floats = (
+        (packed >> packing.hessian_shift) & packing.hessian_mask
+    ) * packing.hessian_step
+    hessian += (packed & packing.count_mask) * packing.hessian_of_count
+    return gradient, hessian
 
 
 def _counts(sums: Sums, rules: SplitRules) -> Sums:
@@ -237,14 +244,16 @@ def _score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
 
 
 def _bounded_score(
-    gradient: Floats, hessian: Floats, l2: float, lower: float, upper: float
+    sums: tuple[Floats, Floats], limits: tuple[float, float, float]
 ) -> tuple[Floats, Floats]:
     """The Newton step within bounds, and what it takes off twice the quadratic loss."""
+    (gradient, hessian), (l2, lower, upper) = sums, limits
     bottom = hessian + l2
     with np.errstate(divide="ignore", invalid="ignore"):
-        step = np.where(hessian > 0, gradient / bottom, 0.0)
+        step: Floats = np.where(hessian > 0, gradient / bottom, 0.0)
     step = np.minimum(np.maximum(step, lower), upper)
-    return step, np.where(hessian > 0, step * (2.0 * gradient - bottom * step), 0.0)
+    gain: Floats = np.where(hessian > 0, step * (2.0 * gradient - bottom * step), 0.0)
+    return step, gain
 
 
 def _bins(growth: Growth, column: int) -> NDArray[np.intp]:
