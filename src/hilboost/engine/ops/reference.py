@@ -224,12 +224,12 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
 
 def _unpack(packed: Sums, packing: Packing) -> tuple[Floats, Floats]:
     """Gradients and hessians of packed sums."""
-    gradient: Floats = (packed >> packing.gradient_shift) * packing.gradient_step
-    hessian: Floats = (
-        (packed >> packing.hessian_shift) & packing.hessian_mask
-    ) * packing.hessian_step
-    hessian += (packed & packing.count_mask) * packing.hessian_of_count
-    return gradient, hessian
+    hessian = (packed >> packing.hessian_shift) & packing.hessian_mask
+    count = packed & packing.count_mask
+    return (
+        np.float64(packing.gradient_step) * (packed >> packing.gradient_shift),
+        np.float64(packing.hessian_step) * hessian + np.float64(packing.hessian_of_count) * count,
+    )
 
 
 def _counts(sums: Sums, rules: SplitRules) -> Sums:
