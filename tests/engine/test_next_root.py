@@ -6,7 +6,7 @@ from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.engine import buffer_pool, buffers, next_root
+from hilboost.engine import buffer_pool, buffers, next_root, separate
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
 from hilboost.engine.next_root import NextRoot, multiples_of, steps_of_totals
@@ -23,7 +23,7 @@ def small(monkeypatch):
     monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
     monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     # With few rows, gradients have more than 32 bits: take those of a million rows.
-    layout = packing.layout_of
+    layout = packing.layout_of.__wrapped__
 
     def narrow(*given):
         found = layout(*given)
@@ -32,7 +32,8 @@ def small(monkeypatch):
         rooms = {"gradient_room": found.gradient_room, "hessian_room": found.hessian_room}
         return found._replace(**{name: room * 2.0**-12 for name, room in rooms.items()})
 
-    monkeypatch.setattr(packing, "layout_of", narrow)
+    for module in (packing, separate):
+        monkeypatch.setattr(module, "layout_of", narrow)
     monkeypatch.setattr(packing, "_MOST_ROWS_EXACT", 1000)
 
 

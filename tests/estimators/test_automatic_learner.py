@@ -362,14 +362,14 @@ def test_trees_without_gain_are_left_out(smooth):
 @pytest.fixture
 def with_shared_centers(monkeypatch):
     monkeypatch.setattr(mixture, "MOST_ROWS_OF_OWN_METRICS", 100)
-    model = BoostingRegressor(learner="auto", **FEW).fit(X, BOTH)
+    model = BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH)
     assert model.parts_["kernel"].n_centers == N
     return model
 
 
 @pytest.mark.parametrize("model", ["smooth", "both", "with_shared_centers"])
 def test_the_history_is_the_loss_of_the_members(model, request):
-    Y, smooth = SMOOTH if model == "smooth" else BOTH, request.getfixturevalue(model)
+    Y, smooth = BOTH if model == "both" else SMOOTH, request.getfixturevalue(model)
     folds = smooth.fitted_.calibration.folds
     members = smooth.fitted_.raw_of_members(X)
     held = np.choose(folds, [raw[:, 0] for raw in members])

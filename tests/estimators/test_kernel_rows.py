@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.penalized import in_units_of_fit
 
 from hilboost import (
     KernelBoostingClassifier,
@@ -13,8 +14,10 @@ from hilboost import (
     load,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Laplace, Linear
 from hilboost.learners.kernel_machine import config, full, memory
+from hilboost.losses import SquaredError
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
 PLAIN = {"kernel": Gaussian(1.0), "standardize": False, "random_state": 0}
@@ -72,10 +75,10 @@ def test_rows_equal_in_the_inputs_alone_are_one_basis_vector(n_targets):
     expected = (middle + K @ alpha).reshape(model.predict(X).shape)
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-10)
     assert len(model.model_.stages[0].terms[0].model.basis) == len(np.unique(X, axis=0))
-    loss = 0.5 * np.average(
-        ((Y.reshape(expected.shape) - expected) ** 2).reshape(60, -1).sum(1), weights=weight
-    )
-    np.testing.assert_allclose(model.history_.train[-1], loss)
+    target, raw = Target(Y, weight), expected.reshape(60, -1)
+    loss, target, raw = in_units_of_fit(SquaredError(), target, raw)
+    losses = loss.value(target, raw)
+    np.testing.assert_allclose(model.history_.train[-1], np.average(losses, weights=weight))
     if n_targets == 1:
         amplitude = ((Y - middle) * alpha).mean()
         k = Gaussian(1.0).block(X, X[:5])

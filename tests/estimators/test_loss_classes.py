@@ -33,7 +33,7 @@ def assert_like(model, named, y, tmp_path):
     """The class gives the model of the name, before and after a round trip through a file."""
     model, named = model.fit(X, y), named.fit(X, y)
     np.testing.assert_array_equal(model.predict_raw(X), named.predict_raw(X))
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", training_data=True)
     loaded = hilboost.load(tmp_path / "m")
     assert loaded.loss is model.loss
     np.testing.assert_array_equal(loaded.predict(X), named.predict(X))

@@ -129,6 +129,7 @@ def test_aft(distribution, kind, scale):
     step = 1e-3
     rise, fall = loss.value(target, raw + step), loss.value(target, raw - step)
     bend = np.clip((rise + fall - 2 * loss.value(target, raw)) / step**2, 1e-6, 15 / scale**2)
+    bend = np.maximum(bend, np.abs(found.negative_gradient[:, 0]) / scale / 10)  # shorter steps
     np.testing.assert_allclose(found.hessian[:, 0], bend, rtol=1e-4, atol=1e-6)
 
 

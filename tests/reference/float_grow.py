@@ -7,6 +7,7 @@ over columns and bins, so that whole models can be compared.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import get_ident
 
 import numpy as np
 from tests.reference.histogram import table_of
@@ -132,9 +133,12 @@ class Float64Growth:
     def __init__(self, pack):
         self._pack = pack
         self._gradients = None
+        self._thread = get_ident()
 
     def pack(self, space, learned, *rest):
-        """Keep the exact gradients."""
+        """Keep the exact gradients of this thread; a fit of another test may not have ended."""
+        if get_ident() != self._thread:
+            return self._pack(space, learned, *rest)
         gradient, hessian = learned.gradients[:, 0], learned.hessians
         self._gradients = gradient, hessian[:, 0] if hessian.size else np.ones(len(gradient))
         return self._pack(space, learned, *rest)

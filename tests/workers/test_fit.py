@@ -178,6 +178,7 @@ def test_random_rounding_and_the_sample_for_bins(weights, monkeypatch):
     """Large tables round at random by row numbers, and find bins from a sample."""
     monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
     monkeypatch.setattr(packing, "_MOST_ROWS_EXACT", 500)
+    monkeypatch.setattr(packing, "layout_of", packing.layout_of.__wrapped__)
     rng = np.random.default_rng(2)
     X, weight = rng.normal(size=(4000, 3)), None if weights is None else rng.uniform(size=4000)
     y = (X[:, 0] + rng.normal(size=4000) > 0).astype(int)

@@ -10,7 +10,7 @@ from hilboost.core.discovery import classes_in
 from hilboost.persistence.values import PARTS
 
 _PACKAGES = (
-    *("core", "encoders", "estimators", "kernels", "learners", "losses"),
+    *("core", "encoders", "engine", "estimators", "kernels", "learners", "losses"),
     *("metrics", "model", "network", "outputs", "tables", "validation"),
 )
 

@@ -88,7 +88,7 @@ def resolve(
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
         "max_leaf_nodes": symmetric_leaves or best_first,
-        "min_samples_leaf": 20 if coupled or large else of_statistics if leaf_loss else smallest,
+        "min_samples_leaf": 20 if large else of_statistics if coupled or leaf_loss else smallest,
         "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not two_classes else 1.0,

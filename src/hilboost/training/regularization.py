@@ -133,13 +133,14 @@ class _Trial:
             gradient = array_api.solve_lower(L, lam * smooth - self._K.T @ pull)
             return float(value / total), gradient.ravel() / total
 
-        found = minimize(
-            objective,
-            (L.T @ self._alpha).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": _STEPS, "ftol": _PRECISION, "gtol": 0.0},
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # the search rejects long steps
+            found = minimize(
+                objective,
+                (L.T @ self._alpha).ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": _STEPS, "ftol": _PRECISION, "gtol": 0.0},
+            )
         self._alpha = array_api.solve_lower(L, found.x.reshape(shape), transposed=True)
         raw = self._raw(self._held, self._K_held, self._alpha)
         values = self._loss.value(self._held, raw)
