@@ -149,7 +149,7 @@ class LossContract(BoostingContract):
             )
 
     def test_hessian_is_the_derivative_of_the_gradient(self) -> None:
-        """The hessian is as declared by :attr:`hessian`, or more for short steps; never negative."""
+        """The hessian is as :attr:`hessian` declares, or more for short steps; never negative."""
         loss, target, raw = self.draw()
         gradients = loss.gradients(target, raw)
         negative, hessian = gradients.negative_gradient, gradients.hessian
