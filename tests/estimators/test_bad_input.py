@@ -256,6 +256,13 @@ def test_negative_weight():
         regressor().fit(X, Y, sample_weight=changed(np.ones(40), 4, -1.0))
 
 
+@pytest.mark.parametrize("values", [["Ideal"] * 40, [1.0, None] * 20, [[1], [1, 2]] * 20])
+def test_weights_that_are_no_numbers(values):
+    weight = np.array(values, dtype=object)
+    with pytest.raises(InvalidData, match=r"sample_weight must contain numbers; row [01] has"):
+        regressor().fit(X, Y, sample_weight=weight)
+
+
 def test_all_weights_zero():
     with pytest.raises(ValueError, match=r"zero for every row|at least one non-zero"):
         regressor().fit(X, Y, sample_weight=np.zeros(40))

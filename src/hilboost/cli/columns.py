@@ -206,8 +206,8 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise CliError(
-            f"{len(missing)} of the {len(names)} columns that the model uses are missing in the "
-            f"table; add {_listed(missing)}."
+            f"the table lacks {len(missing)} of the {len(names)} columns that the model uses; "
+            f"add {_listed(missing)}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]

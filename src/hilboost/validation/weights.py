@@ -36,6 +36,7 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
         raise InvalidData(
             f"sample_weight must have one value for each of the {len(X)} rows of X; got {shape[0]}."
         )
+    _refuse_text(given)
     weight = _check_sample_weight(given, X, dtype=np.float64)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
@@ -44,6 +45,20 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
             "Use 0 to exclude a row."
         )
     return np.asarray(weight)
+
+
+def _refuse_text(weight: Any) -> None:
+    """Name the first weight that is not a number."""
+    values = np.asarray(weight)
+    if values.dtype.kind not in "OUS":
+        return
+    for row, value in enumerate(values.ravel().tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidData(
+                f"sample_weight must contain numbers; row {row} has {value!r}."
+            ) from error
 
 
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
