@@ -8,7 +8,10 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine, make_moons
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
+from hilboost.losses import BinomialLogLoss
+from hilboost.training.blending import Blender
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
 RNG = np.random.default_rng(0)
@@ -62,3 +65,23 @@ def test_large_folds_need_no_rows_that_are_left_out():
         if own is not None:
             expected = np.concatenate([Z[folds == k, :1] for k in (1, 2, 3)])
             assert np.abs(own - expected).mean() < 0.1
+
+
+def test_a_few_large_losses_hide_no_gain():
+    """Trees err on a fifth of the rows, and the kernel machine on a hundredth, but far."""
+    row = np.arange(400)[:, None]
+    y, judge = row % 2.0, Blender(BinomialLogLoss(), np.zeros(1))
+    trees = (2 * y - 1) * np.where(row % 5 == 2, -1, 3)
+    kernel = (2 * y - 1) * np.where(row % 100 == 7, -12, 3)
+    assert judge.weigh(Target(y), trees, kernel).is_material
+
+
+def test_trees_that_hardly_gain_anything_are_left_out():
+    """The kernel machine stays alone unless the gain of trees exceeds two standard errors."""
+    rng, judge = np.random.default_rng(0), Blender(BinomialLogLoss(), np.zeros(1))
+    y = rng.integers(0, 2, (200, 1)).astype(float)
+    kernel, weights = 2 * y - 1 + rng.normal(size=y.shape), np.array([0.5, 1.0])
+    for certainty, is_kept in ((0.2, False), (2.0, True)):
+        trees = certainty * (2 * y - 1) + rng.normal(size=y.shape)
+        both = judge.without_trees(Target(y), weights, trees, kernel)
+        assert (both[0] > 0) == is_kept

@@ -19,6 +19,7 @@ _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
 _FIRST_ERRORS_IF_LARGE = -0.3
+_ERRORS_OF_TREES = 2  # standard errors of their gain beside a kernel machine, or it stays alone
 _FEW_ROWS, _PARTS = 5000, 10
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
@@ -141,6 +142,8 @@ class Blender:
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
         look better than they are if there are few rows.  Each part of the rows is judged by the
         others, and few rows are divided into more parts, as half of them determine no weights.
+        The error of a mean is large if a few rows have large losses.  The gain counts as certain,
+        too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
         """
         mass, parts = mass_of(target), (trees, kernel)
         total = float(mass.sum())
@@ -167,8 +170,12 @@ class Blender:
         gains, of_weight = alone - of_both, float(mass @ (alone - of_trees)) / total / loss
         if not np.isfinite([*found, *gains]).all():
             return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
-        found_gain = mean_and_error(gains / loss, mass)
-        return Blend(found, *found_gain, self.least, of_weight)
+        gain, error = mean_and_error(gains / loss, mass)
+        unit = max(loss, self.total(target, (0, 0), parts) / total)
+        bounded, its_error = mean_and_error(np.tanh(alone / unit) - np.tanh(of_both / unit), mass)
+        if gain > 0 and bounded > 0 and not self.loss.quadratic:
+            error = min(error, its_error / bounded * gain)
+        return Blend(found, gain, error, self.least, of_weight)
 
     def lowest(self, target: Target, trees: Floats, kernel: Floats) -> Floats:
         """Return the mean loss of each target with the best weights."""
@@ -196,7 +203,7 @@ class Blender:
     def without_trees(
         self, target: Target, weights: Floats, trees: Floats, kernel: Floats
     ) -> Floats:
-        """Return the weights, or the kernel machine alone if trees gain little more."""
+        """Return the weights, or the kernel machine alone if trees do not clearly gain more."""
         if weights.ndim > 1:
             pairs = zip(self._of_targets(target, trees, kernel), weights.T, strict=True)
             return np.column_stack(
@@ -210,7 +217,7 @@ class Blender:
         alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
         gains = self.losses(target, alone, parts) - losses
         gain, error = mean_and_error(gains / unit, mass)
-        return weights if gain > max(SMALLEST_GAIN, error) else alone
+        return weights if gain > max(SMALLEST_GAIN, _ERRORS_OF_TREES * error) else alone
 
     def _fitted(
         self,
