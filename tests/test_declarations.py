@@ -7,6 +7,7 @@ import pytest
 
 from hilboost import Loss
 from hilboost.core.base_model import BaseModel
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.learner import Learner
 
 PAGES = Path(__file__).parent.parent / "docs" / "howto"
@@ -32,7 +33,12 @@ def attributes(part):
 
 @pytest.mark.parametrize(
     ("part", "page", "number"),
-    [(Loss, "loss.md", 0), (Learner, "learner.md", 0), (BaseModel, "learner.md", 1)],
+    [
+        (Loss, "loss.md", 0),
+        (Capabilities, "learner.md", 0),
+        (Learner, "learner.md", 1),
+        (BaseModel, "learner.md", 2),
+    ],
 )
 def test_all_declarations_are_listed(part, page, number):
     names = listed((PAGES / page).read_text(encoding="utf-8"), number)

@@ -1,5 +1,7 @@
 """Mean losses and gradients over blocks of rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,7 +83,8 @@ def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted, monkeypat
 
     monkeypatch.setattr(TreeLearner, "fit", noted)
     for derives in (False, True):
-        monkeypatch.setattr(TreeLearner, "derives_hessian", derives)
+        capabilities = replace(TreeLearner.capabilities, derives_hessian=derives)
+        monkeypatch.setattr(TreeLearner, "capabilities", capabilities)
         model = BoostingClassifier(
             learner="tree", n_estimators=6, early_stopping=False, random_state=0, n_jobs=n_jobs
         )

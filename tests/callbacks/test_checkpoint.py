@@ -55,7 +55,7 @@ def stages_in(path):
 
 
 def assert_same_fit(one, other):
-    if one.learner_.resumable and one.is_tabular:
+    if one.learner_.capabilities.resumable and one.is_tabular:
         assert_same_model(one, other)
     elif one.learner_.names:
         assert one.learners_ == other.learners_

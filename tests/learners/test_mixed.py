@@ -123,8 +123,8 @@ def test_equal_rows_are_compared_together():
 
 def test_without_rows_to_leave_out_the_penalty_counts():
     learner = mix([FullLearner(CONFIG), RidgeLearner()])
-    assert not learner.takes_samples
-    assert not learner.works_on_folds
+    assert not learner.capabilities.takes_samples
+    assert not learner.capabilities.works_on_folds
     (won,), data = proposal(learner, Gradients(G), RowSample(None, None))
     alone = FullLearner(CONFIG)
     (machine,), _ = proposal(alone, Gradients(G), RowSample(None, None))
@@ -154,19 +154,19 @@ def test_one_learner_alone_is_itself_bit_for_bit(k):
 
 def test_capabilities_are_the_meet():
     trees, machine, line = LEARNERS
-    assert mix([trees, line]).takes_missing_values
-    assert not mix(LEARNERS).takes_missing_values
-    assert mix([trees, line]).takes_categories
-    assert not mix(LEARNERS).takes_categories
-    assert mix([trees, trees]).takes_sparse
-    assert not mix([trees, line]).takes_sparse
-    assert mix([trees, trees]).constant_on_leaves
-    assert not mix([trees, line]).constant_on_leaves
-    assert mix([machine, machine]).penalizes
-    assert not mix([machine, line]).penalizes
-    assert mix(LEARNERS).continues
+    assert mix([trees, line]).capabilities.takes_missing_values
+    assert not mix(LEARNERS).capabilities.takes_missing_values
+    assert mix([trees, line]).capabilities.takes_categories
+    assert not mix(LEARNERS).capabilities.takes_categories
+    assert mix([trees, trees]).capabilities.takes_sparse
+    assert not mix([trees, line]).capabilities.takes_sparse
+    assert mix([trees, trees]).capabilities.constant_on_leaves
+    assert not mix([trees, line]).capabilities.constant_on_leaves
+    assert mix([machine, machine]).capabilities.penalizes
+    assert not mix([machine, line]).capabilities.penalizes
+    assert mix(LEARNERS).capabilities.continues
     nested = NestedLearner(SparseLearner(CONFIG))
-    assert not mix([trees, nested]).continues
+    assert not mix([trees, nested]).capabilities.continues
     assert mix(LEARNERS).in_checkpoints
     assert not mix([line, WrappedLearner(KNeighborsRegressor())]).in_checkpoints
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hilboost import Loss
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
@@ -63,7 +64,7 @@ class Slopes(Learner):
 class PenalizedSlopes(Slopes):
     """Its stages take the penalty of the slopes into account, as a kernel machine does."""
 
-    penalizes = True
+    capabilities = Capabilities(penalizes=True)
 
 
 class MyTrees(TreeLearner):

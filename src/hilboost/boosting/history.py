@@ -66,11 +66,12 @@ def _training_loss(
     member.ahead, inside = None, member.inside
     apart = inside is not None and loss.couples_rows
     goes_on = not state.shards and len(state.train) < config.n_stages
-    curved = any(part.fits_curvature for part in config.learner.parts)
+    able = config.learner.capabilities
+    curved = any(part.capabilities.fits_curvature for part in config.learner.parts)
     if apart or curved or not goes_on or loss is not config.loss or not loss.evaluates_both:
         return mean_loss(loss, target, member.raw, team, inside)
-    memory = None if config.learner.keeps_gradients else member.memory
-    given = loss, target, member.raw, team, memory, inside, config.learner.derives_hessian
+    memory = None if able.keeps_gradients else member.memory
+    given = loss, target, member.raw, team, memory, inside, able.derives_hessian
     value, member.ahead = mean_loss_and_gradients(*given)
     return value
 

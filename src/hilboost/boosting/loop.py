@@ -248,9 +248,9 @@ def _gradients(
     ahead, member.ahead = member.ahead, None
     if ahead is not None and loss is config.loss:
         return ahead
-    curves = [part.fits_curvature for part in config.learner.parts]
+    curves = [part.capabilities.fits_curvature for part in config.learner.parts]
     if not any(curves):
-        memory = None if config.learner.keeps_gradients else member.memory
+        memory = None if config.learner.capabilities.keeps_gradients else member.memory
         return gradients(loss, target, member.raw, team, memory)
     curved = _with_curvature(loss, target, member)
     now = gradients(curved, target, member.raw, team)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from hilboost.core.base_model import BaseModel, Stage, Term
+from hilboost.core.base_model import Stage, Term
+from hilboost.core.capabilities import FLAGS, Capabilities
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
@@ -24,9 +26,6 @@ class Learner(ABC):
     """Base class of learners, which fit base models to gradients.
 
     A learner has no access to the labels, the loss or earlier stages.
-
-    The class attributes below declare capabilities.  Estimators, rules, model files and exports
-    depend on these declarations, not on the class of a learner.
     """
 
     in_files: ClassVar[bool] = False
@@ -38,69 +37,19 @@ class Learner(ABC):
     name: ClassVar[str | None] = None
     """Name in model files and reports, for built-in learners."""
 
-    base_model: ClassVar[type[BaseModel] | None] = None
-    """Class of all base models, if it is known in advance."""
-
-    layout: ClassVar[Literal["F", "C"]] = "F"
-    """Memory layout of ``raw`` and gradients: ``"C"`` if one base model has many outputs."""
-
-    constant_on_leaves: ClassVar[bool] = False
-    """Whether all base models are constant on leaves."""
-
-    min_samples_leaf: float = 0.0
-    """Minimum sum of weights in a leaf, for learners whose models are constant on leaves."""
-
-    takes_missing_values: ClassVar[bool] = False
-    """Whether NaN in the inputs is allowed."""
-
-    takes_infinity: ClassVar[bool] = False
-    """Whether infinity in the inputs is allowed."""
-
-    takes_missing_targets: ClassVar[bool] = False
-    """Whether the learner treats zero gradients as missing targets."""
-
-    newton_steps: ClassVar[bool] = False
-    """Whether outputs are Newton steps, which need no line search."""
-
-    penalizes: ClassVar[bool] = False
-    """Whether stages decrease a penalized objective and report the change of the penalty."""
-
-    works_on_folds: ClassVar[bool] = True
-    """Whether the learner can be fitted to a part of the prepared rows, as in ``cv_folds``."""
-
-    encodes_categories: ClassVar[bool] = False
-    """Whether category columns are target-encoded, or split by subsets of levels."""
-
-    takes_samples: ClassVar[bool] = True
-    """Whether stages can be fitted to samples of the rows."""
-
-    reads_blocks: ClassVar[bool] = False
-    """Whether :meth:`prepare` and the base models read tables that are not an array of floats.
-
-    See :class:`hilboost.tables.BlockTable`.
-    """
-
-    keeps_gradients: ClassVar[bool] = True
-    """Whether gradients may be read after :meth:`fit`; the next stage overwrites them otherwise."""
-
-    derives_hessian: ClassVar[bool] = False
-    """Whether :meth:`fit` takes gradients that are ``logistic``, without a hessian."""
-
-    resumable: ClassVar[bool] = False
-    """Whether a fit can be continued from the base models alone."""
-
-    has_state: ClassVar[bool] = False
-    """Whether a stage depends on earlier ones by more than the gradients: see :meth:`snapshot`."""
+    def __init_subclass__(cls) -> None:
+        """Reject declarations outside of ``capabilities``, which would have no effect."""
+        misplaced = [name for name in FLAGS if name in vars(cls)]
+        if misplaced:
+            raise InvalidParameter(
+                f"{cls.__name__} declares {' and '.join(misplaced)} as an attribute; a learner "
+                f"declares capabilities = Capabilities({misplaced[0]}=...)."
+            )
 
     @property
-    def takes_categories(self) -> bool:
-        """Whether columns may contain category codes."""
-        return False
-
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether :meth:`prepare` and the base models support sparse tables."""
-        return False
+    def capabilities(self) -> Capabilities:
+        """What the learner supports; a class declares ``capabilities = Capabilities(...)``."""
+        return Capabilities()
 
     def splitting(self) -> SplittingLearner | None:
         """Return the learner itself if it is a :class:`SplittingLearner`, otherwise ``None``.
@@ -161,21 +110,6 @@ class Learner(ABC):
         Learner
         """
         return change(self)
-
-    @property
-    def fits_curvature(self) -> bool:
-        """Whether it is fitted to the gradients of ``Loss.with_curvature``."""
-        return self.penalizes
-
-    @property
-    def continues(self) -> bool:
-        """Whether ``warm_start`` can add stages to an earlier fit."""
-        return self.has_state or not self.penalizes
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether files can store a fit that is not complete: base models and snapshots."""
-        return self.resumable
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner for a table with category columns; by default, the learner itself.
@@ -376,7 +310,8 @@ class Learner(ABC):
         Returns
         -------
         object
-            Not affected by later stages.  If :attr:`in_checkpoints`, a value that files support.
+            Not affected by later stages.  A value that files support, if the learner is
+            ``in_checkpoints``.
         """
         return None
 

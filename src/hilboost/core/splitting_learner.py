@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Self
+from typing import Self
 
 from hilboost.core.learner import Learner
 
@@ -14,7 +14,8 @@ class SplittingLearner(Learner):
     The family of the base models is "trees".
     """
 
-    encodes_categories: ClassVar[bool] = True
+    min_samples_leaf: float = 0.0
+    """Minimum sum of weights in a leaf."""
 
     monotonic: tuple[int, ...] = ()
     """Monotonic direction of each column; empty if no column has one."""

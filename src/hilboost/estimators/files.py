@@ -195,7 +195,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
     _check_calibration(fitted)
     for term in (term for stage in additive.stages for term in stage.terms):
         require(0 <= (term.learner or 0) < len(learner.parts), "learner")
-        kind = learner.parts[term.learner or 0].base_model
+        kind = learner.parts[term.learner or 0].capabilities.base_model
         require(kind is None or isinstance(term.model, kind), "learner")
     model.fitted_ = fitted
     return model

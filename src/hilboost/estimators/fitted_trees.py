@@ -147,7 +147,7 @@ class FittedTrees:
     def _trees(self) -> FittedModel:
         """Return the record of the trees; reject models of other learners."""
         fitted = self.fitted_.part("tree") if self._is_mixture() else self.fitted_
-        if not fitted.learner.resumable:
+        if not fitted.learner.capabilities.resumable:
             raise InvalidData(
                 f"apply and feature_importances_ require a model of trees, but "
                 f"{not_of_trees(fitted)}; use learner='tree'."

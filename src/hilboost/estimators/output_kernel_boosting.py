@@ -378,9 +378,10 @@ default="from_dtype"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        declared = isinstance(self.learner, Learner) and self.learner.takes_missing_values
-        by_name = is_auto(self.learner) or self._grows_trees()
-        tags.input_tags.allow_nan = declared or by_name
+        allowed = is_auto(self.learner) or self._grows_trees()
+        if isinstance(self.learner, Learner):
+            allowed = self.learner.capabilities.takes_missing_values
+        tags.input_tags.allow_nan = allowed
         return tags
 
 

@@ -226,7 +226,10 @@ class TableBoosting(FittedTrees, ShapleyValues, BoostingEstimator):
         """Whether all learners are Learner objects, or names of learners, that declare it."""
         known: dict[Any, Learner] = {"tree": TreeLearner(), "linear": RidgeLearner()}
         learners = [known.get(one, one) if isinstance(one, str) else one for one in self._given()]
-        return all(isinstance(one, Learner) and bool(getattr(one, capability)) for one in learners)
+        return all(
+            isinstance(one, Learner) and bool(getattr(one.capabilities, capability))
+            for one in learners
+        )
 
     def _given(self) -> list[Any]:
         """The learners of the parameter, which may still be invalid."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core import dtypes
 from hilboost.core.base_model import LeafModel, Stage, Term
+from hilboost.core.capabilities import Capabilities, of_any
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
@@ -84,7 +86,6 @@ class MixedLearner(Learner):
     names: tuple[str, ...] = ()
 
     in_files: ClassVar[bool] = True
-    has_state: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Reject lists that are empty or nested, and equal names."""
@@ -111,82 +112,10 @@ class MixedLearner(Learner):
         """Return the same with each learner changed."""
         return replace(self, learners=tuple(change(learner) for learner in self.learners))
 
-    # Capabilities: what all learners can do
-
-    @property
-    def layout(self) -> Literal["F", "C"]:  # type: ignore[override]
-        """``"C"`` if all learners have this layout."""
-        return "C" if all(learner.layout == "C" for learner in self.learners) else "F"
-
-    @property
-    def constant_on_leaves(self) -> bool:  # type: ignore[override]
-        """Whether all base models are constant on leaves."""
-        return all(learner.constant_on_leaves for learner in self.learners)
-
-    @property
-    def min_samples_leaf(self) -> float:  # type: ignore[override]
-        """The smallest value of all learners."""
-        return min(learner.min_samples_leaf for learner in self.learners)
-
-    @property
-    def takes_missing_values(self) -> bool:  # type: ignore[override]
-        """Whether all learners support them."""
-        return all(learner.takes_missing_values for learner in self.learners)
-
-    @property
-    def takes_infinity(self) -> bool:  # type: ignore[override]
-        """Whether all learners support it."""
-        return all(learner.takes_infinity for learner in self.learners)
-
-    @property
-    def takes_missing_targets(self) -> bool:  # type: ignore[override]
-        """Whether all learners support them."""
-        return all(learner.takes_missing_targets for learner in self.learners)
-
-    @property
-    def newton_steps(self) -> bool:  # type: ignore[override]
-        """Whether all learners support them."""
-        return all(learner.newton_steps for learner in self.learners)
-
-    @property
-    def penalizes(self) -> bool:  # type: ignore[override]
-        """Whether all learners penalize."""
-        return all(learner.penalizes for learner in self.learners)
-
-    @property
-    def works_on_folds(self) -> bool:  # type: ignore[override]
-        """Whether all learners support row samples; each member has its own data."""
-        return self.takes_samples
-
-    @property
-    def takes_samples(self) -> bool:  # type: ignore[override]
-        """Whether all learners support row samples."""
-        return all(learner.takes_samples for learner in self.learners)
-
-    @property
-    def encodes_categories(self) -> bool:  # type: ignore[override]
-        """Whether any learner uses encoded categories; then all of them do."""
-        return any(learner.encodes_categories for learner in self.learners)
-
-    @property
-    def takes_categories(self) -> bool:
-        """Whether all learners support them."""
-        return all(learner.takes_categories for learner in self.learners)
-
-    @property
-    def takes_sparse(self) -> bool:
-        """Whether all learners support them."""
-        return all(learner.takes_sparse for learner in self.learners)
-
-    @property
-    def continues(self) -> bool:
-        """Whether all learners can add stages."""
-        return all(learner.continues for learner in self.learners)
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether files support all learners."""
-        return all(learner.in_checkpoints for learner in self.learners)
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What all learners support."""
+        return of_any([learner.capabilities for learner in self.learners])
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the same with each learner adapted to these columns."""
@@ -210,7 +139,9 @@ class MixedLearner(Learner):
 
     def for_trials(self, data: MixedData) -> tuple[Learner, Any]:
         """Return the first tree learner: trial runs compare parameters of trees."""
-        places = [k for k, learner in enumerate(self.learners) if learner.constant_on_leaves]
+        places = [
+            k for k, learner in enumerate(self.learners) if learner.capabilities.constant_on_leaves
+        ]
         k = places[0] if places else 0
         return self.learners[k].for_trials(data.parts[k])
 
@@ -245,7 +176,7 @@ class MixedLearner(Learner):
         rng: np.random.Generator,
     ) -> list[FittedTerm]:
         learner = self.learners[k]
-        if learner.fits_curvature and gradients.smooth is not None:
+        if learner.capabilities.fits_curvature and gradients.smooth is not None:
             gradients = gradients.smooth
         terms = learner.fit(data.parts[k], gradients, sample, rng)
         return [replace(fitted, term=replace(fitted.term, learner=k)) for fitted in terms]
@@ -253,7 +184,7 @@ class MixedLearner(Learner):
     def _comparison(self, data: MixedData, sample: RowSample) -> Comparison:
         if sample.apart is not None and len(sample.apart):
             return Comparison(sample, sample.apart, data.weight, True)
-        if self.takes_samples:
+        if self.capabilities.takes_samples:
             inside = np.arange(len(data.part_of_row)) if sample.rows is None else sample.rows
             is_held = data.part_of_row[inside] == data.schedule.stage % _PARTS
             if is_held.any() and not is_held.all():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
@@ -157,29 +158,19 @@ class RidgeLearner(Learner):
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "linear"
-    base_model: ClassVar[type[RidgeModel]] = RidgeModel
-    takes_missing_values: ClassVar[bool] = True
-    encodes_categories: ClassVar[bool] = True
+    capabilities = Capabilities(
+        base_model=RidgeModel,
+        takes_missing_values=True,
+        takes_categories=True,
+        encodes_categories=True,
+        fits_curvature=True,  # it needs a hessian
+        in_checkpoints=True,
+    )
 
     def __post_init__(self) -> None:
         """Reject an invalid penalty."""
         if not 0 < self.l2 < np.inf:
             raise InvalidParameter(f"l2 must be a positive finite number; got {self.l2!r}.")
-
-    @property
-    def fits_curvature(self) -> bool:
-        """Whether it is fitted to the gradients of ``Loss.with_curvature``: it needs a hessian."""
-        return True
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether files support the learner; they do."""
-        return True
-
-    @property
-    def takes_categories(self) -> bool:
-        """Category columns are supported, as codes."""
-        return True
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> RidgeLearner:
         """Return the learner with a weight for each level of these columns."""

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.fitted_term import FittedTerm
@@ -70,9 +71,9 @@ class WrappedLearner(Learner):
     together: bool = False
 
     @property
-    def in_checkpoints(self) -> bool:
-        """Whether files store the fitted regressors: only linear ones."""
-        return is_linear(self.regressor)
+    def capabilities(self) -> Capabilities:
+        """Files store only linear regressors."""
+        return Capabilities(in_checkpoints=is_linear(self.regressor))
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
         """Return the inputs unchanged."""

@@ -127,7 +127,7 @@ class FittedModel:
             self,
             model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages]),
             history=None if self.history is None else self.history.first(n_stages),
-            members=None if self.learner.has_state else members,
+            members=None if self.learner.capabilities.has_state else members,
             kernel_machine=machine,
             calibration=None,
             kept=None,
@@ -175,7 +175,9 @@ class FittedModel:
 
     def encode_target(self, y: Any, n: int) -> Floats:
         """Encode the labels of n rows as (n, c); NaN for missing targets if the fit allows them."""
-        missing = self.learner.takes_missing_targets and self.loss.additive_over_targets
+        missing = (
+            self.learner.capabilities.takes_missing_targets and self.loss.additive_over_targets
+        )
         return self.codec.encode(y, n, missing)
 
     def encode_inputs(self, X: Floats) -> Floats:

@@ -84,7 +84,7 @@ def part_facts(record: FittedModel) -> list[dict[str, Any]] | None:
 
 
 def _n_leaves(record: FittedModel) -> int | None:
-    if not record.learner.resumable:
+    if not record.learner.capabilities.resumable:
         return None
     models = [term.model.on_leaves() for stage in record.model.stages for term in stage.terms]
     return sum(len(tree.values) for tree in models if tree is not None)

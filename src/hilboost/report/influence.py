@@ -123,7 +123,7 @@ def _unchanged(table: Any) -> Any:
 
 
 def _gain(model: Any) -> Floats | None:
-    if not (model.is_tabular and model.fitted_.learner.resumable):
+    if not (model.is_tabular and model.fitted_.learner.capabilities.resumable):
         return None
     return np.asarray(model.feature_importances_)
 

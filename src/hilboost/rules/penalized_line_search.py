@@ -41,7 +41,7 @@ class PenalizedLineSearch:
 
     def check(self, loss: Loss, learner: Learner) -> None:
         """Check that the results of the learner are :class:`Descending`."""
-        if not learner.penalizes:
+        if not learner.capabilities.penalizes:
             raise IncompatibleParts(
                 f"a penalized line search requires a learner with a penalty, and "
                 f"{type(learner).__name__} has none; use LineSearch."

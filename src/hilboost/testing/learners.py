@@ -99,7 +99,7 @@ class LearnerContract(BoostingContract):
         learner = self.make()
         X, targets = self.data(np.random.default_rng(3), _N)
         if gradients is None:
-            negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+            negative = np.array(targets - targets.mean(axis=0), order=learner.capabilities.layout)
             gradients = Gradients(negative, hessian)
         sample = RowSample(None, None) if sample is None else sample
         data = learner.prepare(X, sample.weight, 0, 1)
@@ -193,7 +193,7 @@ class LearnerContract(BoostingContract):
         """``fit`` does not modify ``X``, the gradients or the sample."""
         learner = self.make()
         X, targets = self.data(np.random.default_rng(3), _N)
-        negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+        negative = np.array(targets - targets.mean(axis=0), order=learner.capabilities.layout)
         weight = np.ones(_N) if self.takes_weights else None
         rows = np.arange(0, _N, 2, dtype=np.uint32) if self.takes_samples else None
         inputs = (X, negative, weight, rows)
@@ -251,7 +251,7 @@ class LearnerContract(BoostingContract):
         if division is None:
             return
         X, targets = self.data(np.random.default_rng(3), _N)
-        negative = np.array(targets - targets.mean(axis=0), order=learner.layout)
+        negative = np.array(targets - targets.mean(axis=0), order=learner.capabilities.layout)
         ranges = [slice(0, _N // 3), slice(_N // 3, _N)]
         sample = RowSample(None, None)
 
@@ -274,7 +274,7 @@ class LearnerContract(BoostingContract):
         expected = outputs(whole, negative)
         parts = division.divided(whole, ranges)
         for part, rows in zip(parts, ranges, strict=True):
-            own = np.array(negative[rows], order=learner.layout)
+            own = np.array(negative[rows], order=learner.capabilities.layout)
             ensure(
                 outputs(part, own).shape == own.shape,
                 "divided must return the data of each range of rows.",

@@ -40,7 +40,7 @@ def paced(
     Trial runs are left out if they would take too long.
     """
     assert recipe.time_budget is not None
-    if not recipe.learner.resumable:
+    if not recipe.learner.capabilities.resumable:
         return recipe
     whole = SHARE_OF_FIT * recipe.time_budget
     beside = in_time(recipe, n_kernel_threads, (1 - _SHARE_OF_TREES) * whole)

@@ -62,14 +62,14 @@ class Resumable:
 
     def check_learner(self, learner: Learner) -> None:
         """Reject learners whose fits files cannot store."""
-        if learner.in_checkpoints:
+        if learner.capabilities.in_checkpoints:
             return
         names = learner.names or ("it",)
         pairs = zip(names, learner.parts, strict=True)
         refused = [
             "the learner" if name == "it" else f"the learner {name!r}"
             for name, part in pairs
-            if not part.in_checkpoints
+            if not part.capabilities.in_checkpoints
         ]
         raise InvalidParameter(
             f"Checkpoint is not supported by {' and '.join(refused)}, because files cannot store "
@@ -97,7 +97,7 @@ class Resumable:
             config,
             callbacks=callbacks,
             n_stages=len(state.members[0].stages) if is_complete else config.n_stages,
-            takes_snapshots=not config.learner.resumable,
+            takes_snapshots=not config.learner.capabilities.resumable,
         )
 
 

@@ -21,7 +21,7 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
     ``name``: name of the learner in messages. ``instead``: description of the learner of this
     estimator that supports categories.
     """
-    if schema.categories and not learner.takes_categories:
+    if schema.categories and not learner.capabilities.takes_categories:
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(
             f"column {column.name!r} contains categories, but {name} supports only numbers. Encode "

@@ -170,7 +170,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             raw = snapshot.members[k].raw.copy(order="K")
             if len(raw) != len(X):
                 raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
-        member.raw = np.asarray(raw, order=recipe.learner.layout)
+        member.raw = np.asarray(raw, order=recipe.learner.capabilities.layout)
     division = recipe.learner.row_division()
     if recipe.shards.at_start > 1 and division is not None:
         so_far = len(state.members[0].stages)

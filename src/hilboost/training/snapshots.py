@@ -71,12 +71,12 @@ def belongings(recipe: Recipe) -> Mapping[str, str]:
 
 def belongings_to_keep(recipe: Recipe) -> Mapping[str, str] | None:
     """Return :func:`belongings`, or ``None`` if the fit can be continued from its stages alone."""
-    if recipe.learner.resumable:
+    if recipe.learner.capabilities.resumable:
         return None
     try:
         return belongings(recipe)
     except InvalidParameter:
-        if recipe.learner.has_state:
+        if recipe.learner.capabilities.has_state:
             raise
         return None
 
@@ -91,13 +91,13 @@ def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnaps
     """Return the snapshot that a continued fit starts from; ``None`` if stages are sufficient."""
     learner, state = recipe.learner, continuation.state
     n_stages = len(state.members[0].stages)
-    if learner.resumable or not n_stages:
+    if learner.capabilities.resumable or not n_stages:
         return None
     snapshot = state.snapshot_of(n_stages)
     if snapshot is None:
         if continuation.in_units:
             raise InvalidModelFile("the checkpoint is damaged: it does not contain its state.")
-        if learner.has_state:
+        if learner.capabilities.has_state:
             raise InvalidData(
                 f"warm_start: {_described(learner)} cannot be continued from the stages alone, and "
                 "the first fit did not keep its state; set warm_start=True before the first fit, "
@@ -110,7 +110,7 @@ def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnaps
     others = [name for name, text in continuation.belongs_to.items() if now[name] != text]
     if not others:
         return snapshot
-    if learner.has_state:
+    if learner.capabilities.has_state:
         raise InvalidData(
             f"warm_start: {_described(learner)} can only be continued with the learner, the loss "
             f"and the data of the first fit, but this fit has another {', '.join(others)}; pass "

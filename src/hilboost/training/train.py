@@ -136,7 +136,7 @@ def train(
                 config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
             if observer is not None:
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
-            if any(part.penalizes for part in config.learner.parts):
+            if any(part.capabilities.penalizes for part in config.learner.parts):
                 initial.phases.show("tuning the first stage")
             _boost_until_interrupted(config, data, target, initial, team)
         finally:

@@ -55,7 +55,6 @@ class BlockLearner(KernelLearner):
     on_all_rows: bool = False
 
     name: ClassVar[str] = "block"
-    has_state: ClassVar[bool] = True
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> BlockState:
         """Scale the rows and start the threads."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
@@ -83,8 +84,11 @@ class FullLearner(KernelLearner):
     tolerance: float = 1e-3
 
     name: ClassVar[str] = "full"
-    takes_samples: ClassVar[bool] = False
-    has_state: ClassVar[bool] = True
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of kernel stages, without samples of rows."""
+        return replace(super().capabilities, takes_samples=False)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
         """Scale the rows and start the threads."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
@@ -27,20 +28,18 @@ class KernelLearner(Learner):
 
     setting: KernelMachineConfig
 
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
-
     @property
-    def takes_categories(self) -> bool:
-        """Whether the configuration names columns that are compared by equality."""
-        return bool(self.setting.categorical)
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether the state is known to a snapshot, and files support the kernel."""
+    def capabilities(self) -> Capabilities:
+        """Category columns are supported if the configuration names them."""
         kernel = self.setting.given_kernel
-        return self.has_state and (kernel is None or is_described(kernel))
+        return Capabilities(
+            base_model=KernelExpansion,
+            penalizes=True,
+            works_on_folds=False,
+            takes_categories=bool(self.setting.categorical),
+            has_state=True,
+            in_checkpoints=kernel is None or is_described(kernel),
+        )
 
     @abstractmethod
     def state(self, workspace: Workspace) -> MachineState:

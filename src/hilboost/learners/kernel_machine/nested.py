@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Stage
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
 from hilboost.core.fitted_term import FittedTerm
@@ -51,12 +52,13 @@ class NestedLearner(KernelLearner):
     regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
     name: ClassVar[str] = "sparse"
-    takes_samples: ClassVar[bool] = False
 
     @property
-    def takes_categories(self) -> bool:
-        """Same as for the sparse learner."""
-        return self.sparse.takes_categories
+    def capabilities(self) -> Capabilities:
+        """Those of the sparse learner, without samples of rows and snapshots."""
+        return replace(
+            self.sparse.capabilities, takes_samples=False, has_state=False, in_checkpoints=False
+        )
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Same as for the sparse learner."""

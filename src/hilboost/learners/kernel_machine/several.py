@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -23,7 +23,6 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import DividedKernelValues, KernelLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
@@ -53,34 +52,17 @@ class SeveralKernelsLearner(Learner):
     # (27).  Functions of different kernels have no inner product.
     reweight: bool = False
 
-    base_model: ClassVar[type[KernelExpansion]] = KernelExpansion
-    penalizes: ClassVar[bool] = True
-    works_on_folds: ClassVar[bool] = False
-
     @property
     def name(self) -> str | None:  # type: ignore[override]
         """That of the stages."""
         return self.stage.name
 
     @property
-    def has_state(self) -> bool:  # type: ignore[override]
-        """Same as for the stages."""
-        return self.stage.has_state
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether files support the stages and the kernels."""
-        return self.stage.in_checkpoints and all(map(is_described, self.kernels))
-
-    @property
-    def takes_categories(self) -> bool:
-        """Same as for the stages."""
-        return self.stage.takes_categories
-
-    @property
-    def takes_samples(self) -> bool:  # type: ignore[override]
-        """Same as for the stages."""
-        return self.stage.takes_samples
+    def capabilities(self) -> Capabilities:
+        """Those of the stages; files have to support the kernels, too."""
+        stage = self.stage.capabilities
+        in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
+        return replace(stage, in_checkpoints=in_checkpoints)
 
     def among_workers(self) -> AmongWorkers:
         """Same as for the stages."""

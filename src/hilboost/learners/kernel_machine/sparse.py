@@ -76,7 +76,6 @@ class SparseLearner(KernelLearner):
     length_scale_factors: tuple[float, ...] = ()
 
     name: ClassVar[str] = "sparse"
-    has_state: ClassVar[bool] = True
 
     @property
     def stage_solver(self) -> StageSolver:

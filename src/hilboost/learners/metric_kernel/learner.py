@@ -14,6 +14,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.fitted_term import FittedTerm
@@ -92,10 +93,14 @@ class MetricKernelLearner(Learner):
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "metric_kernel"
-    base_model: ClassVar[type[MetricExpansion]] = MetricExpansion
-    takes_missing_values: ClassVar[bool] = True
-    takes_infinity: ClassVar[bool] = True
-    encodes_categories: ClassVar[bool] = True
+    capabilities = Capabilities(
+        base_model=MetricExpansion,
+        takes_missing_values=True,
+        takes_infinity=True,
+        takes_categories=True,
+        encodes_categories=True,
+        in_checkpoints=True,
+    )
 
     def __post_init__(self) -> None:
         """Reject sizes that are too small, and unknown precisions."""
@@ -104,16 +109,6 @@ class MetricKernelLearner(Learner):
         for name in ("n_centers", "n_searched"):
             if getattr(self, name) < 1:
                 raise InvalidParameter(f"{name} must be positive; got {getattr(self, name)!r}.")
-
-    @property
-    def in_checkpoints(self) -> bool:
-        """Whether files support the learner; they do."""
-        return True
-
-    @property
-    def takes_categories(self) -> bool:
-        """Category columns are supported, as codes."""
-        return True
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> MetricKernelLearner:
         """Return the learner for a table with these columns of codes."""

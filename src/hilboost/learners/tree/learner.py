@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
@@ -50,16 +51,21 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers, Fit
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "tree"
-    base_model: ClassVar[type[Tree]] = Tree
-    constant_on_leaves: ClassVar[bool] = True
-    takes_missing_values: ClassVar[bool] = True
-    takes_infinity: ClassVar[bool] = True
-    takes_missing_targets: ClassVar[bool] = True
-    newton_steps: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
-    reads_blocks: ClassVar[bool] = True
-    keeps_gradients: ClassVar[bool] = False
-    derives_hessian: ClassVar[bool] = True
+    capabilities = Capabilities(
+        base_model=Tree,
+        constant_on_leaves=True,
+        takes_missing_values=True,
+        takes_infinity=True,
+        takes_missing_targets=True,
+        takes_categories=True,
+        takes_sparse=True,
+        encodes_categories=True,
+        reads_blocks=True,
+        newton_steps=True,
+        keeps_gradients=False,
+        derives_hessian=True,
+        resumable=True,
+    )
 
     @property
     def divides_levels(self) -> bool:
@@ -106,16 +112,6 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers, Fit
     ) -> Self:
         """Return the learner with other constraints and category columns."""
         return replace(self, categorical=categorical, monotonic=monotonic, groups=groups)
-
-    @property
-    def takes_categories(self) -> bool:
-        """Category columns are supported, as codes."""
-        return True
-
-    @property
-    def takes_sparse(self) -> bool:
-        """Sparse tables are supported; binning and prediction process them in blocks."""
-        return True
 
     def prepare(
         self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
@@ -48,16 +49,15 @@ class VectorTreeLearner(VectorSettings, SplittingLearner, AmongWorkers):
 
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "vector_tree"
-    base_model: ClassVar[type[Tree]] = Tree
-    layout: ClassVar[Literal["F", "C"]] = "C"
-    constant_on_leaves: ClassVar[bool] = True
-    takes_missing_values: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
-
-    @property
-    def takes_categories(self) -> bool:
-        """Category columns are supported, as codes."""
-        return True
+    capabilities = Capabilities(
+        base_model=Tree,
+        layout="C",
+        constant_on_leaves=True,
+        takes_missing_values=True,
+        takes_categories=True,
+        encodes_categories=True,
+        resumable=True,
+    )
 
     def counting(self, row: float) -> Self:
         """Return the learner itself: it has no constants in numbers of rows."""

@@ -109,9 +109,10 @@ def output_recipe(
     early = p["early_stopping"] is not False and data.held_out is not None
     check_parts(p["learner"], learner, data.schema, "set learner='kernel'")
     encoder, learner = _encoded(learner, data)
-    warn_of_light_weights(data.target, learner.min_samples_leaf)
+    for trees in splitting_parts(learner):
+        warn_of_light_weights(data.target, trees.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
-    searches_penalty = learner.penalizes and not loss.quadratic
+    searches_penalty = learner.capabilities.penalizes and not loss.quadratic
     return Recipe(
         loss=begun.loss,
         initial_raw=initial_raw,
@@ -132,7 +133,7 @@ def output_recipe(
 
 def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Learner]:
     """Return the encoding of category columns and the learner configured for it."""
-    if not learner.encodes_categories:
+    if not learner.capabilities.encodes_categories:
         return None, learner
     encoder = level_encoder(splitting_parts(learner), data)
     if encoder is None:
@@ -143,11 +144,11 @@ def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Lear
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:
     """Return the number of stages and the learning rate."""
-    is_machine = learner.penalizes and len(learner.parts) == 1
+    is_machine = learner.capabilities.penalizes and len(learner.parts) == 1
     if is_machine:
         n_stages = 20 if quadratic else 60
     else:
-        n_stages = 500 if learner.constant_on_leaves else 100
+        n_stages = 500 if learner.capabilities.constant_on_leaves else 100
     if not is_auto(p["n_estimators"]):
         n_stages = int(p["n_estimators"])
     if not is_auto(p["learning_rate"]):

@@ -69,7 +69,7 @@ def table_recipe(
         p = continuation.resolved.fill(p)
     resolved = _resolved(p, begun, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
-    if is_auto(p["subsample"]) and not learner.takes_samples:
+    if is_auto(p["subsample"]) and not learner.capabilities.takes_samples:
         resolved = replace(resolved, subsample=1.0)
     _check_learner(p, learner, data)
     metrics = _metrics(p, resolved, data)
@@ -163,7 +163,7 @@ def _with_held_out_rows(
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
     n_units = count(data.target.n_units, data.target.share)
-    n_folds = min(resolved.cv_folds, n_units) if learner.works_on_folds else 1
+    n_folds = min(resolved.cv_folds, n_units) if learner.capabilities.works_on_folds else 1
     if _stops_on_training_rows(p):
         return data, 1
     if n_folds > 1:
@@ -174,7 +174,7 @@ def _with_held_out_rows(
 
 def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
     """Whether the training rows may remain rows of a larger table; encoders need an array."""
-    return learner.reads_blocks and not data.schema.categories
+    return learner.capabilities.reads_blocks and not data.schema.categories
 
 
 def _with_held_out_folds(p: dict[str, Any]) -> dict[str, Any]:
@@ -220,7 +220,11 @@ def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., float] | None:
     """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
-    if loss.quadratic or loss.couples_rows or not any(part.penalizes for part in learner.parts):
+    if (
+        loss.quadratic
+        or loss.couples_rows
+        or not any(part.capabilities.penalizes for part in learner.parts)
+    ):
         return None
     from hilboost.training.regularization import held_out_penalty  # not for trees
 
@@ -246,7 +250,7 @@ def _with_share_of_columns(
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
     """Check that the learner is compatible with the other parameters and the data."""
-    if p["warm_start"] and not learner.continues:
+    if p["warm_start"] and not learner.capabilities.continues:
         raise InvalidParameter(
             "warm_start is not supported by learners that penalize the norm of the whole model "
             "and whose state cannot be kept; set warm_start=False, or use another learner."
@@ -299,7 +303,7 @@ def _encoded(
     p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
 ) -> tuple[Encoder | None, Learner]:
     """Return the encoding of category columns and the learner configured for it."""
-    if not learner.encodes_categories:
+    if not learner.capabilities.encodes_categories:
         return None, learner
     if loss.hessian_counts_targets:
         learner = with_splitting(learner, lambda trees: trees.counting_targets())
@@ -327,11 +331,11 @@ def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[
         rules.append(LineSearch())
     elif is_auto(line_search) and not _needs_no_search(loss, learner):
         search = LineSearch(skip_leaves=loss.has_leaf_values)
-        rules.append(PenalizedLineSearch() if learner.penalizes else search)
+        rules.append(PenalizedLineSearch() if learner.capabilities.penalizes else search)
     for rule in rules:
         rule.check(loss, learner)
     return tuple(rules)
 
 
 def _needs_no_search(loss: Loss, learner: Learner) -> bool:
-    return learner.newton_steps or (learner.penalizes and loss.quadratic)
+    return learner.capabilities.newton_steps or (learner.capabilities.penalizes and loss.quadratic)

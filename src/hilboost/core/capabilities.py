@@ -1,0 +1,110 @@
+"""Record of what a learner supports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from hilboost.core.base_model import BaseModel
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a learner supports and requires: the attribute ``capabilities`` of its class.
+
+    Estimators, rules, model files and exports depend on this record, not on the class of a learner.
+
+    Attributes
+    ----------
+    base_model : type or None
+        Class of all base models, if it is known in advance.
+    layout : {"F", "C"}
+        Memory layout of ``raw`` and gradients: ``"C"`` if one base model has many outputs.
+    constant_on_leaves : bool
+        Whether all base models are constant on leaves.
+    takes_missing_values, takes_infinity : bool
+        Whether NaN or infinity in the inputs is allowed.
+    takes_missing_targets : bool
+        Whether the learner treats zero gradients as missing targets.
+    takes_categories : bool
+        Whether columns may contain category codes.
+    takes_sparse : bool
+        Whether ``prepare`` and the base models support sparse tables.
+    takes_samples : bool
+        Whether stages can be fitted to samples of the rows.
+    encodes_categories : bool
+        Whether category columns are target-encoded, or split by subsets of levels.
+    reads_blocks : bool
+        Whether ``prepare`` and the base models read tables that are not an array of floats; see
+        :class:`hilboost.tables.BlockTable`.
+    works_on_folds : bool
+        Whether the learner can be fitted to a part of the prepared rows, as in ``cv_folds``.
+    newton_steps : bool
+        Whether outputs are Newton steps, which need no line search.
+    penalizes : bool
+        Whether stages decrease a penalized objective and report the change of the penalty.
+    fits_curvature : bool
+        Whether it is fitted to the gradients of ``Loss.with_curvature``; implied by ``penalizes``.
+    keeps_gradients : bool
+        Whether gradients may be read after ``fit``; the next stage overwrites them otherwise.
+    derives_hessian : bool
+        Whether ``fit`` takes gradients that are ``logistic``, without a hessian.
+    has_state : bool
+        Whether a stage depends on earlier ones by more than the gradients: see ``snapshot``.
+    continues : bool
+        Whether ``warm_start`` can add stages to an earlier fit; not to stages that penalize, unless
+        the learner ``has_state``.
+    resumable : bool
+        Whether a fit can be continued from the base models alone.
+    in_checkpoints : bool
+        Whether files can store a fit that is not complete; implied by ``resumable``.
+    """
+
+    base_model: type[BaseModel] | None = None
+    layout: Literal["F", "C"] = "F"
+    constant_on_leaves: bool = False
+    takes_missing_values: bool = False
+    takes_infinity: bool = False
+    takes_missing_targets: bool = False
+    takes_categories: bool = False
+    takes_sparse: bool = False
+    takes_samples: bool = True
+    encodes_categories: bool = False
+    reads_blocks: bool = False
+    works_on_folds: bool = True
+    newton_steps: bool = False
+    penalizes: bool = False
+    fits_curvature: bool = False
+    keeps_gradients: bool = True
+    derives_hessian: bool = False
+    has_state: bool = False
+    continues: bool = True
+    resumable: bool = False
+    in_checkpoints: bool = False
+
+    def __post_init__(self) -> None:
+        """Set what other fields imply."""
+        continues = self.continues and (self.has_state or not self.penalizes)
+        object.__setattr__(self, "fits_curvature", self.fits_curvature or self.penalizes)
+        object.__setattr__(self, "continues", continues)
+        object.__setattr__(self, "in_checkpoints", self.in_checkpoints or self.resumable)
+
+
+FLAGS = tuple(field.name for field in fields(Capabilities) if field.type == "bool")
+
+
+def of_any(parts: Sequence[Capabilities]) -> Capabilities:
+    """Return the capabilities of a learner each of whose stages is fitted by one of its parts."""
+    common: dict[str, Any] = {name: all(getattr(part, name) for part in parts) for name in FLAGS}
+    return replace(
+        Capabilities(**common),
+        layout="C" if all(part.layout == "C" for part in parts) else "F",
+        encodes_categories=any(part.encodes_categories for part in parts),
+        works_on_folds=common["takes_samples"],  # each member has data of its own
+        reads_blocks=False,
+        keeps_gradients=True,
+        derives_hessian=False,
+        has_state=True,
+        resumable=False,
+    )

@@ -1,0 +1,41 @@
+"""Records of what learners support."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hilboost.core.capabilities import FLAGS, Capabilities, of_any
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.learner import Learner
+
+
+def records():
+    return st.builds(Capabilities, **dict.fromkeys(FLAGS, st.booleans()))
+
+
+@given(st.lists(records(), min_size=1, max_size=3))
+def test_a_learner_of_several_supports_what_all_of_them_support(parts):
+    common = of_any(parts)
+    for name in set(FLAGS) - {"has_state", "keeps_gradients", "encodes_categories"}:
+        assert (
+            not getattr(common, name)
+            or all(getattr(part, name) for part in parts)
+            or (name == "works_on_folds" and common.takes_samples)
+        )
+    assert common.continues == all(part.continues for part in parts)
+    assert common.in_checkpoints == all(part.in_checkpoints for part in parts)
+    assert common.has_state
+    assert common.keeps_gradients
+
+
+def test_penalties_and_base_models_imply_other_fields():
+    assert Capabilities(penalizes=True).fits_curvature
+    assert not Capabilities(penalizes=True).continues
+    assert Capabilities(penalizes=True, has_state=True).continues
+    assert Capabilities(resumable=True).in_checkpoints
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_declaration_outside_of_the_record_is_an_error(name):
+    with pytest.raises(InvalidParameter, match=rf"declares capabilities = Capabilities\({name}="):
+        type("Own", (Learner,), {name: True})
