@@ -17,8 +17,8 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.series import SeriesOfMembers
 from hilboost.core.errors import FitWarning
+from hilboost.learners.tree import TreeLearner
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -43,7 +43,7 @@ def interrupted(model, X, y, *callbacks, match="the fit was interrupted", **data
 @pytest.fixture
 def one_by_one(monkeypatch):
     """No stages are fitted ahead of the loop."""
-    monkeypatch.setattr(SeriesOfMembers, "of", classmethod(lambda *_: None))
+    monkeypatch.setattr(TreeLearner, "fit_stages", lambda *_: None)
 
 
 @pytest.mark.parametrize("cv_folds", [1, 3])
@@ -71,7 +71,7 @@ def test_of_stages_after_the_best_one_none_is_kept():
     assert len(model.history_.validation) == 5
 
 
-@pytest.mark.parametrize("place", ["loop.SeriesOfMembers.fit_stage", "loop.note_losses"])
+@pytest.mark.parametrize("place", ["loop.StagesAhead.take", "loop.note_losses"])
 def test_with_no_stage_there_is_nothing_to_keep(place, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
@@ -114,15 +114,15 @@ def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "n_calls", "n_stages"),
     [
-        ("boosting.series.SeriesOfMembers.fit_stage", 3, 2),
-        ("boosting.series.SeriesOfMembers._losses", 3, 2),
+        ("boosting.stages_ahead.StagesAhead.take", 3, 2),
+        ("boosting.stages_ahead.StagesAhead._losses", 3, 2),
         ("boosting.loop.note_losses", 4, 2),
         ("engine.series.trees_of", 3, 4),
         ("engine.separate.grow_separate_trees", 3, 4),
     ],
 )
-def test_stages_of_series_are_whole(cv_folds, where, n_calls, n_stages, monkeypatch):
-    monkeypatch.setattr("hilboost.boosting.series._MOST_STAGES", 2)
+def test_stages_fitted_in_one_call_are_whole(cv_folds, where, n_calls, n_stages, monkeypatch):
+    monkeypatch.setattr("hilboost.boosting.stages_ahead._MOST_STAGES", 2)
     n_calls *= cv_folds if where.startswith("engine") else 1
     assert_whole(cv_folds, where, n_calls, n_stages, monkeypatch)
 
@@ -158,7 +158,7 @@ def test_signals_while_several_threads_work(n_tasks, cv_folds, one_by_one, monke
 
 
 @pytest.mark.parametrize("n_tasks", [4, 8, 20])
-def test_signals_while_series_are_fitted(n_tasks, monkeypatch):
+def test_signals_while_several_stages_are_fitted(n_tasks, monkeypatch):
     assert_whole_after_signal(n_tasks, 4, monkeypatch)
 
 

@@ -9,7 +9,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.engine import buffer_pool, buffers, next_root, separate
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
-from hilboost.engine.next_root import NextRoot, multiples_of, steps_of_totals
+from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals
 
 N = 4_000
 write = NextRoot.write
@@ -248,9 +248,10 @@ def test_leaves_add_multiples_of_a_power_of_two(small):
 
 
 def test_small_outputs_are_not_rounded():
-    outputs = np.array([[300.2], [-200.4], [1.0]])
-    np.testing.assert_array_equal(multiples_of(0.5, outputs)[:, 0], [600, -401, 2])
-    assert multiples_of(2.0, outputs) is None
+    values = np.array([[600.4], [-400.8], [2.0]])
+    np.testing.assert_array_equal(rounded_values(values, 0.5, 0.5, None)[:, 0], [600, -401, 2])
+    for unit, rate in [(2.0, 0.5), (0.0, 0.5), (0.5, None)]:
+        assert rounded_values(values, unit, rate, None) is values
 
 
 @pytest.mark.parametrize(

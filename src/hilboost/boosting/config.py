@@ -43,6 +43,16 @@ class BoostingConfig:
     division: RowShare | None = None
     own_callbacks: Sequence[Callback] = ()
 
+    @property
+    def rate(self) -> float | None:
+        """The factor of all stages, or ``None`` if rules do more than multiply."""
+        rate = 1.0
+        for rule in self.rules:
+            if rule.factor is None:
+                return None
+            rate *= rule.factor
+        return rate
+
     def watched(self, state: TrainingState) -> list[float]:
         """The loss that early stopping minimizes, after each stage; empty without rows for it."""
         if self.stopping is not None and self.stopping.on_training_rows:

@@ -11,7 +11,7 @@ from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import mean_loss, mean_loss_and_gradients
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.scores import Scored, mean_loss_of_parts, metric_if_defined
-from hilboost.boosting.series import KnownLosses
+from hilboost.boosting.stages_ahead import KnownLosses
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target

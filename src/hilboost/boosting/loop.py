@@ -18,7 +18,6 @@ from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
 from hilboost.boosting.history import loss_at_start, note_losses, note_others
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
-from hilboost.boosting.series import SeriesOfMembers
 from hilboost.boosting.shards import (
     STAGES_PER_TEST,
     GainTest,
@@ -27,6 +26,7 @@ from hilboost.boosting.shards import (
     number_after,
     stages_decided,
 )
+from hilboost.boosting.stages_ahead import StagesAhead
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Event
@@ -92,26 +92,23 @@ def _add_stages(
     if state.shards:
         state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
         _repeat_tests(config, target, state, team)
-    series = SeriesOfMembers.of(config, data, target, state, team)
+    ahead = StagesAhead.of(config, data, target, state, team)
     try:
         for number in range(so_far, config.n_stages):
-            began, known = time.perf_counter(), None
-            if series is None:
+            began = time.perf_counter()
+            known = ahead.take(number)
+            if known is None:
                 _fit_stage(config, data, target, state, number, team, inner)
-            else:
-                known = series.fit_stage(number)
             for held in held_out:
                 add_held_out(held, state.members[0].stages[-1], team.n_threads)
             note_losses(config, target, state, team, validation, known)
             note_others(config, target, state, team, others)
             _take_snapshot(config, data, state)
-            elapsed = time.perf_counter() - began
-            state.seconds.append(elapsed if series is None else series.seconds(elapsed))
+            state.seconds.append(ahead.seconds(time.perf_counter() - began))
             if _ends(config, data, target, state):
                 break
     finally:
-        if series is not None:
-            series.close()
+        ahead.close()
 
 
 def _fit_stage(
@@ -228,14 +225,12 @@ def advance(
     loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
     apart = None if member.rows is None else member.outside
-    sample = RowSample(sample.rows, sample.weight, apart, turn.stage)
-    rng: Any = turn.generator() if config.learner.draws(data, sample) else None
-    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, rng))
+    sample = RowSample(sample.rows, sample.weight, apart, turn.stage, config.rate)
+    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
     for rule in config.rules:
         stage = rule(stage, context)
-    stage = config.learner.rounded(data, stage, fitted)
     add_stage(member.raw, stage, fitted, team)
     config.learner.stage_added(data, stage, fitted)
     member.stages.append(stage)

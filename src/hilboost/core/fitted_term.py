@@ -31,9 +31,6 @@ class FittedTerm(Generic[AnyModel]):
         nearest values in this order.
     newton : bool
         Whether the outputs are Newton steps, which need no line search.
-    unit : float
-        What the outputs may be rounded to multiples of, see
-        :meth:`~hilboost.core.learner.Learner.rounded`; 0 for no rounding.
     """
 
     term: Term[AnyModel]
@@ -41,7 +38,6 @@ class FittedTerm(Generic[AnyModel]):
     outputs: Floats | None = None
     order: LeafOrder | None = None
     newton: bool = False
-    unit: float = 0.0
 
     @property
     def penalized(self) -> bool:

@@ -16,7 +16,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
-from hilboost.core.stage_series import FitsSeries
+from hilboost.core.several_stages import FittedStages, StageRequest
 
 if TYPE_CHECKING:
     from hilboost.core.splitting_learner import SplittingLearner
@@ -66,15 +66,6 @@ class Learner(ABC):
         Returns
         -------
         RowDivision or None
-        """
-        return None
-
-    def in_series(self) -> FitsSeries | None:
-        """Return what fits several stages in one call, if the learner supports it.
-
-        Returns
-        -------
-        FitsSeries or None
         """
         return None
 
@@ -148,25 +139,6 @@ class Learner(ABC):
             If the learner does not support the inputs or weights.
         """
 
-    def draws(self, data: Any, sample: RowSample) -> bool:
-        """Return whether :meth:`fit` may draw random numbers; by default, it may.
-
-        Without draws, the stage makes no generator, which takes longer than other preparations of a
-        small tree.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`.
-        sample : RowSample
-            The rows to fit to.
-
-        Returns
-        -------
-        bool
-        """
-        return True
-
     @abstractmethod
     def fit(
         self, data: Any, gradients: Gradients, sample: RowSample, rng: np.random.Generator
@@ -182,13 +154,32 @@ class Learner(ABC):
         sample : RowSample
             The rows to fit to.
         rng : numpy.random.Generator
-            The only source of randomness; ``None`` if :meth:`draws` returns False.
+            The only source of randomness.
 
         Returns
         -------
         list of FittedTerm
             Together, the terms cover all output columns.
         """
+
+    def fit_stages(self, data: Any, request: StageRequest) -> FittedStages | None:
+        """Fit several stages in one call, and add their outputs to ``raw``.
+
+        The stages have the same bits as if they were fitted one by one.  By default, they are.
+
+        Parameters
+        ----------
+        data : object
+            Result of :meth:`prepare`.
+        request : StageRequest
+            The stages, and all that they depend on.
+
+        Returns
+        -------
+        FittedStages or None
+            The first of these stages; ``None`` if :meth:`fit` has to fit them.
+        """
+        return None
 
     def for_member(self, data: Any) -> Any:
         """Return the ``data`` of another member of an ensemble with the same inputs.
@@ -245,27 +236,6 @@ class Learner(ABC):
             Takes ``data``, the kernel and the number of basis vectors.
         """
         return
-
-    def rounded(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> Stage:
-        """Return the stage as it will be added to the model.
-
-        A learner that computes with integers can round the outputs to numbers that save time in the
-        next stage.  By default, the stage is returned unchanged.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`.
-        stage : Stage
-            The stage, with the coefficients set by the rules.
-        fitted : tuple of FittedTerm
-            Result of :meth:`fit`.
-
-        Returns
-        -------
-        Stage
-        """
-        return stage
 
     def stage_added(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
         """Process a stage after it has been added to the model.

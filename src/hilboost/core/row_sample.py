@@ -26,9 +26,12 @@ class RowSample:
         if there are none.
     stage : int
         Number of the stage.
+    rate : float or None
+        By what the outputs will be multiplied; ``None`` if it is not known yet.
     """
 
     rows: NDArray[np.uint32] | None
     weight: Floats | None
     apart: NDArray[np.uint32] | None = None
     stage: int = 0
+    rate: float | None = None

@@ -11,7 +11,6 @@ from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
     from hilboost.engine.binned_outputs import add_trees_on_bins
-    from hilboost.engine.next_root import rounded_stage
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths, node_counts
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         add_interventional,
         add_path_dependent,
     )
-    from hilboost.engine.series import fit_series, takes_series
+    from hilboost.engine.series import fit_stages
     from hilboost.engine.settings import TreeSettings, VectorSettings
     from hilboost.engine.stage import fit_trees
     from hilboost.engine.tree import Forest, Tree, flat_trees
@@ -48,13 +47,11 @@ _HOMES = {
     "node_counts": "ops.cpu.leaf_paths",
     "add_leaf_values": "ops.cpu.leaves",
     "add_trees_on_bins": "binned_outputs",
-    "fit_series": "series",
+    "fit_stages": "series",
     "fit_trees": "stage",
     "fit_vector_tree": "vector",
     "prepare_trees": "tree_data",
     "prepare_vector_trees": "vector",
-    "rounded_stage": "next_root",
-    "takes_series": "series",
 }
 
 __all__ = [
@@ -73,7 +70,7 @@ __all__ = [
     "add_leaf_values",
     "add_path_dependent",
     "add_trees_on_bins",
-    "fit_series",
+    "fit_stages",
     "fit_trees",
     "fit_vector_tree",
     "flat_trees",
@@ -81,8 +78,6 @@ __all__ = [
     "node_counts",
     "prepare_trees",
     "prepare_vector_trees",
-    "rounded_stage",
-    "takes_series",
 ]
 
 __getattr__ = names_of(__name__, _HOMES)

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.fitted_term import FittedTerm
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.grow import Growth
@@ -70,31 +68,26 @@ def steps_of_totals(
     return steps[:, None] if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
 
 
-def multiples_of(unit: float, outputs: Floats) -> Floats | None:
-    """Return the outputs of the leaves (n_leaves, 1) in whole units, or ``None`` if too small."""
-    multiples = np.rint(outputs / unit)
-    return multiples if np.median(np.abs(multiples)) >= _LEAST_MULTIPLE else None
-
-
 def has_enough_rows(total: float) -> bool:
     """Return whether leaf values are rounded, by the total weight of the rows to learn from."""
     return total >= FEWEST_ROWS
 
 
-def rounded_stage(
-    stage: Stage, fitted: tuple[FittedTerm, ...], next_root: NextRoot | None
-) -> Stage:
-    """Round what a stage of one tree adds, and note it for the next root."""
-    (term,), (one,) = stage.terms, fitted
-    model = term.model.on_leaves()
-    assert model is not None
-    multiples = multiples_of(one.unit, term.coefficient * model.values)
-    if multiples is None:
-        return stage
+def rounded_values(
+    values: Floats, unit: float, rate: float | None, next_root: NextRoot | None
+) -> Floats:
+    """Round what leaves (n_leaves, 1) add at this rate to whole units, unless it is too little.
+
+    The next root notes it.
+    """
+    if unit == 0.0 or rate is None:
+        return values
+    multiples = np.rint(rate * values / unit)
+    if np.median(np.abs(multiples)) < _LEAST_MULTIPLE:
+        return values
     if next_root is not None:
         next_root.note_steps(2 * multiples[:, 0])
-    values = multiples * one.unit / term.coefficient
-    return Stage((term.with_model(model.with_values(values)),))
+    return multiples * unit / rate
 
 
 @dataclass

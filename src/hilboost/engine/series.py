@@ -12,7 +12,7 @@ from hilboost.core import dtypes
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.core.stage_series import FittedSeries, StageSeries
+from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.engine.buffer_pool import borrowed_growers, draws_for, each_by_one_thread
 from hilboost.engine.next_root import has_enough_rows
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, RowDraws, Series
@@ -25,23 +25,20 @@ _SQUARED_ERROR, _LOGISTIC, _SOFTMAX = "squared_error", "logistic", "softmax"
 _LOSSES = {_SQUARED_ERROR, _LOGISTIC, _SOFTMAX}
 
 
-def takes_series(settings: TreeSettings, data: TreeData, series: StageSeries) -> bool:
-    """Return whether stages fitted one by one would be the same."""
-    r = series.raw.shape[1]
-    if series.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
-        return False
-    if not each_by_one_thread(settings, data, r):
-        return False
-    total = len(series.y) if series.weight is None else series.weight.sum()
-    if data.rounds and r == 1 and has_enough_rows(total):
-        return False  # leaf values are rounded
-    # The layout of weighted gradients depends on the total weight of the rows that are drawn.
-    return series.weight is None or series.n_drawn is None
+_CELLS = 2**21  # outputs of rows in all stages of a call, which takes up to some .05 s
+_FEWEST_STAGES = 2
 
 
-def fit_series(settings: TreeSettings, data: TreeData, series: StageSeries) -> FittedSeries:
-    """Fit stages of one tree for each output; see :mod:`hilboost.core.stage_series`."""
+def fit_stages(settings: TreeSettings, data: TreeData, series: StageRequest) -> FittedStages | None:
+    """Fit the first stages of one tree for each output; ``None`` where these are fitted alone.
+
+    Between the stages of a small table, Python takes more time than the stages themselves.
+    """
     n, r = series.raw.shape
+    if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, series):
+        return None
+    series = series.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
+    before = series.raw.copy(order="F")
     # In Fortran order, so that the columns of the task are views.
     negative = np.empty((r, n))
     hessian = None if series.loss == _SQUARED_ERROR else np.empty((r, n))
@@ -61,15 +58,29 @@ def fit_series(settings: TreeSettings, data: TreeData, series: StageSeries) -> F
     first, *others = compiled.losses
     for sums in others:
         merge_sums(first.reshape(-1, 5), sums.reshape(-1, 5))
-    return FittedSeries(stages, first[: len(stages)])
+    return FittedStages(stages, first[: len(stages)], before)
 
 
-def _rows_of_stages(series: StageSeries) -> NDArray[np.uint32] | None:
+def _is_supported(settings: TreeSettings, data: TreeData, series: StageRequest) -> bool:
+    """Whether stages fitted one by one would be the same."""
+    r = series.raw.shape[1]
+    if series.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
+        return False
+    if not each_by_one_thread(settings, data, r):
+        return False
+    total = len(series.y) if series.weight is None else series.weight.sum()
+    if data.rounds and r == 1 and has_enough_rows(total):
+        return False  # leaf values are rounded
+    # The layout of weighted gradients depends on the total weight of the rows that are drawn.
+    return series.weight is None or series.n_drawn is None
+
+
+def _rows_of_stages(series: StageRequest) -> NDArray[np.uint32] | None:
     """The rows to learn from, or memory for those that a stage draws."""
     return series.rows if series.n_drawn is None else np.zeros(series.n_drawn, dtype=dtypes.ROW)
 
 
-def _compiled(series: StageSeries, task: SeparateTask, n_threads: int) -> Series:
+def _compiled(series: StageRequest, task: SeparateTask, n_threads: int) -> Series:
     """Inputs of the compiled code besides the trees."""
     n, _ = series.raw.shape
     n_stages = len(series.generators)
@@ -98,7 +109,7 @@ def _compiled(series: StageSeries, task: SeparateTask, n_threads: int) -> Series
     )
 
 
-def _draws_of_rows(series: StageSeries) -> RowDraws | None:
+def _draws_of_rows(series: StageRequest) -> RowDraws | None:
     """How each stage draws rows, if it does."""
     if series.n_drawn is None:
         return None
@@ -107,7 +118,7 @@ def _draws_of_rows(series: StageSeries) -> RowDraws | None:
     return RowDraws(pool, hashes, series.keys)
 
 
-def _seeds(series: StageSeries) -> list[int]:
+def _seeds(series: StageRequest) -> list[int]:
     """The seeds of the trees of all stages."""
     r = series.raw.shape[1]
     drawn = [generator().integers(2**62, size=r) for generator in series.generators]

@@ -24,7 +24,7 @@ from hilboost.engine.leaves import (
     newton_steps,
     tree_of,
 )
-from hilboost.engine.next_root import NextRoot, steps_of_totals, unit_of_outputs
+from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import Growth
@@ -106,39 +106,38 @@ def _fit_separately(
         grown = grow_separately(*given)
         trees = trees_of(grown, len(seeds), growers[0].growth.rules.is_category)
     if _rounds(data, gradients, sample):
-        return [_rounded(settings, trees[0], leaves[0], growers[0], task.layout.packing)]
+        trees = [_rounded(settings, trees[0], growers[0], task.layout.packing, sample, data)]
     return [_fitted(settings, k, tree, leaves[k]) for k, tree in enumerate(trees)]
 
 
 def _rounded(
     settings: TreeSettings,
     tree: Tree,
-    leaf_of_row: NDArray[np.int32],
     grower: TreeGrower,
     packing: Packing,
-) -> FittedTerm:
+    sample: RowSample,
+    data: TreeData,
+) -> Tree:
     """Return the only tree of a stage with values by the packed sums of its leaves, if possible."""
     grown, totals = grower.memory_of(1).grown, grower.growth.sums.totals[:, 0]
     packing = packing._replace(gradient_step=float(grown.steps[0]))
     unit = unit_of_outputs(packing, int(totals[0]))
     of_leaves = totals[grown.trees.leaves[0, : len(tree.leaf_values)]]
     values = steps_of_totals(packing, of_leaves, settings.l2_regularization, unit)
-    if values is not None:
-        tree = tree.with_values(within_bounds(values, grown.bounds[0, : len(values)]))
-    return _fitted(settings, 0, tree, leaf_of_row, unit)
+    if values is None:
+        values = tree.values
+    else:
+        values = within_bounds(values, grown.bounds[0, : len(values)])
+    return tree.with_values(rounded_values(values, unit, sample.rate, data.next_root))
 
 
 def _fitted(
-    settings: TreeSettings,
-    k: int,
-    tree: Tree,
-    leaf_of_row: NDArray[np.int32],
-    unit: float = 0.0,
+    settings: TreeSettings, k: int, tree: Tree, leaf_of_row: NDArray[np.int32]
 ) -> FittedTerm:
     """Return the term of output ``k``."""
     order = MonotonicOrder.of(tree, settings.monotonic) if settings.monotonic else None
     term = Term.of(tree, slice(k, k + 1))
-    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
 
 def fit_tree(
@@ -200,8 +199,9 @@ def fit_tree(
         space.release()
     if sample.rows is None:
         data.sort_rows(leaf_of_row, ranks_of_leaves(nodes, leaves))
+    values = rounded_values(values, unit, sample.rate, data.next_root)
     term = Term.of(tree.with_values(values), columns)
-    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True, unit=unit)
+    return FittedTerm(term, leaves=leaf_of_row, order=order, newton=True)
 
 
 def _grow(

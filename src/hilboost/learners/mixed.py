@@ -178,6 +178,7 @@ class MixedLearner(Learner):
         learner = self.learners[k]
         if learner.capabilities.fits_curvature and gradients.smooth is not None:
             gradients = gradients.smooth
+        sample = replace(sample, rate=None)  # it may not be the best proposal
         terms = learner.fit(data.parts[k], gradients, sample, rng)
         return [replace(fitted, term=replace(fitted.term, learner=k)) for fitted in terms]
 

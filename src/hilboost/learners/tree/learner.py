@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Term
+from hilboost.core.base_model import Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
@@ -16,24 +16,22 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_division import AmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
+from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.splitting_learner import SplittingLearner
-from hilboost.core.stage_series import FitsSeries, FittedSeries, StageSeries
 from hilboost.engine import (
     Tree,
     TreeData,
     TreeSettings,
     add_trees_on_bins,
-    fit_series,
+    fit_stages,
     fit_trees,
     prepare_trees,
-    rounded_stage,
-    takes_series,
 )
 from hilboost.tables import BlockTable
 
 
 @dataclass(frozen=True)
-class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers, FitsSeries):
+class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers):
     """Learner of histogram trees, grown best first.
 
     Notes
@@ -168,42 +166,21 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers, Fit
         """Stop the threads."""
         data.close()
 
-    def draws(self, data: TreeData, sample: RowSample) -> bool:
-        """Return whether columns are drawn or gradients projected."""
-        all_columns = self.max_features == 1 and self.max_features_per_tree == 1
-        return not all_columns or self.sketch is not None
-
     def fit(
         self,
         data: TreeData,
         gradients: Gradients,
         sample: RowSample,
-        rng: np.random.Generator | None,
+        rng: np.random.Generator,
     ) -> list[FittedTerm]:
         """Fit one shared tree, or one tree for each output.
 
         Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
-        r = gradients.negative_gradient.shape[1]
-        seeds = [0] * (1 if self.shared else r)
-        if rng is not None:
-            seeds = rng.integers(2**62, size=len(seeds)).tolist()
+        n_trees = 1 if self.shared else gradients.negative_gradient.shape[1]
+        seeds = rng.integers(2**62, size=n_trees).tolist()
         return fit_trees(self, data, gradients, sample, seeds)
 
-    def in_series(self) -> FitsSeries:
-        """Return the learner itself."""
-        return self
-
-    def takes_series(self, data: TreeData, series: StageSeries) -> bool:
-        """Return whether there is one tree for each output, and nothing but all rows counts."""
-        return takes_series(self, data, series)
-
-    def fit_series(self, data: TreeData, series: StageSeries) -> FittedSeries:
-        """Fit all stages on one thread."""
-        return fit_series(self, data, series)
-
-    def rounded(self, data: TreeData, stage: Stage, fitted: tuple[FittedTerm, ...]) -> Stage:
-        """Return the stage with rounded leaf values, if the learner permits it."""
-        if fitted[0].unit == 0:
-            return stage
-        return rounded_stage(stage, fitted, data.next_root)
+    def fit_stages(self, data: TreeData, request: StageRequest) -> FittedStages | None:
+        """Fit stages on one thread, if there is one tree for each output."""
+        return fit_stages(self, data, request)

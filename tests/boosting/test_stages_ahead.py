@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends import threads
-from hilboost.boosting import series
-from hilboost.boosting.series import SeriesOfMembers
+from hilboost.boosting import stages_ahead
 from hilboost.core.errors import IncompatibleParts
+from hilboost.engine import series
 from hilboost.engine.separate import TreeGrower
+from hilboost.learners.tree import TreeLearner
 from hilboost.losses import SquaredError
 
 N, D = 260, 5
@@ -47,7 +48,7 @@ def estimator(task, **parameters):
 
 
 def one_by_one(monkeypatch):
-    monkeypatch.setattr(SeriesOfMembers, "of", classmethod(lambda *_: None))
+    monkeypatch.setattr(TreeLearner, "fit_stages", lambda *_: None)
 
 
 def stages_of(model):
@@ -74,9 +75,16 @@ def assert_same(model, other, X):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """The number of series that were fitted."""
-    calls, fit = [], SeriesOfMembers._fit
-    monkeypatch.setattr(SeriesOfMembers, "_fit", lambda self, n: (calls.append(n), fit(self, n)))
+    """The numbers of the first ones of stages that were fitted in one call."""
+    calls, fit = [], TreeLearner.fit_stages
+
+    def noted(self, data, request):
+        fitted = fit(self, data, request)
+        if fitted is not None:
+            calls.append(request.number)
+        return fitted
+
+    monkeypatch.setattr(TreeLearner, "fit_stages", noted)
     return calls
 
 
@@ -107,7 +115,7 @@ def test_weights(seed, whole, fold, classes):
 @pytest.mark.parametrize("n_stages", [1, 5, 16, 17, 33])
 @pytest.mark.parametrize("task", ["numbers", "classes"])
 def test_a_fit_in_two_parts(task, n_stages):
-    """A callback ends the first part inside a series."""
+    """A callback ends the first part inside of a call."""
     X, y = table(1, task)
     parameters = {"early_stopping": False, "subsample": 0.8, "warm_start": True}
     whole = estimator(task, **parameters).fit(X, y)
@@ -209,7 +217,7 @@ def test_losses_of_users_are_evaluated_as_they_are_written(counted):
 
 def test_losses_that_are_not_finite(monkeypatch):
     X, y = table(5, "numbers")
-    monkeypatch.setattr(series, "is_finite", lambda total: False)
+    monkeypatch.setattr(stages_ahead, "is_finite", lambda total: False)
     with pytest.raises(IncompatibleParts, match="SquaredError.value returned NaN or infinity"):
         estimator("numbers", subsample=0.8).fit(X, y)
 

@@ -1,10 +1,10 @@
-"""Several stages that a learner fits in one call."""
+"""Several stages that a learner may fit in one call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 
 
 @dataclass(frozen=True)
-class StageSeries:
+class StageRequest:
     """Consecutive stages of one member of an ensemble, and all that they depend on.
 
     Attributes
@@ -51,7 +51,7 @@ class StageSeries:
     rate: float
     number: int = 0
 
-    def first(self, n_stages: int) -> StageSeries:
+    def first(self, n_stages: int) -> StageRequest:
         """Return only the first stages.
 
         Parameters
@@ -60,58 +60,26 @@ class StageSeries:
 
         Returns
         -------
-        StageSeries
+        StageRequest
         """
         keys, generators = self.keys[:n_stages].copy(), self.generators[:n_stages]
         return replace(self, keys=keys, generators=generators)
 
 
-class FittedSeries(NamedTuple):
+class FittedStages(NamedTuple):
     """Stages, and the losses after each of them.
 
     Attributes
     ----------
     stages : list of Stage
-        All, unless the loss after the last one is not finite.
+        The first stages of the request; more cannot follow if the last loss is not finite.
     losses : (n_stages, 2, 5) int64
         Exact sums of the weighted losses of the rows to which stages are fitted, and of all others;
         see :mod:`hilboost.backends.exact_sums`.
+    before : (n, r) float64
+        A copy of the outputs before the first stage.
     """
 
     stages: list[Stage]
     losses: NDArray[np.int64]
-
-
-class FitsSeries(Protocol):
-    """A learner that fits several stages in one call.
-
-    The stages have the same bits as if they were fitted one by one.
-    """
-
-    def takes_series(self, data: Any, series: StageSeries) -> bool:
-        """Return whether these stages can be fitted in one call.
-
-        Parameters
-        ----------
-        data : object
-            Result of ``prepare``.
-        series : StageSeries
-
-        Returns
-        -------
-        bool
-        """
-
-    def fit_series(self, data: Any, series: StageSeries) -> FittedSeries:
-        """Fit all stages, and add their outputs to ``raw``.
-
-        Parameters
-        ----------
-        data : object
-            Result of ``prepare``.
-        series : StageSeries
-
-        Returns
-        -------
-        FittedSeries
-        """
+    before: Floats

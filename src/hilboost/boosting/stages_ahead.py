@@ -1,9 +1,8 @@
-"""Stages of small tables, several of which are fitted in one call.
+"""Stages that the learner fits ahead of the loop, several in one call.
 
-Between the stages of a small table, Python takes more time than the stages themselves.  Where the
-learner supports it, every member fits the next few stages at once, and the loop takes one after the
-other from them: losses, callbacks and early stopping follow each stage as usual.  When the loop
-ends, the predictions are brought back to the last stage that was taken.
+Where the learner supports it, every member fits the next few stages at once, and the loop takes one
+after the other from them: losses, callbacks and early stopping follow each stage as usual.  When
+the loop ends, the predictions are brought back to the last stage that was taken.
 """
 
 from __future__ import annotations
@@ -24,13 +23,10 @@ from hilboost.boosting.evaluate import not_finite
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.state import TrainingState
-from hilboost.core.dtypes import Floats
-from hilboost.core.stage_series import FitsSeries, FittedSeries, StageSeries
+from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.target import Target
 
 _MOST_STAGES = 16
-_CELLS = 2**21  # outputs of rows in a series, which takes up to some .05 s
-_FEWEST_STAGES = 2
 
 
 class KnownLosses(NamedTuple):
@@ -41,26 +37,18 @@ class KnownLosses(NamedTuple):
 
 
 @dataclass
-class _Ahead:
-    """The last series of a member."""
-
-    raw: Floats  # (n, r) float64: predictions before its first stage
-    series: StageSeries
-    fitted: FittedSeries
-
-
-@dataclass
-class SeriesOfMembers:
-    """Fits stages of all members ahead of the loop."""
+class StagesAhead:
+    """Fits stages of all members ahead of the loop, while the learner can."""
 
     config: BoostingConfig
     target: Target
     members: Sequence[EnsembleMember]
     team: ThreadTeam  # fits several members beside each other
-    fitting: FitsSeries
     data: list[Any]  # of each member, for the learner
-    rate: float  # factor of all stages
-    _ahead: list[_Ahead] = field(default_factory=list)
+    # whether nothing but the training loss is computed from the predictions of a stage, and the
+    # learner has not refused
+    is_possible: bool
+    _ahead: list[tuple[StageRequest, FittedStages]] = field(default_factory=list)
     _masses: list[NDArray[np.int64]] = field(default_factory=list)
     _n_taken: int = 0
     _seconds: float = 0.0
@@ -74,68 +62,69 @@ class SeriesOfMembers:
         target: Target,
         state: TrainingState,
         team: ThreadTeam,
-    ) -> SeriesOfMembers | None:
-        """Return what fits series, or ``None`` if stages have to be fitted one by one."""
-        fitting, rate = config.learner.in_series(), _rate(config)
-        if fitting is None or rate is None or not _is_plain(config, target, state):
-            return None
-        members = state.members
-        n, r = members[0].raw.shape
-        if n * r * _FEWEST_STAGES > _CELLS or config.loss.compiled_name is None:
-            return None
-        if config.n_stages - (len(state.train) - 1) < _FEWEST_STAGES:
-            return None
-        of_members = [data if member.data is None else member.data for member in members]
-        found = cls(config, target, members, team, fitting, of_members, rate)
-        first = zip(of_members, (found._series(k, 0, 1) for k in range(len(members))), strict=True)
-        return found if all(fitting.takes_series(*given) for given in first) else None
+    ) -> StagesAhead:
+        """Return what fits the stages that follow those of the state."""
+        of_members = [data if member.data is None else member.data for member in state.members]
+        is_possible = (
+            config.rate is not None
+            and config.loss.compiled_name is not None
+            and _is_plain(config, target, state)
+        )
+        return cls(config, target, state.members, team, of_members, is_possible)
 
-    def fit_stage(self, number: int) -> KnownLosses:
-        """Add a stage to every member, and return the losses after it."""
-        n_ahead = len(self._ahead[0].fitted.stages) if self._ahead else 0
+    def take(self, number: int) -> KnownLosses | None:
+        """Add a stage to every member, and return the losses; ``None`` if it has to be fitted."""
         self._seconds_before = 0.0
-        if self._n_taken == n_ahead:
+        if self._n_taken == (len(self._ahead[0][1].stages) if self._ahead else 0):
             self._fit(number)
+        if not self._ahead:
+            return None
         taken, self._n_taken = self._n_taken, self._n_taken + 1
-        for member, ahead in zip(self.members, self._ahead, strict=True):
-            member.stages.append(ahead.fitted.stages[taken])
+        for member, (_, fitted) in zip(self.members, self._ahead, strict=True):
+            member.stages.append(fitted.stages[taken])
         return self._losses(taken)
 
     def seconds(self, elapsed: float) -> float:
-        """Return the duration of the last stage: its share of the series, and what came after."""
+        """Return the duration of the last stage: its share of a call, and what came after."""
         return elapsed - self._seconds_before + self._seconds
 
     def close(self) -> None:
         """Bring the predictions back to the last stage that was taken."""
         taken, self._n_taken = self._n_taken, 0
-        for k, ahead in enumerate(self._ahead):
-            raw = self.members[k].raw
-            if taken < len(ahead.fitted.stages):
-                raw[:] = ahead.raw
+        for k, (request, fitted) in enumerate(self._ahead):
+            if taken < len(fitted.stages):
+                self.members[k].raw[:] = fitted.before
                 if taken > 0:
-                    series = ahead.series.first(taken)
-                    self.fitting.fit_series(self.data[k], series)
+                    self.config.learner.fit_stages(self.data[k], request.first(taken))
         self._ahead = []
 
     def _fit(self, number: int) -> None:
-        """Fit the next series."""
+        """Fit the next stages, unless the learner fits them one by one."""
+        self._ahead, self._n_taken, self._seconds = [], 0, 0.0
+        if not self.is_possible:
+            return
         began = time.perf_counter()
-        n, r = self.members[0].raw.shape
-        left = self.config.n_stages - number
-        n_stages = min(_MOST_STAGES, max(_FEWEST_STAGES, _CELLS // (n * r)), left)
+        n_stages = min(_MOST_STAGES, self.config.n_stages - number)
+        requests = [self._request(k, number, n_stages) for k in range(len(self.members))]
 
-        def fit(k: int) -> _Ahead:
-            series, raw = self._series(k, number, n_stages), self.members[k].raw.copy(order="F")
-            return _Ahead(raw, series, self.fitting.fit_series(self.data[k], series))
+        def fit(k: int) -> FittedStages | None:
+            return self.config.learner.fit_stages(self.data[k], requests[k])
 
+        answers = self.team.map(fit, range(len(self.members)))
+        fitted = [answer for answer in answers if answer is not None]
+        self.is_possible = len(fitted) == len(answers)
+        if not self.is_possible:
+            for member, answer in zip(self.members, answers, strict=True):
+                if answer is not None:
+                    member.raw[:] = answer.before
+            return
         for member in self.members:
             member.ahead = None
-        self._ahead, self._n_taken = [], 0
-        self._ahead = self.team.map(fit, range(len(self.members)))
+        self._ahead = list(zip(requests, fitted, strict=True))
         self._seconds_before = time.perf_counter() - began
-        self._seconds = self._seconds_before / n_stages
+        self._seconds = self._seconds_before / len(fitted[0].stages)
 
-    def _series(self, member: int, number: int, n_stages: int) -> StageSeries:
+    def _request(self, member: int, number: int, n_stages: int) -> StageRequest:
         one, sampling = self.members[member], self.config.sampling
         n_pool = len(one.raw) if one.rows is None else len(one.rows)
         n_drawn = sampling.n_drawn(n_pool)
@@ -143,7 +132,7 @@ class SeriesOfMembers:
         keys = np.zeros(n_stages, dtype=np.uint64)
         if n_drawn < n_pool:
             keys[:] = [turn.key(Purpose.ROWS_OF_STAGE) for turn in turns]
-        return StageSeries(
+        return StageRequest(
             loss=self.config.loss.compiled_name or "",
             y=self.target.y,
             weight=self.target.weight,
@@ -152,7 +141,7 @@ class SeriesOfMembers:
             n_drawn=n_drawn if n_drawn < n_pool else None,
             keys=keys,
             generators=[turn.generator for turn in turns],
-            rate=self.rate,
+            rate=self.config.rate or 0.0,
             number=number,
         )
 
@@ -160,7 +149,7 @@ class SeriesOfMembers:
         """Divide the sums of the losses after a stage by the weights of the rows."""
         if not self._masses:
             self._masses = [self._mass_of(member) for member in self.members]
-        sums = [ahead.fitted.losses[taken] for ahead in self._ahead]
+        sums = [fitted.losses[taken] for _, fitted in self._ahead]
         if not all(is_finite(total) for both in sums for total in both):
             raise not_finite(self.config.loss)
         of_train = zip(sums, self._masses, strict=True)
@@ -182,16 +171,6 @@ class SeriesOfMembers:
             n_inside = int(inside.sum())
             return np.array([count_of(n_inside), count_of(len(inside) - n_inside)])
         return np.array([mass_of(weight[part], 0) for part in (inside, ~inside)])
-
-
-def _rate(config: BoostingConfig) -> float | None:
-    """The factor of all stages, if rules do nothing else."""
-    rate = 1.0
-    for rule in config.rules:
-        if rule.factor is None:
-            return None
-        rate *= rule.factor
-    return rate
 
 
 def _is_plain(config: BoostingConfig, target: Target, state: TrainingState) -> bool:
