@@ -43,7 +43,7 @@ class Staged:
             stage = Stage(tuple(f.term for f in fitted)).scaled(factor)
             for part, result in zip(stage.terms, fitted, strict=True):
                 self.raw[:, part.columns] += part.coefficient * result.outputs
-            self.learner.stage_added(self.data, stage, fitted)
+            self.learner.stage_added(self.data, stage)
             self.stages.append(stage)
             self.fitted.append(fitted)
         return self

@@ -232,7 +232,7 @@ def advance(
     for rule in config.rules:
         stage = rule(stage, context)
     add_stage(member.raw, stage, fitted, team)
-    config.learner.stage_added(data, stage, fitted)
+    config.learner.stage_added(data, stage)
     member.stages.append(stage)
 
 

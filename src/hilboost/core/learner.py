@@ -237,7 +237,7 @@ class Learner(ABC):
         """
         return
 
-    def stage_added(self, data: Any, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
+    def stage_added(self, data: Any, stage: Stage | None) -> None:
         """Process a stage after it has been added to the model.
 
         Learners that penalize the norm of the whole model override this method.  By default, it
@@ -247,23 +247,9 @@ class Learner(ABC):
         ----------
         data : object
             Result of :meth:`prepare`.
-        stage : Stage
-            The stage, with the coefficients set by the rules.
-        fitted : tuple of FittedTerm
-            Result of :meth:`fit`.
-        """
-        return
-
-    def other_stage_added(self, data: Any) -> None:
-        """Process a stage of another learner, which changes the gradients.
-
-        Called in models with several learners, whether or not this learner made a proposal.  By
-        default, it does nothing.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`.
+        stage : Stage or None
+            The stage, with the coefficients set by the rules; ``None`` if another learner of the
+            model has fitted it, whether or not this one made a proposal.
         """
         return
 

@@ -117,10 +117,6 @@ class MixedLearner(Learner):
         """What all learners support."""
         return of_any([learner.capabilities for learner in self.learners])
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
-        """Return the same with each learner adapted to these columns."""
-        return self.with_parts(lambda learner: learner.seeing_categories(columns))
-
     # Fit
 
     def prepare(
@@ -195,15 +191,11 @@ class MixedLearner(Learner):
         rows = slice(None) if sample.rows is None else sample.rows
         return Comparison(sample, rows, sample.weight, False)
 
-    def stage_added(self, data: MixedData, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Inform the learner that fitted the stage."""
-        k = stage.terms[0].learner
-        assert k is not None
-        for other, (learner, part) in enumerate(zip(self.learners, data.parts, strict=True)):
-            if other == k:
-                learner.stage_added(part, stage, fitted)
-            else:
-                learner.other_stage_added(part)
+    def stage_added(self, data: MixedData, stage: Stage | None) -> None:
+        """Inform the learners who fitted the stage."""
+        winner = None if stage is None else stage.terms[0].learner
+        for k, (learner, part) in enumerate(zip(self.learners, data.parts, strict=True)):
+            learner.stage_added(part, stage if k == winner else None)
 
     def snapshot(self, data: MixedData) -> MixedSnapshot:
         """Return the schedule and the snapshots of the learners."""

@@ -11,7 +11,6 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
-from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
 from hilboost.core.row_division import AmongWorkers
 from hilboost.kernels.description import is_described
@@ -69,13 +68,15 @@ class KernelLearner(Learner):
         """Let a function choose λ, if the user does not."""
         data.choose_penalty_by(choice)
 
-    def stage_added(self, data: MachineState, stage: Stage, fitted: tuple[FittedTerm, ...]) -> None:
-        """Add the stage to the function so far."""
-        data.stage_added(stage)
+    def stage_added(self, data: MachineState, stage: Stage | None) -> None:
+        """Add the stage to the function so far, or discard the proposed step.
 
-    def other_stage_added(self, data: MachineState) -> None:
-        """Discard the proposed step; iterative solvers start again."""
-        data.withdraw()
+        After a stage of another learner, iterative solvers start again.
+        """
+        if stage is None:
+            data.withdraw()
+        else:
+            data.stage_added(stage)
 
     def snapshot(self, data: MachineState) -> MachineSnapshot | None:
         """Return the function so far, the kernel and λ; ``None`` before the first stage."""

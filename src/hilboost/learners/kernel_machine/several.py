@@ -115,15 +115,12 @@ class SeveralKernelsLearner(Learner):
         best = data.take([_single(proposal) for proposal in proposals])
         return data.reweighted(gradients, sample) if self.reweight else [best]
 
-    def stage_added(
-        self, data: SeveralKernelsState, stage: Stage, fitted: tuple[FittedTerm, ...]
-    ) -> None:
-        """Add the stage to the function of its kernel."""
-        data.stage_added(stage)
-
-    def other_stage_added(self, data: SeveralKernelsState) -> None:
-        """Discard the proposed steps."""
-        data.withdraw()
+    def stage_added(self, data: SeveralKernelsState, stage: Stage | None) -> None:
+        """Add the stage to the function of its kernel, or discard the proposed steps."""
+        if stage is None:
+            data.withdraw()
+        else:
+            data.stage_added(stage)
 
     def snapshot(self, data: SeveralKernelsState) -> SeveralSnapshot | None:
         """Return a snapshot of each machine, and who made which stage."""
