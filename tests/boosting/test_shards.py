@@ -11,7 +11,8 @@ from tests.cases import assert_same_model
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting import deal_rows, loop, shard_ranges
+from hilboost.boosting import deal_rows, shard_ranges
+from hilboost.boosting import shards as boosting_shards
 from hilboost.boosting.shards import number_after
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
@@ -261,7 +262,9 @@ def test_number_of_shards_at_the_start(n, leaves, expected):
 def test_gains_are_those_on_two_shards(small_shards, monkeypatch):
     """The oracle computes the losses of the shards of every second stage from predictions."""
     found = []
-    monkeypatch.setattr(loop, "number_after", lambda n, gains: found.append(list(gains)) or n)
+    monkeypatch.setattr(
+        boosting_shards, "number_after", lambda n, gains: found.append(list(gains)) or n
+    )
     X, y = noise(share=0.3)
     model = BoostingRegressor(**LONG | {"n_estimators": 16}).fit(X, y)
     predicted = [np.full(len(X), y.mean()), *(p.copy() for p in model.staged_predict(X))]

@@ -6,7 +6,7 @@ from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
 from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.boosting.scores import metric_value
-from hilboost.boosting.shards import Shard, deal_rows, shard_ranges, stages_decided
+from hilboost.boosting.shards import Rotation, deal_rows, shard_ranges
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.boosting.units import (
@@ -23,8 +23,8 @@ __all__ = [
     "BoostingConfig",
     "EarlyStopping",
     "EnsembleMember",
+    "Rotation",
     "RowSampling",
-    "Shard",
     "StageKey",
     "TrainingState",
     "Validation",
@@ -39,6 +39,5 @@ __all__ = [
     "offset_in_own_units",
     "raw_in_units",
     "shard_ranges",
-    "stages_decided",
     "starting_constant",
 ]

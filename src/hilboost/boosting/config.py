@@ -22,8 +22,8 @@ class BoostingConfig:
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
     ``metric`` is the loss by which stages are compared, if it is another one.  The first of
-    ``metrics`` decides when to stop, if there are any.  ``adapts_shards`` joins shards when they
-    are too small.  With ``takes_snapshots``, the state contains what its stages do not determine.
+    ``metrics`` decides when to stop, if there are any.  With ``takes_snapshots``, the state
+    contains what its stages do not determine.
     ``division`` names workers that have the same rows.
     """
 
@@ -37,7 +37,6 @@ class BoostingConfig:
     seed: int
     units: TargetUnits | None = None
     metric: Loss | None = None
-    adapts_shards: bool = False
     takes_snapshots: bool = False
     metrics: tuple[Metric, ...] = ()
     division: RowShare | None = None

@@ -27,14 +27,14 @@ def note_losses(
 ) -> None:
     """Append the mean training loss and, if there are held-out rows, the validation loss.
 
-    With shards, the training loss is that of the shard from which the next stage will learn.
+    In a rotation, the training loss is that of the rows from which the next stage will learn.
     ``known`` are losses that were computed together with the stage.
     """
-    members, rows, shard = state.members, target, state.turn
+    members, rows = state.members, target
     loss = loss_at_start(config.metric or config.loss, target, members[0])
-    if shard is not None:
-        shard.catch_up(team.n_threads)
-        members, rows = shard.members, shard.target
+    if state.rotation is not None:
+        turn = state.rotation.current(team.n_threads)
+        members, rows = turn.members, turn.target
     if known is not None:
         train = known.train
     else:
@@ -61,11 +61,11 @@ def _training_loss(
     """Compute the mean loss of a member, and keep the gradients for the next stage if they result.
 
     If the loss couples rows, those held out from a member are left out of its mean loss, but not of
-    its gradients; shards may change before their next stage.
+    its gradients; the rows of a rotation may change before the next stage.
     """
     member.ahead, inside = None, member.inside
     apart = inside is not None and loss.couples_rows
-    goes_on = not state.shards and len(state.train) < config.n_stages
+    goes_on = state.rotation is None and len(state.train) < config.n_stages
     able = config.learner.capabilities
     curved = any(part.capabilities.fits_curvature for part in config.learner.parts)
     if apart or curved or not goes_on or loss is not config.loss or not loss.evaluates_both:

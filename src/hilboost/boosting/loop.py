@@ -9,23 +9,13 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
-from hilboost.boosting.evaluate import add_stage, gradients, mean_loss
+from hilboost.boosting.evaluate import add_stage, gradients
 from hilboost.boosting.history import loss_at_start, note_losses, note_others
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
-from hilboost.boosting.shards import (
-    STAGES_PER_TEST,
-    GainTest,
-    Shard,
-    joined_shards,
-    number_after,
-    stages_decided,
-)
 from hilboost.boosting.stages_ahead import StagesAhead
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.base_model import Stage
@@ -89,9 +79,9 @@ def _add_stages(
         _take_snapshot(config, data, state)
     so_far = len(state.train) - 1
     state.seconds += [math.nan] * (so_far - len(state.seconds))
-    if state.shards:
-        state.shard_counts += [len(state.shards)] * (so_far + 1 - len(state.shard_counts))
-        _repeat_tests(config, target, state, team)
+    if state.rotation is not None:
+        loss = loss_at_start(config.metric or config.loss, target, state.members[0])
+        state.rotation.resume(loss, state.train, team)
     ahead = StagesAhead.of(config, data, target, state, team)
     try:
         for number in range(so_far, config.n_stages):
@@ -121,9 +111,11 @@ def _fit_stage(
     inner: ThreadTeam,
 ) -> None:
     """Fit one stage of every member, to the rows whose turn it is."""
-    shard, test = state.turn, _gain_test(config, target, state, number, team)
-    rows = target if shard is None else shard.target
-    members = state.members if shard is None else shard.members
+    rows, members, rotation = target, state.members, state.rotation
+    if rotation is not None:
+        rotation.begin_stage(number, state.train[number], team)
+        shard = rotation.current(team.n_threads)
+        rows, members = shard.target, shard.members
 
     def step(member: int) -> None:
         turn = StageKey(config.seed, number, member)
@@ -131,56 +123,8 @@ def _fit_stage(
 
     in_turn = ThreadTeam(1) if inner is team else team
     in_turn.map(step, range(len(members)))
-    if shard is not None:
-        shard.n_stages += 1
-        if test is not None:
-            state.gains.append(test.gains())
-        _adapt_shards(config, state, number + 1, team)
-
-
-def _gain_test(
-    config: BoostingConfig, target: Target, state: TrainingState, number: int, team: ThreadTeam
-) -> GainTest | None:
-    """Begin a test of the size of the shards by every second stage."""
-    shards = state.shards
-    if not config.adapts_shards or len(shards) < 2 or (number + 1) % STAGES_PER_TEST:
-        return None
-    loss = loss_at_start(config.metric or config.loss, target, state.members[0])
-
-    def of_shard(shard: Shard) -> float:
-        losses = [
-            mean_loss(loss, shard.target, member.raw, team, member.inside)
-            for member in shard.members
-        ]
-        return float(np.mean(losses))
-
-    return GainTest(of_shard, shards, number, state.train[number], team.n_threads)
-
-
-def _repeat_tests(
-    config: BoostingConfig, target: Target, state: TrainingState, team: ThreadTeam
-) -> None:
-    """Repeat the tests by the stages since the last decision, in a fit that is continued."""
-    so_far = len(state.train) - 1
-    for number in range(stages_decided(so_far), so_far):
-        test = _gain_test(config, target, state, number, team)
-        if test is not None:
-            state.gains.append(test.gains())
-    if state.turn is not None:
-        state.turn.catch_up(team.n_threads)
-
-
-def _adapt_shards(
-    config: BoostingConfig, state: TrainingState, n_stages: int, team: ThreadTeam
-) -> None:
-    """Note the number of shards, and every few stages continue with fewer if tests say so."""
-    n_shards = len(state.shards)
-    if state.gains and stages_decided(n_stages) == n_stages:
-        n_shards = number_after(n_shards, state.gains)
-        state.gains.clear()
-    state.shard_counts.append(n_shards)
-    if n_shards < len(state.shards):
-        state.shards = joined_shards(state.shards, n_shards, team.n_threads)
+    if rotation is not None:
+        rotation.end_stage(number, team)
 
 
 def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:

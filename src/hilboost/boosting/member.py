@@ -27,10 +27,10 @@ class EnsembleMember:
     stages: list[Stage] = field(default_factory=list)
     # (n, r) float64: for all rows of the table, including those held out from the member.  Stored
     # column by column (Fortran order): a stage updates whole columns, and sums over classes
-    # vectorize. Empty if the rows are divided into shards, which have their own.
+    # vectorize. Empty if the stages learn from parts of the rows in turn.
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
     data: Any = None  # result of ``config.learner.prepare``, if each member has its own inputs
-    # shared by the shards of a member; one shard learns at a time
+    # shared by the parts of the rows, of which one learns at a time
     memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
     # gradients at ``raw``, if they were computed together with the last mean loss
     ahead: Gradients | None = field(default=None, repr=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Self
 
@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, hash_numbers, key_of
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting.evaluate import mean_loss
 from hilboost.boosting.member import EnsembleMember
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.loss import Loss
 from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
@@ -125,31 +128,117 @@ def joined_shards(shards: Sequence[Shard], n_shards: int, n_threads: int) -> lis
     return list(shards)
 
 
-class GainTest:
-    """Measurement of the gain of one stage, on the shard from which it learns and on the next one.
+@dataclass
+class Rotation:
+    """The shards of a fit, from which its stages learn in turn.
 
-    The gain is the decrease of the mean loss.  On the shard from which the stage learns, it
-    contains noise that the stage has fitted; on the next shard it does not.
+    If it ``adapts``, every second stage is tested by its gain, which is the decrease of the mean
+    loss.  On the shard from which the stage learns, it contains noise that the stage has fitted; on
+    the next shard it does not.  Shards are joined when most of the gain is noise.
     """
 
-    def __init__(
-        self,
-        mean_loss: Callable[[Shard], float],  # mean loss of the members on a shard
-        shards: Sequence[Shard],
-        number: int,  # number of stages before this one
-        before: float,  # mean loss on its shard before it
-        n_threads: int,
-    ) -> None:
-        self._mean_loss, self._number, self._n_threads = mean_loss, number, n_threads
-        self._own, self._following = (shards[k % len(shards)] for k in (number, number + 1))
-        self._following.catch_up(n_threads, number)
-        self._before = np.array([before, mean_loss(self._following)])
+    shards: list[Shard]
+    adapts: bool
+    counts: list[int]  # number of shards at the start and after each stage
+    # (2,) float64 each: gains of stages on both shards, since the last decision
+    gains: list[Floats] = field(default_factory=list)
+    _loss: Loss | None = None
+    _before: Floats | None = None  # (2,) float64: mean losses on both shards before a tested stage
 
-    def gains(self) -> Floats:
-        """After the stage: its gains on both shards, (2,) float64."""
-        for shard in (self._own, self._following):
-            shard.catch_up(self._n_threads, self._number + 1)
-        return self._before - [self._mean_loss(self._own), self._mean_loss(self._following)]
+    @classmethod
+    def of(
+        cls,
+        n_shards: int,
+        adapts: bool,
+        target: Target,
+        inputs: Sequence[Floats],  # of every member, (n, d) each
+        members: Sequence[EnsembleMember],
+        division: RowDivision,
+        n_threads: int,
+    ) -> Self:
+        """Divide the rows for the stages after those of the members."""
+        so_far = len(members[0].stages)
+        known = stages_decided(so_far) if adapts else so_far
+        shards = [
+            Shard.of(rows, target, inputs, members, division, known, n_threads)
+            for rows in shard_ranges(len(target.y), n_shards)
+        ]
+        return cls(shards, adapts, [n_shards] * (so_far + 1))
+
+    def divide(self, members: Sequence[EnsembleMember]) -> None:
+        """Give each shard its part of the learner's data; the members keep only the first one."""
+        rows = [shard.rows for shard in self.shards]
+        for k, member in enumerate(members):
+            parts = self.shards[0].division.divided(member.data, rows)
+            for shard, part in zip(self.shards, parts, strict=True):
+                shard.members[k].data = part
+            member.data = parts[0]
+
+    def first_member_afresh(self, stages: list[Stage]) -> Self:
+        """Return the shards for a trial run of the first member."""
+        shards = [shard.first_member_afresh(stages) for shard in self.shards]
+        return replace(self, shards=shards, counts=[len(shards)], gains=[])
+
+    def current(self, n_threads: int) -> Shard:
+        """Return the shard from which the next stage learns, with all stages so far."""
+        shard = self.shards[len(self.shards[0].members[0].stages) % len(self.shards)]
+        shard.catch_up(n_threads)
+        return shard
+
+    def raw_of(self, member: int, n_threads: int) -> Floats:
+        """Predictions of a member for all rows, (n, r)."""
+        for shard in self.shards:
+            shard.catch_up(n_threads)
+        return np.concatenate([shard.members[member].raw for shard in self.shards])
+
+    def resume(self, loss: Loss, train: Sequence[float], team: ThreadTeam) -> None:
+        """Repeat the tests by the stages since the last decision, in a fit that is continued.
+
+        ``loss`` measures gains; ``train`` are the mean losses so far.
+        """
+        self._loss, so_far = loss, len(train) - 1
+        for number in range(stages_decided(so_far), so_far):
+            self.begin_stage(number, train[number], team)
+            self._note_gains(number, team)
+
+    def begin_stage(self, number: int, before: float, team: ThreadTeam) -> None:
+        """Begin a test by a stage, if it is its turn; ``before`` is the mean loss on its shard."""
+        self._before = None
+        if self.adapts and len(self.shards) > 1 and (number + 1) % STAGES_PER_TEST == 0:
+            following = self._shard(number + 1)
+            following.catch_up(team.n_threads, number)
+            self._before = np.array([before, self._mean_loss(following, team)])
+
+    def end_stage(self, number: int, team: ThreadTeam) -> None:
+        """Every few stages, continue with fewer shards if tests say so."""
+        self._shard(number).n_stages += 1
+        self._note_gains(number, team)
+        n_shards = len(self.shards)
+        if self.gains and stages_decided(number + 1) == number + 1:
+            n_shards = number_after(n_shards, self.gains)
+            self.gains.clear()
+        self.counts.append(n_shards)
+        if n_shards < len(self.shards):
+            self.shards = joined_shards(self.shards, n_shards, team.n_threads)
+
+    def _note_gains(self, number: int, team: ThreadTeam) -> None:
+        if self._before is None:
+            return
+        both = self._shard(number), self._shard(number + 1)
+        for shard in both:
+            shard.catch_up(team.n_threads, number + 1)
+        self.gains.append(self._before - [self._mean_loss(shard, team) for shard in both])
+
+    def _shard(self, number: int) -> Shard:
+        return self.shards[number % len(self.shards)]
+
+    def _mean_loss(self, shard: Shard, team: ThreadTeam) -> float:
+        assert self._loss is not None
+        losses = [
+            mean_loss(self._loss, shard.target, member.raw, team, member.inside)
+            for member in shard.members
+        ]
+        return float(np.mean(losses))
 
 
 def stages_decided(n_stages: int) -> int:
@@ -164,7 +253,7 @@ def number_after(n_shards: int, gains: Sequence[Floats]) -> int:
     of shards; otherwise, this is the largest number for which most of the gains are expected to be
     shared.
 
-    ``gains``: sequence of (2,) float64: results of :meth:`GainTest.gains`.
+    ``gains``: sequence of (2,) float64: gains on the own shard and on the next one.
     """
     own, shared = np.sum(gains, axis=0)
     if shared >= SHARED_GAIN * own:

@@ -178,4 +178,5 @@ def _is_plain(config: BoostingConfig, target: Target, state: TrainingState) -> b
     apart = target.share is not None or target.groups is not None or config.division is not None
     measured = bool(config.metrics) or config.takes_snapshots
     own_loss = config.metric is not None and config.metric is not config.loss
-    return not (state.shards or apart or measured or own_loss or config.sampling.bootstrap)
+    apart = apart or state.rotation is not None
+    return not (apart or measured or own_loss or config.sampling.bootstrap)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.shards import Shard
+from hilboost.boosting.shards import Rotation
 from hilboost.core.dtypes import Floats
 from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
@@ -49,14 +49,9 @@ class TrainingState:
     # (n,) int64 or None: for each row, the member from which it is held out; a trial may omit the
     # last members
     folds: NDArray[np.int64] | None = None
-    # parts of the rows from which the stages learn in turn; they have their own ``raw``.  Empty if
-    # every stage may learn from all rows.
-    shards: list[Shard] = field(default_factory=list)
-    # number of shards at the start and after each stage; empty if there are none
-    shard_counts: list[int] = field(default_factory=list)
-    # list of (2,) float64: gains of stages on their shard and on the next one, since the last
-    # decision about shards
-    gains: list[Floats] = field(default_factory=list)
+    # parts of the rows from which the stages learn in turn, with their own ``raw``; ``None`` if
+    # every stage may learn from all rows
+    rotation: Rotation | None = None
     # mean losses, beginning with that of the initial prediction
     train: list[float] = field(default_factory=list)
     # mean losses, beginning with that of the initial prediction
@@ -78,17 +73,12 @@ class TrainingState:
     @property
     def growth(self) -> float:
         """Increase of the training loss since the start, relative to its size and decrease."""
-        n_shards = self.shard_counts[0] if self.shard_counts else 1
-        start = max(self.train[:n_shards])  # the losses of different shards differ
+        n_first = 1 if self.rotation is None else self.rotation.counts[0]
+        start = max(self.train[:n_first])  # the losses of different rows differ
         grown = self.train[-1] - start
         if grown <= 0 or start == 0:
             return 0.0
         return grown / max(abs(start), start - min(self.train), _ROUNDING)
-
-    @property
-    def turn(self) -> Shard | None:
-        """The shard from which the next stage learns, or ``None`` if there are no shards."""
-        return self.shards[len(self.members[0].stages) % len(self.shards)] if self.shards else None
 
     @cached_property
     def held_out(self) -> list[NDArray[np.intp]]:
@@ -98,11 +88,9 @@ class TrainingState:
 
     def raw_of(self, member: int, n_threads: int) -> Floats:
         """Predictions of a member for all rows, (n, r)."""
-        if not self.shards:
-            return self.members[member].raw
-        for shard in self.shards:
-            shard.catch_up(n_threads)
-        return np.concatenate([shard.members[member].raw for shard in self.shards])
+        if self.rotation is not None:
+            return self.rotation.raw_of(member, n_threads)
+        return self.members[member].raw
 
     @contextmanager
     def in_whole_stages(self) -> Iterator[None]:
@@ -117,7 +105,8 @@ class TrainingState:
             for losses in noted:
                 del losses[n_stages + 1 :]
             del self.seconds[n_stages:]
-            del self.shard_counts[n_stages + 1 :]
+            if self.rotation is not None:
+                del self.rotation.counts[n_stages + 1 :]
             for member in self.members:
                 del member.stages[n_stages:]
             raise

@@ -152,8 +152,8 @@ class Writer(AbstractContextManager["Writer"]):
     def _write(self) -> None:
         state, began = self._state, time.monotonic()
         self._tried = len(state.members[0].stages)
-        if state.shard_counts:
-            self._header["chosen"]["n_shards"] = state.shard_counts[self._tried]
+        if state.rotation is not None:
+            self._header["chosen"]["n_shards"] = state.rotation.counts[self._tried]
         writer = ValueWriter()
         snapshots = written(state.snapshots, writer)
         header = self._header | {

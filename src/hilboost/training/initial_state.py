@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.boosting import (
     EnsembleMember,
-    Shard,
+    Rotation,
     TrainingState,
     Validation,
     add_held_out,
     continued_in_units,
     in_units,
-    shard_ranges,
-    stages_decided,
     starting_constant,
 )
 from hilboost.callbacks.phases import Phases
@@ -173,12 +171,15 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         member.raw = np.asarray(raw, order=recipe.learner.capabilities.layout)
     division = recipe.learner.row_division()
     if recipe.shards.at_start > 1 and division is not None:
-        so_far = len(state.members[0].stages)
-        known = stages_decided(so_far) if recipe.shards.adapts else so_far
-        state.shards = [
-            Shard.of(block, recipe.data.target, inputs, state.members, division, known, n_threads)
-            for block in shard_ranges(len(recipe.data.X), recipe.shards.now)
-        ]
+        state.rotation = Rotation.of(
+            recipe.shards.now,
+            recipe.shards.adapts,
+            recipe.data.target,
+            inputs,
+            state.members,
+            division,
+            n_threads,
+        )
     validation = _validation(recipe, state, encoding, snapshot, n_threads)
     others = tuple(
         _scored(one.X, one.target, state, encoding, n_threads, one.name)

@@ -62,8 +62,8 @@ class Trial:
         held = validation
         if held is not None and not in_place:
             held = replace(held, raw=held.raw.copy())
-        shards = [shard.first_member_afresh(stages) for shard in state.shards]
-        trial = TrainingState([member], state.folds, shards)
+        rotation = state.rotation and state.rotation.first_member_afresh(stages)
+        trial = TrainingState([member], state.folds, rotation)
         short = replace(
             config,
             learner=learner,
@@ -220,7 +220,7 @@ def _best_one_by_one(
         trial = Trial.of(candidate, config, initial, data, in_place=True)
         trial.run(n_stages, target, team)
         losses.append(trial.loss)
-        if not initial.state.shards:
+        if initial.state.rotation is None:
             first.raw[:] = target.starting_raw(first.initial_raw)
         if held is not None:
             held.raw[:] = held.target.starting_raw(first.initial_raw)

@@ -201,7 +201,6 @@ def _config(
         units=recipe.units,
         metric=recipe.metric,
         metrics=recipe.metrics,
-        adapts_shards=recipe.shards.adapts,
         division=recipe.division,
     )
 
@@ -232,7 +231,8 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
             member.data = recipe.learner.for_member(data)
         else:
             member.data = prepared(X)
-    _divide(recipe.learner, initial.state)
+    if initial.state.rotation is not None:
+        initial.state.rotation.divide(initial.state.members)
     data = initial.state.members[0].data
     if recipe.choose_penalty is not None:
         for member in initial.state.members:
@@ -247,18 +247,6 @@ def _with_prepared_held_out(recipe: Recipe, initial: InitialState, data: Any) ->
         return initial
     prepared = division.prepared_like(data, held.X)
     return replace(initial, validation=replace(held, division=division, data=prepared))
-
-
-def _divide(learner: Learner, state: TrainingState) -> None:
-    """Give each shard its part of the learner's data; the members keep only the first one."""
-    division = learner.row_division()
-    if not state.shards or division is None:
-        return
-    for k, member in enumerate(state.members):
-        parts = division.divided(member.data, [shard.rows for shard in state.shards])
-        for shard, part in zip(state.shards, parts, strict=True):
-            shard.members[k].data = part
-        member.data = parts[0]
 
 
 def _close(learner: Learner, data: Any, state: TrainingState) -> None:
@@ -354,9 +342,9 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
 
 def _resolved_now(recipe: Recipe, state: TrainingState) -> ResolvedParameters | None:
     """Return the parameters with the number of shards after the last stage that is kept."""
-    if recipe.resolved is None or not state.shard_counts:
+    if recipe.resolved is None or state.rotation is None:
         return recipe.resolved
-    return replace(recipe.resolved, n_shards=state.shard_counts[len(state.members[0].stages)])
+    return replace(recipe.resolved, n_shards=state.rotation.counts[len(state.members[0].stages)])
 
 
 def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:
