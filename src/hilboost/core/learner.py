@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import AmongWorkers, RowDivision
+from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 
@@ -69,12 +69,14 @@ class Learner(ABC):
         """
         return None
 
-    def among_workers(self) -> AmongWorkers | None:
+    def among_workers(self) -> PrepareAmongWorkers | None:
         """Return what prepares the rows of one of several workers, if the learner supports it.
 
         Returns
         -------
-        AmongWorkers or None
+        callable or None
+            Takes the arguments of :meth:`prepare`, and what connects the workers
+            (:class:`hilboost.core.exchange.RowShare`); returns ``data`` as :meth:`prepare` does.
         """
         return None
 

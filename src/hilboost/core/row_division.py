@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hilboost.core.base_model import Term
@@ -81,26 +81,8 @@ class RowDivision(ABC):
         """
 
 
-class AmongWorkers(ABC):
-    """Base class of what prepares the rows of one worker, where other workers have the others."""
+PrepareAmongWorkers = Callable[[Any, Floats | None, int, int, RowShare], Any]
+"""Takes the arguments of ``Learner.prepare``, and what connects the workers.
 
-    @abstractmethod
-    def prepared(
-        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
-    ) -> Any:
-        """Perform the computations on the inputs that all stages share, as ``prepare`` does.
-
-        Parameters
-        ----------
-        X : (n, d) float64
-            The rows that are here; all rows if workers divide kernel values.
-        weight : (n,) float64 or None
-        seed : int
-        n_threads : int
-        share : RowShare
-
-        Returns
-        -------
-        object
-            Passed to the other methods of the learner as ``data``.
-        """
+The rows are those that are here, or all rows if workers divide kernel values.
+"""

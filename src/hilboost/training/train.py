@@ -220,7 +220,7 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
 
     def prepared(X: Floats) -> Any:
         if share is not None and among is not None:
-            return among.prepared(X, weight, seed, n_threads, share)
+            return among(X, weight, seed, n_threads, share)
         return recipe.learner.prepare(X, weight, seed, n_threads)
 
     data = prepared(first)

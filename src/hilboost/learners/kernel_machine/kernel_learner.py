@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from hilboost.core.base_model import Stage, Term
@@ -12,7 +13,7 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
-from hilboost.core.row_division import AmongWorkers
+from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -44,9 +45,9 @@ class KernelLearner(Learner):
     def state(self, workspace: Workspace) -> MachineState:
         """Create the state before the first stage."""
 
-    def among_workers(self) -> AmongWorkers:
+    def among_workers(self) -> PrepareAmongWorkers:
         """Divide kernel values of all rows among workers, each of which has all rows."""
-        return DividedKernelValues(self)
+        return partial(prepare_divided, self)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner that compares the codes in these columns by equality."""
@@ -97,17 +98,10 @@ class KernelLearner(Learner):
         data.close()
 
 
-@dataclass(frozen=True)
-class DividedKernelValues(AmongWorkers):
-    """Prepares a learner whose workers have all rows and each evaluate some kernel values."""
-
-    # its ``data`` has a :class:`~hilboost.learners.kernel_machine.workspace.Workspace`
-    learner: Learner
-
-    def prepared(
-        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
-    ) -> Any:
-        """Return the state before the first stage."""
-        data = self.learner.prepare(X, weight, seed, n_threads)
-        data.workspace = replace(data.workspace, exchange=share.exchange)
-        return data
+def prepare_divided(
+    learner: Learner, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
+) -> Any:
+    """Prepare all rows for a learner each of whose workers evaluates some kernel values."""
+    data = learner.prepare(X, weight, seed, n_threads)
+    data.workspace = replace(data.workspace, exchange=share.exchange)
+    return data

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,12 +19,12 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
-from hilboost.core.row_division import AmongWorkers
+from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.kernel_learner import DividedKernelValues, KernelLearner
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner, prepare_divided
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
@@ -64,9 +65,9 @@ class SeveralKernelsLearner(Learner):
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
         return replace(stage, in_checkpoints=in_checkpoints)
 
-    def among_workers(self) -> AmongWorkers:
+    def among_workers(self) -> PrepareAmongWorkers:
         """Same as for the stages."""
-        return DividedKernelValues(self)
+        return partial(prepare_divided, self)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> SeveralKernelsLearner:
         """Same as for the stages."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,10 +12,9 @@ import numpy as np
 from hilboost.core.base_model import Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
-from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import AmongWorkers, RowDivision
+from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.splitting_learner import SplittingLearner
@@ -31,7 +31,7 @@ from hilboost.tables import BlockTable
 
 
 @dataclass(frozen=True)
-class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers):
+class TreeLearner(TreeSettings, SplittingLearner, RowDivision):
     """Learner of histogram trees, grown best first.
 
     Notes
@@ -121,23 +121,12 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision, AmongWorkers):
         """Return the same data without what trees of one member leave to its next ones."""
         return data.without_memory()
 
-    def among_workers(self) -> AmongWorkers | None:
-        """Return the learner itself; random projections round differently for other rows.
+    def among_workers(self) -> PrepareAmongWorkers | None:
+        """Return what bins the rows that are here, by the quantiles of the rows of all workers.
 
-        Symmetric trees are grown by one worker only.
+        Random projections round differently for other rows; one worker grows symmetric trees.
         """
-        return self if self.sketch is None and not self.symmetric else None
-
-    def prepared(
-        self,
-        X: Floats | BlockTable,
-        weight: Floats | None,
-        seed: int,
-        n_threads: int,
-        share: RowShare,
-    ) -> TreeData:
-        """Bin the rows that are here, by the quantiles of the rows of all workers."""
-        return prepare_trees(self, X, weight, seed, n_threads, share)
+        return partial(prepare_trees, self) if self.sketch is None and not self.symmetric else None
 
     def row_division(self) -> RowDivision:
         """Return the learner itself."""

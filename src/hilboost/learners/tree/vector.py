@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -10,10 +11,9 @@ import numpy as np
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
-from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import AmongWorkers
+from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.engine import (
@@ -26,7 +26,7 @@ from hilboost.engine import (
 
 
 @dataclass(frozen=True)
-class VectorTreeLearner(VectorSettings, SplittingLearner, AmongWorkers):
+class VectorTreeLearner(VectorSettings, SplittingLearner):
     """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
@@ -86,15 +86,9 @@ class VectorTreeLearner(VectorSettings, SplittingLearner, AmongWorkers):
         """Bin the table."""
         return prepare_vector_trees(self, X, weight, seed, n_threads)
 
-    def among_workers(self) -> AmongWorkers:
-        """Return the learner itself."""
-        return self
-
-    def prepared(
-        self, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
-    ) -> VectorTreeData:
-        """Bin the rows that are here, by the quantiles and values of the rows of all workers."""
-        return prepare_vector_trees(self, X, weight, seed, n_threads, share)
+    def among_workers(self) -> PrepareAmongWorkers:
+        """Return what bins the rows that are here, by the values of the rows of all workers."""
+        return partial(prepare_vector_trees, self)
 
     def close(self, data: VectorTreeData) -> None:
         """Stop the threads."""
