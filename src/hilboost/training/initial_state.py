@@ -147,6 +147,9 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     else:
         state = continuation.state
         _check_continued(recipe, state, len(rows))
+        if recipe.data.held_out is None and len(rows) == 1:
+            state.validation.clear()
+            state.metrics.clear()
         snapshot = snapshot_to_continue(recipe, continuation)
         state.snapshots = () if snapshot is None else state.snapshots
     state.folds = folds
@@ -260,15 +263,13 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
             f"warm_start: the model has {len(members)} x {len(members[0].initial_raw)} outputs, "
             f"but this fit has {n_members} x {n_outputs}; set warm_start=False to start a new fit."
         )
-    if recipe.data.held_out is None and n_members == 1:
-        state.validation.clear()
-        state.metrics.clear()
-    elif set(state.metrics) != _measures(recipe):
+    is_judged = recipe.data.held_out is not None or n_members > 1
+    if is_judged and set(state.metrics) != _measures(recipe):
         raise InvalidData(
             "warm_start: the existing stages were fitted with another eval_metric or other "
             "validation sets; pass the same ones, or set warm_start=False."
         )
-    elif len(state.validation) != len(state.train):
+    if is_judged and len(state.validation) != len(state.train):
         raise InvalidData(
             "warm_start: the existing stages were fitted without held-out rows, so early stopping "
             "cannot choose the best stage; set early_stopping=False and omit X_val, or set "
