@@ -18,9 +18,14 @@ from hilboost.losses import (
     Cox,
     CrossEntropyNDCG,
     Gamma,
+    LambdaMAP,
+    LambdaMRR,
+    LambdaRank,
     MultinomialLogLoss,
+    PairwiseLogistic,
     Poisson,
     Tweedie,
+    YetiRank,
 )
 
 N, LONGEST = 1000, 10.0
@@ -60,6 +65,11 @@ LOSSES = {
     "aft-extreme": (AFT("extreme", 1.0), times, 1),
     "cox": (Cox(), times, 1),
     "xendcg": (CrossEntropyNDCG(), group, 1),
+    "pairwise_logistic": (PairwiseLogistic(), group, 1),
+    "lambdarank": (LambdaRank(), group, 1),
+    "yetirank": (YetiRank(), group, 1),
+    "lambdamap": (LambdaMAP(), group, 1),
+    "lambdamrr": (LambdaMRR(), group, 1),
 }
 
 

@@ -21,7 +21,7 @@ def _pair(better, worse, weight, scores, slopes, bends):
     low = 1 / (1 + math.exp(scores[better] - scores[worse]))
     slopes[better] += weight * low
     slopes[worse] -= weight * low
-    bends[[better, worse]] += weight * low * (1 - low)
+    bends[[better, worse]] += weight * low * max(1 - low, 0.1)
     return 2 * weight * low
 
 

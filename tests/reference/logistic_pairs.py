@@ -28,7 +28,7 @@ def pairwise_gradients(
             values[first:last] += share * math.log1p(math.exp(scores[j] - scores[i])) / size
             negative[i] += share * wrong
             negative[j] -= share * wrong
-            hessian[[i, j]] += share * wrong * (1 - wrong)
+            hessian[[i, j]] += share * wrong * max(1 - wrong, 0.1)
         negative[rows], hessian[rows] = _means_of_equal(gains, scores, rows, negative, hessian)
 
 

@@ -61,7 +61,7 @@ def lambda_gradients(
             total += 2 * delta * wrong
             negative[rows[i]] += delta * wrong
             negative[rows[j]] -= delta * wrong
-            hessian[rows[[i, j]]] += delta * wrong * (1 - wrong)
+            hessian[rows[[i, j]]] += delta * wrong * max(1 - wrong, 0.1)
         if normalized and total > 0:
             negative[rows] *= math.log2(1 + total) / total
             hessian[rows] *= math.log2(1 + total) / total

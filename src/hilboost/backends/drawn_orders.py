@@ -13,6 +13,7 @@ import numpy as np
 from numba import uint64
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.newton_steps import bounded_curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import all_equal, ideal_of_group, resort_group, sort_group
 
@@ -29,10 +30,11 @@ def _uniform(key, number):
 def _add_pair(better, worse, weight, powers, slopes, bends):
     """Add the logistic loss of two places of a group; returns the sum of both gradients."""
     low = powers[worse] / (powers[better] + powers[worse])  # the probability of the wrong order
+    bend = bounded_curvature(weight * low, 1.0 - low)
     slopes[better] += weight * low
     slopes[worse] -= weight * low
-    bends[better] += weight * low * (1.0 - low)
-    bends[worse] += weight * low * (1.0 - low)
+    bends[better] += bend
+    bends[worse] += bend
     return 2.0 * weight * low
 
 

@@ -252,8 +252,8 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
         inverse = 1.0 / (distance * both)
         delta = abs(difference) * (early - inside * discounts[at]) * scale * both * inverse
         low = powers[at] * distance * inverse  # the probability of the wrong order
-        bend = delta * low * (1.0 - low)
         pull = delta * (low if difference > 0.0 else low - 1.0)
+        bend = max(delta * low * (1.0 - low), abs(pull) / LONGEST_STEP)
         slope += pull
         curvature += bend
         total += abs(pull)
