@@ -27,7 +27,7 @@ def draw(n_causes=1, n=60, seed=0, grid=None, weighted=False):
 def test_derivatives(n_causes):
     target, *_ = draw(n_causes, n=15)
     loss = DiscreteHazard(ENDS, n_causes)
-    raw = 0.3 * np.random.default_rng(1).normal(size=(15, 3 * n_causes))  # no step is too long
+    raw = np.random.default_rng(1).normal(size=(15, 3 * n_causes))
     found = loss.gradients(target, raw)
 
     def total(flat):
@@ -39,7 +39,11 @@ def test_derivatives(n_causes):
     expected = approx_fprime(raw.ravel(), total, 1e-6)
     np.testing.assert_allclose(-found.negative_gradient.ravel(), expected, atol=1e-5)
     curvature = np.diag(approx_fprime(raw.ravel(), slope, 1e-6))
-    np.testing.assert_allclose(found.hessian.ravel(), curvature, atol=1e-5)
+    curvature, hazards = curvature.reshape(raw.shape), loss.hazards(raw)
+    assert (found.hessian >= curvature - 1e-5).all()
+    mild = ((hazards > 0.1) & (hazards < 0.9)).all(axis=(1, 2))  # where no step is too long
+    assert mild.sum() >= 3
+    np.testing.assert_allclose(found.hessian[mild], curvature[mild], atol=1e-5)
 
 
 def test_rows_count_where_they_are_at_risk():

@@ -15,7 +15,14 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.row_division import RowDivision
 from hilboost.kernels import Gaussian, Kernel
-from hilboost.losses import AbsoluteError, BinomialLogLoss, Quantile, QueryRMSE, SquaredError
+from hilboost.losses import (
+    AbsoluteError,
+    BinomialLogLoss,
+    Poisson,
+    Quantile,
+    QueryRMSE,
+    SquaredError,
+)
 from hilboost.outputs import Candidates, Rankings, decode
 from hilboost.testing import (
     Contract,
@@ -41,6 +48,12 @@ class WrongSign(SquaredError):
 class WrongHessian(SquaredError):
     def gradients(self, target, raw):
         return Gradients(target.y - raw, np.full_like(raw, 0.5))
+
+
+class ShortSteps(Poisson):
+    def gradients(self, target, raw):
+        found = super().gradients(target, raw)
+        return replace(found, hessian=np.maximum(found.hessian, np.abs(found.negative_gradient)))
 
 
 class UnweightedStart(SquaredError):
@@ -101,6 +114,7 @@ class NoProbabilities(BinomialLogLoss):
         (WrongSign, "test_gradient_is_the_derivative", {}),
         (WrongHessian, "test_hessian_is_the_derivative", {}),
         (WrongHessian, "an upper bound on the second derivative", {"hessian": "bound"}),
+        (ShortSteps, "raised to at most 0.1 times the size", {"y": 39 * [0.0] + [300.0]}),
         (UnweightedStart, "test_start_minimizes", {}),
         (MeanOfRows, "test_a_row_depends_on_itself", {}),
         (Overflowing, "test_far_away", {}),

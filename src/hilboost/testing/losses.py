@@ -17,7 +17,7 @@ from hilboost.testing.models import BoostingContract
 
 _N = 40
 _STEP = 1e-5
-_LONGEST_STEP = 10.0  # Newton steps beyond it overshoot, and may be shortened
+_LONGEST_STEP = 10.0  # Newton steps beyond it overshoot, and may be shortened to it
 
 
 class LossContract(BoostingContract):
@@ -168,12 +168,13 @@ class LossContract(BoostingContract):
                 )
                 continue
             factor = 1.0 if self.hessian == "exact" else float(self.hessian)
-            may_be_larger = np.abs(negative[:, k]) > _LONGEST_STEP * second
-            raised = np.maximum(hessian[:, k], factor * second)
+            least = factor * second
+            most = np.maximum(least, factor * np.abs(negative[:, k]) / _LONGEST_STEP)
             ensure_close(
                 hessian[:, k],
-                np.where(may_be_larger, raised, factor * second),
-                f"Column {k} of the hessian must be {factor:g} times the second derivative.",
+                np.clip(hessian[:, k], least, most),
+                f"Column {k} of the hessian must be {factor:g} times the second derivative, or be "
+                f"raised to at most {factor / _LONGEST_STEP:g} times the size of the gradient.",
                 rtol=1e-6,
                 atol=1e-7,
             )
