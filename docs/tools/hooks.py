@@ -1,6 +1,6 @@
 """MkDocs hooks: include pages and images from outside ``docs``.
 
-Some files of the repository (CONTRIBUTING.md, CHANGELOG.md, the examples, figures of the
+Some files of the repository (CONTRIBUTING.md, CHANGELOG.md, the examples, results of the
 benchmarks) are not in ``docs``.  The site includes copies of them, and links from ``docs`` to these
 files lead to the copies.
 """
@@ -18,9 +18,13 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "reproductions/README.md": "reproductions/overview.md",
-    "benchmarks/results/fuzz.md": "benchmarks/results/fuzz.md",
 }
-BESIDES = ("benchmarks/results/*.png", "examples/*.py", "reproductions/*/results/*.*")
+BESIDES = (
+    "benchmarks/results/*.md",
+    "benchmarks/results/*.png",
+    "examples/*.py",
+    "reproductions/*/results/*.*",
+)
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)")
 
 
