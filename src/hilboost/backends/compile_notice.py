@@ -12,7 +12,8 @@ from numba.core import event
 
 _PATIENCE = 1.0  # seconds
 _MESSAGE = (
-    "hilboost: compiling, once for this machine; 'hilboost warmup' compiles everything in advance."
+    "hilboost: compiling what this kind of fit needs, once for this machine; other kinds compile "
+    "more when first used, and 'hilboost warmup' compiles everything in advance."
 )
 
 
