@@ -4,11 +4,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array, random_array
+from sklearn.base import clone
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, load
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingRegressor,
+    OutputKernelTreeRegressor,
+    SparseKernelRidge,
+    load,
+)
+from hilboost.core.errors import DataWarning
 from hilboost.model import row_marks
 from hilboost.model.row_marks import RowMarks
+from hilboost.network import BipartiteNetwork, NetworkCompletion
 from hilboost.report import facts
 from hilboost.tables import SparseTable
 
@@ -107,3 +117,61 @@ def test_the_training_data_are_recognized(model):
     assert any("training data" in text for text in found["warnings"])
     new = facts(model, complete + 0.01, y)
     assert not any("training data" in text for text in new["warnings"])
+
+
+# Calibration with training rows
+
+
+def test_more_rows_than_recur_by_chance():
+    distinct = RowMarks.of(X[:200])
+    assert distinct.leaked_share(X[180:]) == pytest.approx(20 / 120)
+    assert distinct.leaked_share(X[190:]) == 0.0  # less than a tenth
+    table = RNG.integers(3, size=(2000, 4)).astype(float)
+    repeated = RowMarks.of(table[:1000])
+    assert repeated.share_of(table[1000:]) > 0.99
+    assert repeated.leaked_share(table[1000:]) == 0.0
+    cells = RNG.integers(40, size=(3000, 2)).astype(float)  # about half of the rows occur once
+    some = RowMarks.of(cells[:1500])
+    assert some.leaked_share(cells[1500:]) == 0.0
+    assert some.leaked_share(cells[:1500]) == 1.0
+
+
+CALIBRATED = {
+    "numbers": BoostingRegressor(**PLAIN),
+    "folds": BoostingRegressor(n_estimators=5, learner="tree", random_state=0),
+    "quantiles": BoostingRegressor("quantile", quantile=[0.1, 0.9], **PLAIN),
+    "classes": BoostingClassifier(**PLAIN),
+    "kernel machine": KernelBoostingRegressor(n_estimators=3),
+    "sparse kernel machine": SparseKernelRidge(n_basis=5, random_state=0),
+    "structured": OutputKernelTreeRegressor("linear", random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", CALIBRATED)
+def test_calibration_with_training_rows_warns(kind):
+    complete = np.nan_to_num(X)
+    y = {"classes": np.where(Y > 0, "high", "low"), "structured": np.column_stack([Y, Y])}
+    labels = y.get(kind, Y)
+    model = clone(CALIBRATED[kind]).fit(complete[:220], labels[:220])
+    with pytest.warns(
+        DataWarning, match="20% of the 100 calibration rows are rows of the fit"
+    ) as said:
+        model.calibrate(complete[200:], labels[200:])
+    assert said[0].filename == __file__
+    assert ("leave calibrate out" in str(said[0].message)) == (kind == "folds")
+    model.calibrate(complete[220:], labels[220:])
+
+
+def test_networks_calibrated_with_known_vertices_warn():
+    links = (RNG.random((60, 60)) < 0.2).astype(float)
+    points = RNG.normal(size=(60, 2))
+    tree = OutputKernelTreeRegressor("linear", random_state=0)
+    model = BipartiteNetwork(tree).fit(points[:40], links[:40])
+    with pytest.warns(DataWarning, match="100% of the 40 calibration rows"):
+        model.calibrate(points[:40], links[:40])
+    model.calibrate(points[40:], links[40:])
+    symmetric = np.maximum(links, links.T)
+    model = NetworkCompletion().fit(points[:40], symmetric[:40, :40])
+    with pytest.warns(DataWarning, match="100% of the 40 calibration rows"):
+        model.calibrate(points[:40], symmetric[:40, :40])
+    model.calibrate(points[40:], symmetric[40:, :40])

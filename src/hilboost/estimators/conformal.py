@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
@@ -25,6 +25,20 @@ from hilboost.validation.groups import check_groups
 from hilboost.validation.offsets import offset_of
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
+
+
+def warn_of_training_rows(fitted: FittedModel, X: Any) -> None:
+    """Warn if a model is calibrated with checked rows ``X`` that it was fitted to."""
+    share = 0.0 if fitted.marks is None else fitted.marks.leaked_share(X)
+    if share:
+        remedy = "calibrate with rows that the fit has not seen"
+        if fitted.calibration is not None and fitted.calibration.folds is not None:
+            remedy += ", or leave calibrate out: the folds of the fit have calibrated this model"
+        warn_caller(
+            f"{share:.0%} of the {len(X)} calibration rows are rows of the fit, so that prediction "
+            f"intervals and sets cover less than requested; {remedy}.",
+            DataWarning,
+        )
 
 
 @public_methods
@@ -95,9 +109,11 @@ class ConformalPredictions:
         - **Structured outputs**: the distance ``|φ(y) - F(x)|`` to the predicted point.  These
           models also keep the points of the rows, for ``predict(X, return_std=True)``.
 
-        A new ``fit`` discards the calibration.
+        A new ``fit`` discards the calibration.  A warning says if more than a tenth of the rows
+        are rows of the fit, for models that were not read from a file.
         """
         scores = self._scores(self.predict_raw(X, offset), X, y)
+        warn_of_training_rows(self.fitted_, self._checked(X))
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:

@@ -1,4 +1,4 @@
-"""Hashes of some training rows, by which a report recognizes them."""
+"""Hashes of some training rows, by which reports and calibrations recognize them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _MOST_MARKED, _BLOCK = 2**16, 2**16
 _MOST_CELLS = 2**19  # of which all columns are hashed
 _KEY_COLUMNS, _CANDIDATES, _SAMPLED, _KEYS = 4, 64, 1000, 500
 _CHECKED, _FEWEST = 20_000, 5
+_LEAK = 0.1  # share of training rows, above which results are too good
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class RowMarks:
     limit: np.uint64  # largest key of a marked row
     # (k,) int64 or None: columns whose hash is the key; ``None`` means all
     columns: NDArray[np.int64] | None
+    by_chance: float  # share of the marked rows that occur more than once in the training table
 
     @classmethod
     def of(cls, X: Any) -> Self | None:
@@ -47,6 +49,7 @@ class RowMarks:
                 return None
             columns = _key_columns(table)
         keys, hashes = np.empty(0, np.uint64), np.empty(0, np.uint64)
+        counts = np.empty(0, np.int64)
         limit = np.uint64(2**64 - 1)
         for begin in range(0, len(table), _BLOCK):
             block = table[begin : begin + _BLOCK]
@@ -55,14 +58,16 @@ class RowMarks:
             different = distinct(np.concatenate([keys, new[near]]))
             if len(different) > _MARKED:
                 limit = different[_MARKED - 1]
-                keys, hashes = keys[keys <= limit], hashes[keys <= limit]
+                kept = keys <= limit
+                keys, hashes, counts = keys[kept], hashes[kept], counts[kept]
                 near = near[new[near] <= limit]
             found = new[near] if columns is None else block[near].row_hashes()
-            hashes, first = np.unique(np.concatenate([hashes, found]), return_index=True)
-            keys = np.concatenate([keys, new[near]])[first]
+            both, first, number = np.unique(np.concatenate([hashes, found]), True, True)
+            counts = np.bincount(number, np.concatenate([counts, np.ones(len(found))]))
+            keys, hashes = np.concatenate([keys, new[near]])[first], both
             if len(hashes) > _MOST_MARKED:
                 return None
-        return cls(hashes, limit, columns)
+        return cls(hashes, limit, columns, float(1 - (counts == 1).sum() / counts.sum()))
 
     def share_of(self, X: Any) -> float:
         """Estimate the share of the rows of a table (m, d) that are training rows.
@@ -76,6 +81,15 @@ class RowMarks:
         if len(rows) < min(_FEWEST, len(table)):
             return 0.0
         return float(np.isin(table[rows].row_hashes(), self.hashes).mean())
+
+    def leaked_share(self, X: Any) -> float:
+        """Estimate the share of training rows, or 0 if as many rows of new data would recur.
+
+        A new row recurs with about the probability that a training row occurs twice (Good 1953).
+        """
+        share, chance = self.share_of(X), self.by_chance
+        noise = 3 * np.sqrt(chance * (1 - chance) / min(len(_table(X)), _CHECKED))
+        return share if share > chance + max(_LEAK, noise) else 0.0
 
 
 def _table(X: Any) -> Any:

@@ -173,6 +173,9 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         np.fill_diagonal(similar, np.maximum(similar.diagonal(), 1.0))
         return np.eye(p) + self.smoothing * similar / similar.sum(axis=1, keepdims=True)
 
+    def _fitted_models(self) -> Sequence[Any]:
+        return self.models_
+
     def _link_scores(self, X: Any) -> Floats:
         return self.predict(X)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -219,6 +219,9 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         within = np.triu_indices(len(kept), 1)
         linked = known[within] >= _as_many(new, int(np.count_nonzero(truth)))
         return n_stages, int(np.count_nonzero(linked)) / int(np.count_nonzero(inner[within]))
+
+    def _fitted_models(self) -> Sequence[Any]:
+        return [self.model_]
 
     def _link_scores(self, X: Any) -> Floats:
         return self.predict_kernel(X)

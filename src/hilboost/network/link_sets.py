@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,14 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.estimators.base import BoostingEstimator
+from hilboost.estimators.conformal import warn_of_training_rows
 from hilboost.model.conformal import Calibration, check_coverage
-from hilboost.network.validation import as_matrix, refuse_unfinished
+from hilboost.network.validation import as_matrix, refuse_unfinished, without_sparse
 
 
 class LinkSets:
     """Mixin of models that score the links between new rows and known columns."""
 
     calibration_: Calibration | None
+
+    @abstractmethod
+    def _fitted_models(self) -> Sequence[Any]:
+        """The models of the rows, which may be any regressors."""
 
     @abstractmethod
     def _link_scores(self, X: Any) -> Floats:
@@ -55,6 +62,9 @@ class LinkSets:
                 f"{scores.shape}; got {table.shape}."
             )
         refuse_unfinished(table, "links")
+        for model in self._fitted_models()[:1]:
+            if isinstance(model, BoostingEstimator):
+                warn_of_training_rows(model.fitted_, model._checked(without_sparse(X, "X")))
         linked = table != 0
         degree = linked.sum(axis=1)
         rows, columns = np.nonzero(linked)
