@@ -1,4 +1,4 @@
-"""Columns of numbers that a few words have turned into text."""
+"""Columns of text in which all or nearly all values are numbers."""
 
 import warnings
 
@@ -72,3 +72,57 @@ def test_less_than_one_percent_is_told(words, n_missing, n):
         assert len(told) == wanted
         if wanted:
             assert f"{len(words)} of its {n - n_missing} values ('{words[0]}' in row 7)" in told[0]
+
+
+TOLD = "is text in which all values are numbers, so that it is categorical; convert it, for"
+
+
+def told_in(fit):
+    """Warnings about columns of numbers."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", DataWarning)
+        fit()
+    return [str(one.message) for one in found]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("values", [["1", "2.5", "-3e2", None], column([])[:4]])
+def test_text_of_numbers_is_told(kind, values):
+    table = TABLES[kind](values * 100)
+    (told,) = told_in(lambda: MODEL.fit(table, np.arange(400)))
+    assert TOLD in told
+    named = BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]})
+    assert not told_in(lambda: named.fit(table, np.arange(400)))
+
+
+def test_text_of_numbers_on_disk_is_told():
+    table = pa.table({"a": ["1", "2.5"] * 100, "y": np.arange(200.0)})
+    (told,) = told_in(lambda: hilboost.stream.fit(MODEL, iter(table.to_batches(30)), target="y"))
+    assert TOLD in told
+    coded = table.set_column(0, "a", table["a"].dictionary_encode())
+    assert not told_in(lambda: hilboost.stream.fit(MODEL, iter(coded.to_batches(30)), target="y"))
+
+
+def test_an_array_of_numbers_and_words_is_text():
+    """NumPy turns the numbers of such an array into text."""
+    rows = np.array([[k % 7, 0.5 * k, "even" if k % 2 else "odd"] for k in range(60)])
+    (told,) = told_in(lambda: MODEL.fit(rows, np.arange(60)))
+    assert told.startswith("columns 0, 1 are text in which all values are numbers, so that they")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series(["1", "2"] * 50, dtype="category"),
+        pl.Series(["1", "2"] * 50, dtype=pl.Categorical),
+        pa.array(["1", "2"] * 50).dictionary_encode(),
+        ["007", "010"] * 50,
+        ["1", "two"] * 50,
+    ],
+)
+def test_codes_and_declared_categories_are_silent(values):
+    table = pl.DataFrame({"a": values}) if isinstance(values, pl.Series) else None
+    if table is None:
+        arrow = isinstance(values, pa.DictionaryArray)
+        table = pa.table({"a": values}) if arrow else pd.DataFrame({"a": values})
+    assert not told_in(lambda: MODEL.fit(table, np.arange(100)))

@@ -20,11 +20,13 @@ from hilboost.tables import (
     FileTable,
     Level,
     Schema,
+    are_numbers,
     category_choice,
     column_of,
     index_names,
     learn,
     read_table,
+    warn_of_numbers,
     warn_of_words,
     words_among_numbers,
 )
@@ -202,17 +204,23 @@ def _is_category(kind: Any) -> bool:
 def _levels(read: Any, names: list[str], told: bool) -> list[tuple[Level, ...]]:
     """Levels of the category columns, ascending; warn of words among numbers if ``told``."""
     found: list[Counter[Any]] = [Counter() for _ in names]
+    declared: set[str] = set()
     for batch in read(names):
         table = read_table(batch)
         assert table is not None
+        declared.update(n for n, one in zip(names, table.columns, strict=True) if one.declared)
         codes, schema = learn(table, range(len(names)))
         for k, levels in schema.levels:
             column = column_of(codes, k)
             counts = np.bincount(column[~np.isnan(column)].astype(np.int64), minlength=len(levels))
             found[k].update(dict(zip(levels, counts.tolist(), strict=True)))
+    numeric: list[object] = []
     for name, counted in zip(names, found, strict=True):
         if told and counted and isinstance(next(iter(counted)), str):
             _warn_of_words(read, name, counted)
+            if name not in declared and are_numbers(counted):
+                numeric.append(name)
+    warn_of_numbers(numeric)
     return [tuple(sorted(counted)) for counted in found]
 
 

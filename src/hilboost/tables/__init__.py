@@ -6,6 +6,7 @@ applies the schema to later tables.
 
 from hilboost.tables.arrays import (
     columns_of,
+    frame_columns,
     index_names,
     is_pandas,
     n_rows,
@@ -21,11 +22,12 @@ from hilboost.tables.encoding import (
     encode_array,
     learn,
     learn_array,
+    warn_of_numbers,
     warn_of_words,
     without_unused_levels,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
-from hilboost.tables.numeric_text import words_among_numbers, words_told
+from hilboost.tables.numeric_text import are_numbers, words_among_numbers, words_told
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
@@ -40,6 +42,7 @@ __all__ = [
     "Schema",
     "SparseTable",
     "Table",
+    "are_numbers",
     "as_array",
     "category_choice",
     "category_columns",
@@ -49,6 +52,7 @@ __all__ = [
     "encode",
     "encode_array",
     "encoded_table",
+    "frame_columns",
     "index_names",
     "is_missing_value",
     "is_pandas",
@@ -61,6 +65,7 @@ __all__ = [
     "place",
     "read_table",
     "refuse_dates_and_complex",
+    "warn_of_numbers",
     "warn_of_words",
     "without_frame",
     "without_mask",

@@ -25,6 +25,12 @@ def without_frame(values: Any) -> Any:
     return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
+def frame_columns(values: Any) -> list[str] | None:
+    """Return the names of the columns of a frame or an Arrow table; ``None`` for other values."""
+    names = getattr(values, "column_names", getattr(values, "columns", None))
+    return None if names is None else list(map(str, names))
+
+
 def n_rows(table: Any) -> int | None:
     """Return the number of rows of an array, sparse table or list; ``None`` if undefined."""
     shape = getattr(table, "shape", None)  # sparse matrices have a shape and no length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NoReturn
@@ -26,6 +26,7 @@ class Numbers:
     """A column of numbers."""
 
     is_category: ClassVar[bool] = False
+    declared: ClassVar[bool] = False
 
     # (n,) float32 or float64, NaN for missing; or integers or booleans, none missing
     values: NDArray[Any]
@@ -61,6 +62,7 @@ class Labels:
 
     codes: NDArray[np.int64]  # (n,) int64: indices into ``distinct``; -1 for missing
     distinct: list[Any]  # the values; may contain unused values and duplicates
+    declared: bool = False  # whether the dtype says that the values are categories
 
     def as_numbers(self) -> None:
         """Return ``None``: the values may be text."""
@@ -176,7 +178,7 @@ def without_missing(labels: Labels) -> Labels:
     if not is_missing.any():
         return labels
     places = np.append(np.where(is_missing, -1, np.arange(len(is_missing))), -1)
-    return Labels(places[labels.codes], labels.distinct)
+    return replace(labels, codes=places[labels.codes])
 
 
 def is_missing_value(value: Any) -> bool:

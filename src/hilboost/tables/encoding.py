@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,12 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
-from hilboost.tables.numeric_text import is_numeric, words_among_numbers, words_told
+from hilboost.tables.numeric_text import (
+    are_numbers,
+    is_numeric,
+    words_among_numbers,
+    words_told,
+)
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
 
@@ -39,7 +43,8 @@ def learn(
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
-    unlike: dict[bool, list[tuple[object, int]]] = {True: [], False: []}
+    numeric: list[object] = []
+    unlike: list[tuple[object, int]] = []
     for k, read in enumerate(table.columns):
         name = table.name(k)
         is_category = read.is_category if chosen is None else k in chosen
@@ -48,14 +53,16 @@ def learn(
             levels = _levels(labels, name)
             if chosen is None and levels and isinstance(levels[0], str):
                 _warn_of_words(labels, name)
+                if not labels.declared and are_numbers(levels):
+                    numeric.append(name)
             n_present = _rows_if_all_differ(labels, levels)
-            if n_present:
-                numeric = all(is_numeric(str(level)) for level in levels)
-                unlike[numeric].append((name, n_present))
+            if n_present and name not in numeric:
+                unlike.append((name, n_present))
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
+    warn_of_numbers(numeric)
     _warn_of_names(unlike)
     names = None if table.names is None else tuple(table.names)
     schema = Schema(len(table.columns), names, tuple(found))
@@ -218,29 +225,40 @@ def _rows_if_all_differ(labels: Labels, levels: tuple[Level, ...]) -> int:
     return n_present if isinstance(levels[0], str) else 0
 
 
-def _warn_of_names(found: dict[bool, list[tuple[object, int]]]) -> None:
-    """Warn of columns of text in which all rows differ, by whether the text is numbers."""
-    for numeric, columns in found.items():
-        if not columns:
-            continue
-        names = ", ".join(repr(name) for name, _ in columns[:_MOST_NAMES])
-        beyond = len(columns) - _MOST_NAMES
-        more = f" and {beyond} more" if beyond > 0 else ""
-        one = len(columns) == 1
-        what, them = ("column", "it") if one else ("columns", "them")
-        rows = f"each of {columns[0][1]} rows" if one else "each row"
-        advice = (
-            f"All values are numbers: convert the {what}, for instance with .astype(float)."
-            if numeric
-            else "Names, identifiers, and dates do not generalize to other rows: drop the "
-            f"{what}, or convert {them} to numbers."
-        )
-        warnings.warn(
-            f"{what} {names}{more} {'is' if one else 'are'} text with a different value in {rows}. "
-            f"{advice}",
-            DataWarning,
-            stacklevel=2,
-        )
+def _warn_of_names(columns: list[tuple[object, int]]) -> None:
+    """Warn of columns of text in which all rows differ."""
+    if not columns:
+        return
+    one = len(columns) == 1
+    rows = f"each of {columns[0][1]} rows" if one else "each row"
+    warn_caller(
+        f"{_listed([name for name, _ in columns])} text with a different value in {rows}. Names, "
+        "identifiers, and dates do not generalize to other rows: drop the "
+        f"{'column, or convert it' if one else 'columns, or convert them'} to numbers.",
+        DataWarning,
+    )
+
+
+def warn_of_numbers(columns: list[object]) -> None:
+    """Warn of columns of text in which all values are numbers."""
+    if not columns:
+        return
+    them, they, are = ("it", "it", "is") if len(columns) == 1 else ("them", "they", "are")
+    warn_caller(
+        f"{_listed(columns)} text in which all values are numbers, so that {they} {are} "
+        f"categorical; convert {them}, for instance with pandas.to_numeric, or list {them} in "
+        "categorical_features.",
+        DataWarning,
+    )
+
+
+def _listed(columns: list[object]) -> str:
+    """Name the first few columns, followed by the verb."""
+    names = ", ".join(map(repr, columns[:_MOST_NAMES]))
+    beyond = len(columns) - _MOST_NAMES
+    if len(columns) == 1:
+        return f"column {names} is"
+    return f"columns {names}{f' and {beyond} more' if beyond > 0 else ''} are"
 
 
 def _warn_of_words(labels: Labels, name: object) -> None:

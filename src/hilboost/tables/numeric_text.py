@@ -1,9 +1,11 @@
-"""Columns of text in which nearly all values are numbers."""
+"""Columns of text in which all or nearly all values are numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+_CODE = re.compile(r"0\d")
 _MOST_WORDS = 0.01  # part of the values
 
 
@@ -14,6 +16,11 @@ def is_numeric(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def are_numbers(texts: Iterable[object]) -> bool:
+    """Return whether all texts are numbers; those with leading zeros, as ``"007"``, are codes."""
+    return all(is_numeric(str(text)) and not _CODE.match(str(text)) for text in texts)
 
 
 def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set, ValuesView
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -245,7 +245,7 @@ def _read_by_dtype(series: Any, name: object) -> ReadColumn:
         native = series.to_native()
         if series.implementation.is_pandas_like() and native.dtype == object:
             return read_objects(native.tolist(), name)
-        return without_missing(_factorized(series))
+        return replace(without_missing(_factorized(series)), declared=dtype != nw.String)
     return _of_unknown(series, name)
 
 
