@@ -150,10 +150,18 @@ def test_text_where_the_fit_had_numbers_is_refused(regression_model):
     assert "number" in message
 
 
+def test_columns_with_other_capitals_are_named(regression_model):
+    other = regression_model.rename(columns={"depth": "Depth", "width": "WIDTH"})
+    message = refused("predict", "model", write(other.drop(columns="price"), "new.csv"))
+    assert "rename 'WIDTH' to 'width', 'Depth' to 'depth': names must match exactly." in message
+
+
 def test_missing_target_lists_near_names(folder):
     write(table(), "train.csv")
     message = refused("fit", "train.csv", "--target", "Prize", "--out", "model")
     assert "no column 'Prize'; similar names are 'price'" in message
+    message = refused("fit", "train.csv", "--target", "Price", "--out", "model")
+    assert "no column 'Price'; write 'price': names must match exactly." in message
     message = refused("fit", "train.csv", "--target", "qqq", "--out", "model")
     assert "the columns are 'width', 'height', 'depth', 'price', 'kind'" in message
 

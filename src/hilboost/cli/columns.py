@@ -96,11 +96,23 @@ def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     names = list(frame.columns)
     if len(names) == 1 and any(mark in names[0] for mark in ",;\t|"):
         return f"the only column is {_listed(names)}, so check --sep"
-    folded = {name.strip().casefold(): name for name in names}
-    near = get_close_matches(wanted.strip().casefold(), list(folded), n=3, cutoff=0.5)
+    folded = _folded(frame)
+    same = folded.get(_fold(wanted))
+    if same is not None:
+        return f"write '{same}': names must match exactly"
+    near = get_close_matches(_fold(wanted), list(folded), n=3, cutoff=0.5)
     if near:
         return f"similar names are {_listed([folded[name] for name in near])}"
     return f"the columns are {_listed(names)}"
+
+
+def _fold(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _folded(frame: "pd.DataFrame") -> dict[str, str]:
+    """Names of columns by their lower-case form."""
+    return {_fold(name): name for name in frame.columns}
 
 
 def _listed(names: list[str]) -> str:
@@ -205,9 +217,15 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     """
     missing = [name for name in names if name not in frame.columns]
     if missing:
+        folded = _folded(frame)
+        pairs = [(folded.get(_fold(name)), name) for name in missing]
+        renamed = [f"'{old}' to '{new}'" for old, new in pairs if old is not None]
+        advice = f"add {_listed(missing)}"
+        if renamed:
+            advice = f"rename {', '.join(renamed[:NAMES_SHOWN])}: names must match exactly"
         raise CliError(
             f"the table lacks {len(missing)} of the {len(names)} columns that the model uses; "
-            f"add {_listed(missing)}."
+            f"{advice}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -32,6 +32,12 @@ class UsageError(CliError):
 def note(message: str) -> None:
     """Print a note on stderr; stdout is reserved for data."""
     typer.echo(f"note: {message}", err=True)
+
+
+def raise_usage_error(message: str) -> NoReturn:
+    """Print the message of a command that is incomplete or inconsistent, and exit."""
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(USAGE_EXIT_CODE)
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """Commands and options of other libraries, and their counterparts here."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from inspect import signature
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from hilboost.cli.errors import raise_usage_error
 
 COMMANDS = {
     "apply": "predict",
@@ -150,6 +153,40 @@ class Commands(TyperGroup):
         if same is not None:
             ctx.fail(f"There is no command '{args[0]}'; use 'hilboost {same}'.")
         return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options in front of the command."""
+        with _one_line_usage(ctx) if args else nullcontext():  # without arguments, show the help
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _one_line_usage(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _one_line_usage(ctx: Any) -> Iterator[None]:
+    """Print what is wrong with arguments as one line, as other errors, and not in a box."""
+    try:
+        yield
+    except Exception as error:
+        # The class of click's error depends on the version of typer, which may bundle click.
+        if not hasattr(error, "format_message"):
+            raise
+        path = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
+        raise_usage_error(_sentence(error, path))
+
+
+def _sentence(error: Any, path: str) -> str:
+    """Say what is wrong with the arguments of a command, and where to look, unless this is said."""
+    text = " ".join(error.format_message().split())
+    if ";" in text:
+        return text
+    about = getattr(getattr(error, "param", None), "help", None)
+    if about and text.startswith("Missing"):
+        text = f"{text.rstrip('.')} ({about[0].lower()}{about[1:].rstrip('.')})"
+    return f"{text.rstrip('.')}; see '{path} -h'."
 
 
 class Command(TyperCommand):
