@@ -16,7 +16,7 @@ from hilboost import BoostingRanker
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import RowSampling, StageKey
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.losses import (
     CrossEntropyNDCG,
@@ -282,12 +282,22 @@ def test_a_long_group_takes_little_memory():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_groups_that_say_nothing(loss):
     """Groups of one row, and groups with equal labels, have no gradient."""
-    alone = BoostingRanker(loss, **SHORT).fit(X, Y, groups=np.arange(len(X)))
+    model, rows = BoostingRanker(loss, **SHORT), np.arange(len(X))
+    with pytest.warns(DataWarning, match="every group has one row, so that there is nothing to"):
+        alone = model.fit(X, Y, groups=rows)
     np.testing.assert_array_equal(alone.predict(X), 0)
+    with pytest.warns(DataWarning, match="every group has one row"):
+        assert alone.score(X, Y, groups=rows) == 1
+    with pytest.warns(DataWarning, match="the rows of every group have equal labels"):
+        alike = model.fit(X, np.ones(len(X)), groups=QUERY)
     if loss != "query_rmse":
-        alike = BoostingRanker(loss, **SHORT).fit(X, np.ones(len(X)), groups=QUERY)
         np.testing.assert_array_equal(alike.predict(X), 0)
+    with pytest.warns(DataWarning, match="the rows of every group have equal labels"):
         assert alike.score(X, np.zeros(len(X)), groups=QUERY) == 1
+    with pytest.warns(DataWarning, match="every group has one row"):
+        model.fit(X, Y, groups=QUERY, X_val=X, y_val=Y, groups_val=rows)
+    one_pair = np.where(rows < 2, 0, rows)
+    model.fit(X, (rows == 0).astype(float), groups=one_pair)
 
 
 @pytest.mark.parametrize(

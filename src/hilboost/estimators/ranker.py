@@ -23,7 +23,7 @@ from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.metrics import NDCG
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.training.data import in_order_of_groups
-from hilboost.validation.groups import check_positions, number_groups
+from hilboost.validation.groups import check_positions, number_groups, warn_without_order
 from hilboost.validation.weights import check_weights
 
 
@@ -219,7 +219,10 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
 
     def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:
         target = replace(target, positions=check_positions(rows.positions, len(X)))
-        return in_order_of_groups(X, target, number_groups(rows.groups, target.weight, len(X)))
+        numbers = number_groups(rows.groups, target.weight, len(X))
+        X, target = in_order_of_groups(X, target, numbers)
+        warn_without_order(target)
+        return X, target
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
         return NumberCodec.learn(y, n, False, "pass relevance labels, such as 0 to 4")
@@ -294,5 +297,6 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         weight = check_weights(sample_weight, raw)
         numbers = number_groups(groups, weight, len(raw))
         raw, target = in_order_of_groups(raw, Target(encoded, weight), numbers)
+        warn_without_order(target)
         metric = NDCG(self.k, self.gain)
         return metric_value(metric, self.loss_, None, [(target, np.ascontiguousarray(raw))])

@@ -14,6 +14,7 @@ from hilboost.metrics import NDCG, MeanAveragePrecision, MeanReciprocalRank
 from hilboost.report.data import means_by_bin
 from hilboost.report.figures import score, with_intervals
 from hilboost.report.table import bins_of, shortened
+from hilboost.validation.groups import undecided
 
 _POSITIONS = 10
 _WORST = 6
@@ -57,7 +58,7 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
         "measure": measures[0][1],
         "n_groups": len(sizes),
         "longest": int(sizes.max()),
-        "undecided": int(_undecided(target).sum()),
+        "undecided": int(undecided(target).sum()),
         "by_length": means_by_bin(
             bins_of(sizes.astype(np.float64)),
             {"ndcg": ndcg, "chance": by_chance[0]},
@@ -67,15 +68,6 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
         "by_position": _by_position(target, raw[:, 0]),
         "worst": _worst(target, raw[:, 0], ndcg, labels),
     }
-
-
-def _undecided(target: Target) -> NDArray[np.bool_]:
-    """Whether all labels of a group are the same, (q,)."""
-    starts = target.starts[:-1]
-    found: NDArray[np.bool_] = np.maximum.reduceat(target.y[:, 0], starts) == np.minimum.reduceat(
-        target.y[:, 0], starts
-    )
-    return found
 
 
 def _by_position(target: Target, scores: Floats) -> dict[str, Any]:
@@ -108,7 +100,7 @@ def _worst(
     target: Target, scores: Floats, ndcg: Floats, labels: NDArray[Any]
 ) -> list[dict[str, Any]]:
     """Describe the groups with the lowest values, of those whose labels differ."""
-    decided = np.flatnonzero(~_undecided(target))
+    decided = np.flatnonzero(~undecided(target))
     found = []
     for group in decided[np.argsort(ndcg[decided], kind="stable")][:_WORST]:
         rows = slice(*target.starts[group : group + 2])

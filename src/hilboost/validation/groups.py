@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, warn_caller
+from hilboost.core.target import Target
 from hilboost.tables import as_array, is_missing_value
 
 _LAST_POSITION = 1_000_000
@@ -61,6 +62,26 @@ def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int6
                 f"{first[numbers[row]]:g}."
             )
     return numbers.astype(np.int64)
+
+
+def undecided(target: Target) -> NDArray[np.bool_]:
+    """Return whether all labels of a group are the same, (q,)."""
+    y, starts = target.y[:, 0], target.starts[:-1]
+    found: NDArray[np.bool_] = np.maximum.reduceat(y, starts) == np.minimum.reduceat(y, starts)
+    return found
+
+
+def warn_without_order(target: Target) -> None:
+    """Warn if no group has rows of different labels, so that every order is right."""
+    if not undecided(target).all():
+        return
+    alone = target.n_units == len(target.y)
+    what = "every group has one row" if alone else "the rows of every group have equal labels"
+    warn_caller(
+        f"{what}, so that there is nothing to rank; groups must hold what the rows that are "
+        "compared share, such as the number of their query.",
+        DataWarning,
+    )
 
 
 def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
