@@ -19,6 +19,7 @@ from hilboost.validation.survival import (
     check_entry,
     check_strata,
     check_times,
+    refuse_times_of_zero,
     warn_of_events,
 )
 
@@ -44,6 +45,7 @@ class SurvivalCodec(TargetCodec):
         labels = None if y.strata is None else np.unique(check_strata(y.strata, n))
         bounds = check_times(y.times, n)
         lower, upper, cause = bounds
+        refuse_times_of_zero(lower, upper)
         warn_of_events(lower, upper)
         n_causes = max(1, int(cause.max(initial=1)))
         ends = None

@@ -52,6 +52,15 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     return lower, upper, cause
 
 
+def refuse_times_of_zero(lower: Floats, upper: Floats) -> None:
+    """Reject bounds, (n,) each, if all times are 0, so that no row has been observed."""
+    if not lower.any() and not upper[np.isfinite(upper)].any():
+        raise InvalidData(
+            "all times of y are 0, so that no row was observed for any time; pass the time from "
+            "the start of the observation of each row until its event or its end."
+        )
+
+
 def warn_of_events(lower: Floats, upper: Floats) -> None:
     """Warn about bounds, (n,) each, that are probably events and times.
 
