@@ -202,3 +202,52 @@ def test_precomputed_kernels(estimator, y):
     rows = np.arange(60).reshape(-1, 1)
     model = estimator(kernel=Precomputed(gram), regularization=0.1).fit(rows, y)
     assert model.predict(rows).shape == (60,)
+
+
+# Labels of several types
+
+
+@pytest.mark.parametrize("odd", [1, 2.5, True, np.int64(3)])
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize("estimator", [classifier, SparseKernelClassifier])
+def test_text_among_other_labels(odd, kind, estimator):
+    """NumPy makes text of a list of both, so that the classes would be ``"1"`` and ``"a"``."""
+    labels = kind(["a", "b", odd] * 20)
+    with pytest.raises(InvalidData, match=r"text \('a' in row 0\) and other labels .* in row 2\)"):
+        estimator().fit(X, labels)
+    model = estimator().fit(X, list(map(str, labels)))
+    with pytest.raises(InvalidData, match=r"other labels .* in row 2\)"):
+        model.score(X, labels) if kind is tuple else model.calibrate(X, labels)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_labels_in_a_list_of_text(missing):
+    with pytest.raises(InvalidData, match="Input y contains NaN: row 1 has no label"):
+        classifier().fit(X, ["a", missing, "b"] * 20)
+
+
+# Names of targets
+
+
+def targets_with(value, row=7):
+    found = pd.DataFrame({"price": Y, "weight": Y + 1}, dtype=object)
+    found.loc[row, "weight"] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("oops", r"contains text or other objects \('oops' in row 7 of target {}\)"),
+        (np.nan, "contains NaN in row 7 of target {}"),
+        (np.inf, "infinity or a value too large in row 7 of target {}"),
+    ],
+)
+def test_the_bad_target_is_named(value, said):
+    frame = targets_with(value)
+    for model in (KernelBoostingRegressor(), regressor().set_params(loss="absolute_error")):
+        for y, name in ((frame, "'weight'"), (frame.to_numpy(), "1")):
+            with pytest.raises(InvalidData, match=said.format(name)):
+                model.fit(X, y)
+    with pytest.raises(InvalidData, match=said.partition(" of target")[0]):
+        regressor().fit(X, frame["weight"])

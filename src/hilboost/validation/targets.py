@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,6 +17,7 @@ from hilboost.core.errors import InvalidData, InvalidType, shown
 from hilboost.reductions.distinct import distinct
 from hilboost.tables import (
     as_array,
+    frame_columns,
     is_missing_value,
     refuse_dates_and_complex,
     without_frame,
@@ -34,13 +35,14 @@ def check_regression_target(
     With ``allow_missing``, some of several targets may be missing (NaN) in a row.  ``advice`` ends
     the message about text.
     """
+    names = frame_columns(y)
     y = _of_equal_rows(without_frame(as_array(y)))
     if y.dtype.kind in "OUS":
         try:
             y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidData(
-                f"y contains text or other objects ({_first_text(y)}), but must "
+                f"y contains text or other objects ({_first_text(y, names)}), but must "
                 f"contain numbers{advice and '; '}{advice}."
             ) from None
     refuse_dates_and_complex(y, "y")
@@ -53,8 +55,8 @@ def check_regression_target(
             DataConversionWarning,
             stacklevel=4,
         )
-    _require_known_targets(y, allow_missing)
-    _refuse_infinity(y)
+    _require_known_targets(y, allow_missing, names)
+    _refuse_infinity(y, names)
     finite: Any = "allow-nan" if allow_missing else True
     with np.errstate(over="ignore", invalid="ignore"):
         y = check_array(
@@ -79,14 +81,21 @@ def _of_equal_rows(y: Any) -> np.ndarray:
         ) from error
 
 
-def _first_text(y: np.ndarray) -> str:
+def _first_text(y: np.ndarray, names: list[str] | None) -> str:
     """Describe the first value that is not a number."""
-    for row, value in enumerate(y):
+    for index in np.ndindex(y.shape[:2]):
         try:
-            np.asarray(value, dtype=np.float64)
+            np.asarray(y[index], dtype=np.float64)
         except (TypeError, ValueError):
-            return f"{shown(value)} in row {row}"
+            return f"{shown(y[index])} in row {index[0]}{_of_target(index, y, names)}"
     return f"dtype {y.dtype}"
+
+
+def _of_target(index: Sequence[int], y: np.ndarray, names: list[str] | None) -> str:
+    """Name the target of a cell of y, if there are several."""
+    if y.ndim == 1 or y.shape[1] == 1:
+        return ""
+    return f" of target {index[1]}" if names is None else f" of target {names[index[1]]!r}"
 
 
 def _without_na(y: np.ndarray) -> np.ndarray:
@@ -96,7 +105,7 @@ def _without_na(y: np.ndarray) -> np.ndarray:
     return np.where(np.frompyfunc(is_missing_value, 1, 1)(y).astype(bool), np.nan, y)
 
 
-def _require_known_targets(y: np.ndarray, allow_missing: bool) -> None:
+def _require_known_targets(y: np.ndarray, allow_missing: bool, names: list[str] | None) -> None:
     """Reject rows without a target, and single missing targets unless they are allowed."""
     if y.dtype.kind != "f" or y.ndim not in (1, 2) or not np.isnan(y).any():
         return
@@ -105,28 +114,32 @@ def _require_known_targets(y: np.ndarray, allow_missing: bool) -> None:
     if len(empty):
         raise InvalidData(f"Input y contains NaN in row {empty[0]}; {_REMOVE}")
     if not allow_missing:
-        row, column = (int(i) for i in np.argwhere(missing)[0])
+        cell = np.argwhere(missing)[0].tolist()
         raise InvalidData(
-            f"Input y contains NaN in row {row} of target {column}. Missing targets are supported "
-            "by BoostingRegressor with trees (learner='tree') and squared error, Poisson, gamma or "
-            "Tweedie loss; otherwise, fit one model per target, on the rows in which it is known."
+            f"Input y contains NaN in row {cell[0]}{_of_target(cell, y, names)}. Missing targets "
+            "are supported by BoostingRegressor with trees (learner='tree') and squared error, "
+            "Poisson, gamma or Tweedie loss; otherwise, fit one model per target, on the rows in "
+            "which it is known."
         )
 
 
-def _refuse_infinity(y: np.ndarray) -> None:
+def _refuse_infinity(y: np.ndarray, names: list[str] | None) -> None:
     if y.dtype.kind != "f" or y.ndim not in (1, 2):
         return
-    infinite = np.isinf(y.reshape(len(y), -1)).any(axis=1)
+    infinite = np.isinf(y.reshape(len(y), -1))
     if infinite.any():
+        cell = np.argwhere(infinite)[0].tolist()
         raise InvalidData(
-            f"Input y contains infinity or a value too large in row {int(infinite.argmax())}; "
-            "remove such rows, or limit the target."
+            f"Input y contains infinity or a value too large in row {cell[0]}"
+            f"{_of_target(cell, y, names)}; remove such rows, or limit the target."
         )
 
 
 def check_classes(y: Any, n: int) -> NDArray[Any]:
     """Return the class of each row, (n,)."""
     y = as_array(y)
+    if isinstance(y, list | tuple):
+        _refuse_mixed(y)
     shape = _of_equal_rows(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidData(
@@ -155,6 +168,26 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     return y
 
 
+def _refuse_mixed(y: Sequence[Any]) -> None:
+    """Reject text among other labels, which NumPy would convert to text, as ``1`` to ``"1"``."""
+    is_text = [isinstance(label, str) for label in y]
+    if not any(is_text) or all(is_text):
+        return
+    row = is_text.index(False)
+    if is_missing_value(y[row]):
+        raise _without_label(row)
+    if not isinstance(y[row], Collection):
+        raise InvalidData(
+            f"y contains text ({shown(y[is_text.index(True)])} in row {is_text.index(True)}) and "
+            f"other labels ({shown(y[row])} in row {row}), but classes must be of one type; pass "
+            "text, such as list(map(str, y))."
+        )
+
+
+def _without_label(row: int) -> InvalidData:
+    return InvalidData(f"Input y contains NaN: row {row} has no label; {_REMOVE}")
+
+
 def _repeat_integers(y: NDArray[Any]) -> bool:
     """Whether labels are integers or booleans, most of which occur again: they are classes."""
     return y.dtype.kind in "biu" and len(distinct(y)) <= len(y) // 2
@@ -174,9 +207,7 @@ def _require_labels(y: np.ndarray) -> None:
     elif y.dtype.kind == "O":
         missing = np.array([is_missing_value(label) for label in y], dtype=bool)
     if missing.any():
-        raise InvalidData(
-            f"Input y contains NaN: row {int(missing.argmax())} has no label; {_REMOVE}"
-        )
+        raise _without_label(int(missing.argmax()))
 
 
 def _refuse_objects(y: np.ndarray) -> None:
