@@ -94,7 +94,7 @@ def facts(
     dict
         JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
         ``importance``, ``contributions``, and ``dependence``; with ``X_train``, ``drift``; and,
-        depending on the task, ``regression`` (a list with one entry per output), ``quantiles``,
+        depending on the task, ``regression`` (a list with one entry per target), ``quantiles``,
         ``intervals``, ``classes``, ``sets``, ``structured``, ``ranking`` and ``survival``, which
         are ``None`` if they do not apply.
 
@@ -125,7 +125,7 @@ def facts(
         "title": title or f"{type(model).__name__} on {len(raw)} rows",
         "model": model_facts(model),
         "importance": importance_facts(model, columns, rows.target),
-        "contributions": contribution_facts(model, columns, positive),
+        "contributions": contribution_facts(model, columns, positive, rows.first_target),
         "drift": None
         if training is None
         else drift_facts(model, columns, training, rows.raw_alone),
@@ -177,7 +177,7 @@ def scores(
     -------
     list of dict
         ``key``, ``name``, ``value``, ``guess`` (the baseline's score), ``better``, and ``says``
-        (a description).  With several outputs, the scores of the first.
+        (a description).  With several targets, R² only: first its mean, then that of each.
 
     Raises
     ------
@@ -238,7 +238,11 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
     model, columns, raw, y = rows.model, rows.columns, rows.raw, rows.codes
     found: dict[str, Any] = {
         "task": "regression",
-        "target": {"kind": "number", "histogram": histogram(y[~np.isnan(y[:, 0]), 0])},
+        "target": {
+            "kind": "number",
+            "of": rows.first_target,
+            "histogram": histogram(y[~np.isnan(y[:, 0]), 0]),
+        },
     }
     predicted, guess, first = means(rows)
     levels = quantile_levels(model.loss_)
@@ -253,10 +257,9 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
         found["of"] = names[first]
     else:
         mean = predicted
-        names = (
-            [f"output {k}" for k in range(predicted.shape[1])] if guess.shape[1] > 1 else ["mean"]
-        )
-    found["regression"] = regression_facts(columns, order, y, mean, guess)
+        names = [f"output {k}" for k in range(predicted.shape[1])]
+        names = rows.target_names if y.shape[1] > 1 else names if len(names) > 1 else ["mean"]
+    found["regression"] = regression_facts(columns, order, y, mean, guess, names)
 
     def predict(X: Any) -> Floats:
         return np.asarray(model.loss_.inverse_link(model.predict_raw(X)))[:, :_CLASSES_DRAWN]

@@ -272,6 +272,7 @@ def _on_rows(
         columns, predicted, target = columns.rows(known), predicted[known], first.codes[known, 0]
         errors = {f"error {k}": np.abs(target - predicted[:, k]) for k in range(len(entrants))}
         truth = target.tolist()
+    named = None if classes else entrants[0].rows.first_target
     spread = predicted.max(axis=1) - predicted.min(axis=1)
     apart = np.argsort(-spread, kind="stable")[:_APART]
     apart = apart[spread[apart] > 0]
@@ -280,6 +281,7 @@ def _on_rows(
     table["predicted"] = predicted[apart].tolist()
     return {
         "error": "error rate" if classes else "mean absolute error",
+        "of": named,
         "correlations": _correlations(predicted),
         "by_column": means_by_column(columns, order, errors, _COLUMNS),
         "apart": table,

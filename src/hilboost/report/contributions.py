@@ -20,10 +20,13 @@ _COLUMNS = 10
 _SHADES = 5
 
 
-def contribution_facts(model: Any, columns: Columns, positive: int) -> dict[str, Any] | None:
+def contribution_facts(
+    model: Any, columns: Columns, positive: int, target: str | None
+) -> dict[str, Any] | None:
     """Compute Shapley values of one raw prediction of some rows.
 
-    ``positive``: index of the class, of two, that the values are about.
+    ``positive``: index of the class, of two, that the values are about. ``target``: name of the
+    first of several targets.
 
     Returns dict or None: ``None`` for structured outputs, models that are not sums of stages, and
     very few rows. The values of the columns with the largest mean magnitude are in ``columns``,
@@ -49,6 +52,7 @@ def contribution_facts(model: Any, columns: Columns, positive: int) -> dict[str,
     except IncompatibleParts:
         return None
     values, output = _one_output(model, found.values, positive)
+    output = output if target is None else target
     size = np.average(np.abs(values), axis=0, weights=sample.weights)
     most = np.argsort(-size, kind="stable")[:_COLUMNS]
     errors = found.standard_errors

@@ -64,15 +64,19 @@ def _of_intervals(
 ) -> dict[str, Any]:
     """Fraction of the targets inside of the calibrated intervals, and their mean width.
 
-    ``weights`` (n, c) are zero where the target is missing.
+    With several targets, also those of each.  ``weights`` (n, c) are zero where one is missing.
     """
     ends = predict(coverage)
     if ends is None:
         return {"calibrated": None, "width": None}
     low, high = ends[..., 0].reshape(y.shape), ends[..., 1].reshape(y.shape)
-    inside = np.average((low <= y) & (y <= high), weights=weights)
-    width = np.average((high - low).mean(axis=1), weights=weights.max(axis=1))
-    return {"calibrated": float(inside), "width": float(width)}
+    inside, width = (low <= y) & (y <= high), high - low
+    found: dict[str, Any] = {"calibrated": float(np.average(inside, weights=weights))}
+    shares, widths = (np.average(one, axis=0, weights=weights) for one in (inside, width))
+    if len(shares) == 1:
+        return {**found, "width": float(widths[0])}
+    own = zip(shares.tolist(), widths.tolist(), strict=True)
+    return {**found, "width": None, "of_targets": [{"inside": i, "width": w} for i, w in own]}
 
 
 def class_set_facts(

@@ -14,10 +14,17 @@ from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
-from hilboost.report.figures import Measured, class_scores, number_scores, score
+from hilboost.report.figures import (
+    Measured,
+    class_scores,
+    number_scores,
+    score,
+    scores_of_targets,
+)
 from hilboost.report.influence import mean_loss
 from hilboost.report.side_columns import Asides
-from hilboost.report.table import Columns
+from hilboost.report.table import Columns, shortened
+from hilboost.tables import frame_columns
 from hilboost.validation.offsets import check_offset
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
@@ -39,6 +46,18 @@ class Rows:
     def codes(self) -> Floats:
         """Encoded labels, (n, c)."""
         return self.target.y
+
+    @property
+    def target_names(self) -> list[str]:
+        """Names of the columns of a data frame of numeric targets, or else their numbers."""
+        found = frame_columns(self.labels) or map("target {}".format, range(self.codes.shape[1]))
+        return [shortened(name, 30) for name in found]
+
+    @property
+    def first_target(self) -> str | None:
+        """Name of the first of several numeric targets."""
+        several = self.model.fitted_.codec.kind == "numbers" and self.codes.shape[1] > 1
+        return self.target_names[0] if several else None
 
     @property
     def raw_alone(self) -> Floats:
@@ -105,6 +124,9 @@ def check_model(model: Any) -> None:
 def scorer(rows: Rows, positive: int) -> Measured:
     """Return a function that maps some rows to the scores of a model of numbers or classes."""
     model, raw, codes, weights = rows.model, rows.raw, rows.codes, rows.columns.weights
+    if codes.shape[1] > 1:
+        predicted, names = means(rows)[0], rows.target_names
+        return lambda some: scores_of_targets(codes[some], predicted[some], weights[some], names)
     if model.fitted_.codec.kind != "classes":
         _, guess, k = means(rows)
         return lambda some: _number_scores(
@@ -121,10 +143,9 @@ def scorer(rows: Rows, positive: int) -> Measured:
 def _number_scores(
     model: Any, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
 ) -> list[dict[str, Any]]:
-    """Compute scores of the first output, or of the quantile nearest to the median."""
+    """Compute scores of the prediction, or of the quantile nearest to the median."""
     predicted = np.asarray(model.loss_.inverse_link(raw))[:, k]
-    known = ~np.isnan(y[:, 0])
-    found = number_scores(y[known, 0], predicted[known], guess[known], weights[known])
+    found = number_scores(y[:, 0], predicted, guess, weights)
     if quantile_levels(model.loss_):
         pinball = mean_loss(model, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"

@@ -27,7 +27,7 @@ _KEYS = {
 
 def score(name: str, value: float, guess: float | None, better: str, says: str) -> dict[str, Any]:
     """Describe a score and the score of the baseline."""
-    key = _KEYS.get(name, name.lower().replace(" ", "_").replace("-", "_"))
+    key = _KEYS.get(name, name.lower().replace("²", "2").replace(" ", "_").replace("-", "_"))
     return {
         "key": key,
         "name": name,
@@ -46,9 +46,8 @@ def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> li
     """
     weighted = partial(np.average, weights=weights)
     scores = []
-    spread = float(weighted((y - weighted(y)) ** 2))
-    if spread > 0:
-        explained = 1 - float(weighted((y - mean) ** 2)) / spread
+    explained = variance_explained(y, mean, weights)
+    if explained is not None:
         says = "fraction of the variance explained; 1 is best"
         scores.append(score("R²", explained, 0.0, "higher", says))
     for name, measure, says in (
@@ -65,6 +64,33 @@ def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> li
         guessed = 0.0  # remove rounding errors
     scores.append(score("bias", bias, guessed, "0", says))
     return scores
+
+
+def variance_explained(y: Floats, mean: Floats, weights: Floats) -> float | None:
+    """Compute R² of known targets (n,) float64; ``None`` if they do not vary."""
+    if not len(y):
+        return None
+    spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    error = np.average((y - mean) ** 2, weights=weights)
+    return 1 - float(error) / float(spread) if spread > 0 else None
+
+
+def scores_of_targets(
+    y: Floats, mean: Floats, weights: Floats, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Compute R² of several targets (n, c) float64, NaN if missing: the mean, and that of each."""
+    known = ~np.isnan(y)
+    each = [
+        (name, variance_explained(y[rows, k], mean[rows, k], weights[rows]))
+        for k, (name, rows) in enumerate(zip(names, known.T, strict=True))
+    ]
+    says = "fraction of the variance explained; 1 is best"
+    found = [score(f"R² of {name}", r2, 0.0, "higher", says) for name, r2 in each if r2 is not None]
+    if found:
+        average = float(np.mean([one["value"] for one in found]))
+        says = "fraction of the variance explained, mean over the targets; 1 is best"
+        found.insert(0, score("R²", average, 0.0, "higher", says))
+    return found
 
 
 def class_scores(

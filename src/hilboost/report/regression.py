@@ -19,9 +19,14 @@ _WORST = 6
 
 
 def regression_facts(
-    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
+    columns: Columns,
+    order: Sequence[int],
+    y: Floats,
+    mean: Floats,
+    guess: Floats,
+    names: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Collect the errors of the first few outputs, ignoring missing targets.
+    """Collect the errors of the first few targets, ignoring missing ones, and scores of all.
 
     ``order``: column indices, the most important first. ``y``: (n, c) float64: true values (NaN if
     missing) and predicted values. ``mean``: (n, c) float64: true values (NaN if missing) and
@@ -29,17 +34,19 @@ def regression_facts(
     stages.
     """
     found = []
-    for k in range(min(y.shape[1], _OUTPUTS)):
+    for k in range(y.shape[1]):
         rows = np.flatnonzero(~np.isnan(y[:, k]))
         known = columns if len(rows) == len(y) else columns.rows(rows)
-        of_output = _output(known, order, y[rows, k], mean[rows, k], guess[rows, k])
-        found.append(of_output)
+        own = y[rows, k], mean[rows, k]
+        scores = number_scores(*own, guess[rows, k], known.weights)
+        of_target = {"name": names[k], "scores": scores}
+        if k < _OUTPUTS:
+            of_target |= _output(known, order, *own)
+        found.append(of_target)
     return found
 
 
-def _output(
-    columns: Columns, order: Sequence[int], y: Floats, mean: Floats, guess: Floats
-) -> dict[str, Any]:
+def _output(columns: Columns, order: Sequence[int], y: Floats, mean: Floats) -> dict[str, Any]:
     residual = y - mean
     size = np.abs(residual)
     shown = draw_rows(len(y), _POINTS)
@@ -49,7 +56,6 @@ def _output(
     table = rows_shown(columns, worst, order)
     table["true"], table["predicted"] = y[worst].tolist(), mean[worst].tolist()
     return {
-        "scores": number_scores(y, mean, guess, columns.weights),
         "points": {"true": y[shown].tolist(), "predicted": mean[shown].tolist()},
         "residuals": histogram(residual, 24),
         "by_prediction": means_by_bin(bins_of(mean, 10), series, columns.weights),
