@@ -54,6 +54,19 @@ def test_round_trip(case, trees, tmp_path):
     assert loaded.n_features_in_ == 4
 
 
+def test_every_class_loads_its_own_files(tmp_path):
+    path = tmp_path / "model.hilboost"
+    model = BoostingClassifier(**PLAIN).fit(X, Y > 0)
+    model.save(path)
+    loaded = BoostingClassifier.load(path)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(
+        InvalidModelFile,
+        match=r"a model of class BoostingClassifier, not BoostingRegressor; call BoostingClassif",
+    ):
+        BoostingRegressor.load(path)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

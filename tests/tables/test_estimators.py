@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from tests.model.editing import contents, edit
@@ -16,6 +17,7 @@ from tests.model.editing import contents, edit
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
+    KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
     OutputKernelForestRegressor,
@@ -27,7 +29,8 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFile, InvalidParameter
-from hilboost.estimators.subset_ensembles import AveragedKernelRidge
+from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
+from hilboost.estimators.subset_ensembles import AveragedKernelRidge, BayesianCommitteeMachine
 from hilboost.kernels import Delta, Gaussian, OnColumns
 from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 from hilboost.learners.tree import TreeLearner
@@ -333,3 +336,35 @@ def test_no_warning_of_any_library():
         warnings.simplefilter("error")
         for X in FRAMES:
             assert len(BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)) == len(Y)
+
+
+KERNELS = {
+    "regressor": KernelBoostingRegressor(n_estimators=2),
+    "classifier": KernelBoostingClassifier(n_estimators=2),
+    "sparse": SparseKernelRidge(n_basis=5),
+    "committee": BayesianCommitteeMachine(n_estimators=2, subset_size=20, kernel=Gaussian(1.0)),
+    "experts": MixtureOfKernelExperts(n_estimators=2, subset_size=20, kernel=Gaussian(1.0)),
+    "learner": BoostingRegressor(learner="kernel", n_estimators=2),
+    "outputs": OutputKernelBoostingRegressor("linear", learner="kernel", n_estimators=2),
+}
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(np.nan, "contains NaN in {},"), (1.5e308, r"contains 1.5e\+308 in {},"), (np.inf, "in {}")],
+)
+def test_kernel_estimators_name_the_column(kind, value, said):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "width"])
+    y = (X["a"] > 0).astype(int) if kind == "classifier" else X["a"]
+    bad = X.copy()
+    bad.loc[7, "width"] = value
+    model = clone(KERNELS[kind])
+    for table, place in ((bad, "column 'width'"), (bad.to_numpy(), "column 2")):
+        with pytest.raises(InvalidData, match=said.format(place)) as found:
+            model.fit(table, y)
+        if value != value:
+            assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
+            good = X if table is bad else X.to_numpy()
+            with pytest.raises(InvalidData, match=said.format(place)):
+                model.fit(good, y).predict(table)

@@ -5,9 +5,11 @@ All exceptions are also subclasses of built-in ones, such as ``ValueError``, ``T
 where, and what to do.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
@@ -29,6 +31,33 @@ class InvalidParameter(HilboostError, ValueError):
 
 class InvalidData(HilboostError, ValueError):
     """The data are not valid for ``fit`` or ``predict``."""
+
+
+class InvalidColumn(InvalidData):
+    """Values of a column of ``X`` are not valid; the message has ``{}`` for the column."""
+
+    def __init__(self, message: str, number: int, name: str | None = None) -> None:
+        super().__init__(message.format(f"column {number if name is None else repr(name)}"))
+        self.message, self.number = message, number
+
+    def named(self, names: Sequence[str] | None) -> InvalidColumn:
+        """Name the column, whose number is all that a learner knows.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Columns of the table, if it has names.
+
+        Returns
+        -------
+        InvalidColumn
+        """
+        if names is None or self.number >= len(names):
+            return self
+        return InvalidColumn(self.message, self.number, names[self.number])
+
+    def __reduce__(self) -> Any:
+        return InvalidData, self.args
 
 
 class InvalidType(HilboostError, TypeError):

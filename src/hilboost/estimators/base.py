@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.printer import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidColumn, InvalidModelFile, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -241,7 +241,11 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
         prepared = [training_data(self, rows, held_out, before)]
         X = prepared[0].X
-        result = self._train(prepared.pop(), callbacks, before, relay)
+        names = prepared[0].schema.names
+        try:
+            result = self._train(prepared.pop(), callbacks, before, relay)
+        except InvalidColumn as error:
+            raise error.named(names) from None
         self.fitted_ = replace(result.fitted, marks=RowMarks.of(X))
         result.raise_interrupt()
         if relay is not None:
@@ -327,6 +331,39 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
         save(self, path, training_data=training_data)
 
+    @classmethod
+    def load(cls, path: str | Path, trusted: Collection[str] = ()) -> Self:
+        """Load a model of this class that :meth:`save` wrote.  See :func:`hilboost.load`.
+
+        Parameters
+        ----------
+        path : str or Path
+        trusted : list of str
+            Custom classes that the file may import; see :func:`hilboost.load`.
+
+        Returns
+        -------
+        estimator
+            Fitted.
+
+        Raises
+        ------
+        InvalidModelFile
+            The file is damaged, or contains a model of another class.
+        OSError
+            The file cannot be read.
+        """
+        from hilboost.estimators.files import load
+
+        model = load(path, trusted)
+        if not isinstance(model, cls):
+            found = type(model).__name__
+            raise InvalidModelFile(
+                f"{path} contains a model of class {found}, not {cls.__name__}; call {found}.load, "
+                "or hilboost.load, which loads every class."
+            )
+        return model
+
     def _complete(self) -> None:
         """Compute what a file should contain and the fit leaves for later: by default, nothing."""
 
@@ -363,7 +400,10 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Predictions (n, r) of the model alone."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
-        return self.fitted_.predict_raw(X, threads_for(self.n_jobs, n_entries))
+        try:
+            return self.fitted_.predict_raw(X, threads_for(self.n_jobs, n_entries))
+        except InvalidColumn as error:
+            raise error.named(self.fitted_.schema.names) from None
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Yield predictions in link space after each stage; an array may be reused."""
@@ -376,4 +416,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Yield predictions of the model alone after each stage; the same array is reused."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
-        yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
+        try:
+            yield from self.fitted_.staged_raw(X, threads_for(self.n_jobs, n_entries))
+        except InvalidColumn as error:
+            raise error.named(self.fitted_.schema.names) from None

@@ -172,7 +172,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
             Positive, with sum one in every row.
         """
         X = self._checked(X)
-        require_complete(X)
+        require_complete(X, self.fitted_.schema.names)
         with array_api.one_blas_thread():
             return self.gate_.weights(self.members_[0].inputs(X))
 

@@ -272,7 +272,7 @@ class NonAdditiveEnsemble(SubsetEnsemble):
     def _raw(self, X: Any) -> Floats:
         """Combine the predictions of the members; for a classifier, sum their votes."""
         X = self._checked(X)
-        require_complete(X)
+        require_complete(X, self.fitted_.schema.names)
         n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
         with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
             return self._combined(X, team)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidColumn
 
 _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
@@ -24,15 +24,16 @@ _KEPT = 1.0  # ranges beyond, to which outlying values are moved
 _LIKE = 10.0  # times the median spread
 
 
-def require_complete(X: Floats) -> None:
-    """Reject missing values."""
+def require_complete(X: Floats, names: Sequence[str] | None = None) -> None:
+    """Reject missing values, with the name of the column if it is known."""
     if np.isnan(X).any():
         column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
-        raise InvalidData(
-            f"X contains NaN in column {column}, which kernels do not support. Impute missing "
-            "values, for instance numbers with scikit-learn's SimpleImputer and text with "
-            ".fillna('missing'), or use trees."
-        )
+        raise InvalidColumn(
+            "X contains NaN in {}, which kernels do not support. Impute missing values, for "
+            "instance numbers with scikit-learn's SimpleImputer and text with "
+            ".fillna('missing'), or use trees.",
+            column,
+        ).named(names)
 
 
 def extreme_exponents(X: Floats) -> NDArray[np.int64]:
@@ -40,9 +41,10 @@ def extreme_exponents(X: Floats) -> NDArray[np.int64]:
     largest = np.abs(X).max(axis=0, initial=0.0)
     if (largest > _LARGEST).any():
         column = int(np.flatnonzero(largest > _LARGEST)[0])
-        raise InvalidData(
-            f"X contains {largest[column]:.3g} in column {column}, and differences of such numbers "
-            "overflow; divide the column by a constant."
+        raise InvalidColumn(
+            f"X contains {largest[column]:.3g} in {{}}, and differences of such numbers overflow; "
+            "divide the column by a constant.",
+            column,
         )
     exponent = np.frexp(largest)[1].astype(np.int64)
     exponent[np.abs(exponent) <= _USUAL_EXPONENT] = 0
