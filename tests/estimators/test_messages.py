@@ -126,6 +126,19 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         (BoostingClassifier, "num_leaf_nodes", "did you mean 'max_leaf_nodes'"),
         (BoostingRanker, "label_gain", "set gain in"),
         (NetworkCompletion, "xyz", "the parameters are "),
+        (KernelBoostingRegressor, "xyz", r"'xyz'; help\(KernelBoostingRegressor\) lists its"),
+        (
+            KernelBoostingRegressor,
+            "monotonic_cst",
+            r"'monotonic_cst'; use BoostingRegressor\(monotonic_cst=\.\.\.\)\.$",
+        ),
+        (
+            SparseKernelClassifier,
+            "num_leaves",
+            r"'num_leaves'; use BoostingClassifier\(max_leaf_nodes=\.\.\.\)\.$",
+        ),
+        (BoostingRegressor, "stages", r"'stages'; use KernelBoostingRegressor\(stages=\.\.\.\)"),
+        (BoostingRegressor, "k", r"help\(BoostingRegressor\) lists its parameters\.$"),
     ],
 )
 def test_parameters_of_other_libraries(estimator, name, match):

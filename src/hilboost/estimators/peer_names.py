@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -234,12 +234,17 @@ def same_loss(name: str, known: Collection[str]) -> str | None:
     return next((one for one in candidates if one in known), None)
 
 
-def advice(name: str, parameters: Collection[str], of_fit: Collection[str], caller: str) -> str:
+def advice(
+    name: str,
+    parameters: Collection[str],
+    of_fit: Collection[str],
+    caller: str,
+    others: Sequence[str] = (),
+) -> str:
     """Return what to pass instead of an unknown argument, as the end of a sentence.
 
-    ``name``: the unknown argument. ``parameters``: parameters of the estimator, and of its method
-    ``fit``. ``of_fit``: parameters of the estimator, and of its method ``fit``. ``caller``: name of
-    the estimator.
+    ``parameters``: names of the estimator's own. ``of_fit``: arguments of its method ``fit``.
+    ``caller``: name of the estimator. ``others``: calls of estimators that have the parameter.
 
     Returns str: empty if no parameter has a similar name or purpose.
     """
@@ -256,6 +261,8 @@ def advice(name: str, parameters: Collection[str], of_fit: Collection[str], call
         return "pass events and times together as y, such as frame[['event', 'time']]"
     if "class_weight" in same:
         return "only classifiers have weights of classes; pass sample_weight to fit"
+    if others:
+        return f"use {' or '.join(others[:2])}"
     near = get_close_matches(name, [*parameters, *of_fit], n=3, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(map(repr, near))}?"

@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.estimators import sklearn_callbacks
-from hilboost.estimators.peer_names import PREDICTIONS, advice
+from hilboost.estimators.peer_names import PARAMETERS, PREDICTIONS, advice
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
 
 _LONGEST_VALUE = 120  # of a parameter in a message
+_FEW_PARAMETERS = 10
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -80,13 +81,32 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
     )
     of_fit = tuple(signature(cls.fit).parameters)[1:]
     own = cls._get_param_names()
-    all_of_them = (
-        f"its arguments are {', '.join(of_fit)}"
-        if method
-        else f"the parameters are {', '.join(own)}"
-    )
-    text = f"{what} {name!r}; {advice(name, own, of_fit, cls.__name__) or all_of_them}"
+    all_of_them = f"help({cls.__name__}) lists its parameters"
+    if method:
+        all_of_them = f"its arguments are {', '.join(of_fit)}"
+    elif len(own) <= _FEW_PARAMETERS:
+        all_of_them = f"the parameters are {', '.join(own)}"
+    others = [] if method else _others_with(cls, name)
+    text = f"{what} {name!r}; {advice(name, own, of_fit, cls.__name__, others) or all_of_them}"
     return text if text.endswith("?") else f"{text}."
+
+
+def _others_with(cls: Any, name: str) -> list[str]:
+    """Estimators for the same kind of targets that have a parameter of this name or purpose."""
+    from hilboost import estimators  # which import this module
+
+    def traits(one: Any) -> list[Any]:
+        return [getattr(one, trait, None) for trait in ("_kind", "ranks_groups", "is_additive")]
+
+    known = [getattr(estimators, one) for one in estimators.__all__]
+    same = [one for one in known if traits(one) == traits(cls)]
+    names = PARAMETERS.get(name, (name,))
+    return [
+        f"{one.__name__}({own}=...)"
+        for one in same
+        for own in names
+        if own in one._get_param_names()
+    ]
 
 
 def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
