@@ -249,7 +249,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     with pytest.raises(IncompatibleParts, match="3 quantile levels"):
         to_xgboost_json(BoostingRegressor("quantile", quantile=[0.1, 0.5, 0.9], **SHORT).fit(X, Y))
     ridge = BoostingRegressor(learner=Ridge(), n_estimators=2).fit(np.nan_to_num(X), Y)
-    with pytest.raises(IncompatibleParts, match="learner of this model is WrappedLearner"):
+    with pytest.raises(IncompatibleParts, match="this model has another learner: Ridge"):
         to_xgboost_json(ridge)
     codes = np.column_stack([X[:, 0], np.arange(len(X)) % 3])
     ours = BoostingRegressor(**SHORT, categorical_features=[1]).fit(codes, codes[:, 1] == 1)

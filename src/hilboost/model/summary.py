@@ -5,6 +5,16 @@ from __future__ import annotations
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 
+_LEARNERS = {
+    "tree": "trees",
+    "vector_tree": "trees",
+    "full": "kernel machine",
+    "sparse": "sparse kernel machine",
+    "block": "kernel machine on blocks of rows",
+    "metric_kernel": "kernel machine with a learned metric",
+    "linear": "linear function",
+}
+
 
 def summary(fitted: FittedModel) -> str:
     """Describe a model in one line.
@@ -15,10 +25,9 @@ def summary(fitted: FittedModel) -> str:
     tried, without gain".
     """
     mixture = described(fitted.parts)
-    learner, n_stages = fitted.learner, fitted.n_stages
+    n_stages = fitted.n_stages
     if mixture is None:
-        text = "trees" if learner.name == "tree" else ", ".join(learner.names)
-        text = text or type(learner).__name__
+        text = _named(fitted)
     else:
         text, n_stages = mixture, n_stages - 1  # the last one is the kernel machine
     n_folds = 1 if fitted.members is None else len(fitted.members)
@@ -28,6 +37,18 @@ def summary(fitted: FittedModel) -> str:
         text += f", {n_stages:,} stage" + "s" * (n_stages != 1) + _of(fitted, n_stages)
     tried = fitted.parts is not None and mixture is None
     return text + "; a kernel machine was tried, without gain" * tried
+
+
+def _named(fitted: FittedModel) -> str:
+    """Name what the learners of a model fit, and the kernel and size of kernel machines."""
+    if fitted.learner.names:
+        return ", ".join(fitted.learner.names)
+    name, machine = fitted.learner.name, fitted.kernel_machine
+    if machine is None or machine.kernel is None:
+        models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
+        return _LEARNERS.get(name or "") or next(models, type(fitted.learner).__name__)
+    kind = _LEARNERS.get(name or "", "kernel machine")
+    return f"{kind} ({type(machine.kernel).__name__} kernel, {fitted.model.n_basis:,} centers)"
 
 
 def _of(fitted: FittedModel, n_stages: int) -> str:
@@ -45,5 +66,5 @@ def not_of_trees(fitted: FittedModel) -> str:
     """Say, for messages, which learner made a model that does not consist of trees alone."""
     mixture = described(fitted.parts)
     if mixture is None:
-        return f"the learner of this model is {type(fitted.learner).__name__}"
+        return f"this model has another learner: {_named(fitted)}"
     return f"the automatic learner of this model chose {mixture}"
