@@ -19,8 +19,9 @@ _TOLERANCE = 1e-9
 def starting_constant(loss: Loss, target: Target) -> Floats:
     """Return the constant from which a fit starts, (r,) float64, beside the offsets.
 
-    That of the loss if there are no offsets, or if only differences of ``raw`` count.  Otherwise,
-    Newton steps, which are halved until they decrease the loss, or the leaf value of all rows.
+    It is the loss's own constant if there are no offsets, or if only differences of ``raw`` count.
+    Otherwise, Newton steps find it, halved until they decrease the loss, or the leaf value of all
+    rows.
     """
     start = checked_initial_raw(loss, target)
     offset = target.offset

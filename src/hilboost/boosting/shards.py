@@ -57,7 +57,7 @@ class Shard:
     ) -> Self:
         """Restrict the members to some rows; ``raw`` contains the first ``n_stages``.
 
-        ``inputs`` are those of every member, (n, d) each, for all rows.
+        ``inputs`` holds the inputs of every member, (n, d) each, for all rows.
         """
         models = (
             AdditiveModel(member.initial_raw, tuple(member.stages[:n_stages])) for member in members
@@ -291,7 +291,7 @@ def deal_rows(n: int, n_shards: int, seed: int) -> NDArray[np.intp]:
     ``seed``: the order within a run is a function of the seed and the row numbers.
 
     Returns (n,) intp: the row numbers of the first shard, then of the second one, and so on; the
-    ranges are those of :func:`shard_ranges`.
+    ranges are given by :func:`shard_ranges`.
     """
     length = n_shards
     while length < _SHORTEST_RUN:

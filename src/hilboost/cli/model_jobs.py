@@ -29,8 +29,8 @@ class LabeledTable:
     """A table with the true values: its path, and the columns that are not features.
 
     ``target`` is the column of the true values; ``None`` selects the only one that the model does
-    not use.  ``group`` and ``event`` are those of rankings and survival models, ``offset`` that of
-    a fit with one.
+    not use.  ``group`` belongs to rankings, ``event`` to survival models, and ``offset`` to
+    models that were fitted with one.
     """
 
     path: Path

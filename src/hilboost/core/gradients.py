@@ -46,14 +46,14 @@ class Gradients:
         Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
         learners are fitted to them; otherwise ``None``.
     of_probabilities : bool
-        Whether they are those of a log loss: a gradient is the difference of a probability and 0
+        Whether they belong to a log loss: a gradient is the difference of a probability and 0
         or 1, and the hessian is about the variance of the gradient, so that both are at most one
         and small errors do not matter in rows whose gradients are small.
     logistic : bool
         Whether the hessian is ``|g| max(1 - |g|, 0.1)`` with the gradient ``g``, and ``hessian`` is
         not stored: the log loss of two classes, for learners that declare ``derives_hessian``.
     corners : Corners or None
-        The loss itself, if the gradients are those of a smoothed loss with corners.
+        The loss itself, if the gradients belong to a smoothed version of a loss with corners.
     """
 
     negative_gradient: Floats

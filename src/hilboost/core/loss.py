@@ -57,8 +57,7 @@ class Loss(LossDeclarations, ABC):
     :class:`AdaptiveLoss`.  If the loss of a row depends on other rows, derive from
     :class:`~hilboost.core.group_loss.GroupLoss`.
 
-    Its class attributes are those of
-    :class:`~hilboost.core.loss_declarations.LossDeclarations`.
+    :class:`~hilboost.core.loss_declarations.LossDeclarations` lists its class attributes.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:

@@ -86,7 +86,7 @@ class LossDeclarations:
     divides_rows: bool = False
     """Whether the rows may be divided among workers.
 
-    All sums and quantiles over rows are then those of :mod:`hilboost.reductions`, with
+    The loss must then take all sums and quantiles over rows from :mod:`hilboost.reductions`, with
     ``target.share``.
     """
 

@@ -16,7 +16,7 @@ from hilboost.engine import MAX_LEVELS, Tree
 class Columns:
     """The input columns of a model's trees."""
 
-    # numbers if ``X`` had no names.  The columns of ``X`` are followed by those of the target
+    # numbers if ``X`` had no names.  The columns of ``X`` are followed by columns of the target
     # encoding, for each member of an ensemble: ``"mean by town"``, ``"mean by town × street"``, and
     # ``"mean 2 by town"`` if there are several targets or classes (for more than five classes, the
     # five most frequent in their order).  ``"share of town"`` is the frequency of the level, which

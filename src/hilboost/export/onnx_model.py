@@ -54,8 +54,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         File to write atomically.
     dtype : {"float64", "float32"}, default="float64"
         Dtype of the input.  Arithmetic is in float64 in either case, so that float32 rows reach the
-        same leaves as in hilboost.  Kernel machines, also those of a default fit, may have kernel
-        values in float32 in hilboost, and then differ by their rounding.
+        same leaves as in hilboost.  Kernel machines, also in default fits, may compute kernel
+        values in float32 in hilboost, and then differ by rounding.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def safe_exp(raw: Floats) -> Floats:
 class LogLinkLoss(Loss):
     """A loss of ``F = log(mean)``; its best constant is the logarithm of the mean.
 
-    A fit scales every column of the target by its mean, so gradients and hessians are those of a
+    A fit scales every column of the target by its mean, so gradients and hessians refer to a
     target with mean 1, and a model of ``c y`` equals that of ``y`` shifted by ``log(c)``.
     """
 

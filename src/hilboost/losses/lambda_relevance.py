@@ -123,7 +123,7 @@ class LambdaMRR(_LambdaOfRelevance):
 
     Notes
     -----
-    The value is ``1 - MRR@k`` of the group; the weights are those of :class:`LambdaMAP` for this
+    The value is ``1 - MRR@k`` of the group; the weights are as in :class:`LambdaMAP`, for this
     metric.  Only pairs at or before the first relevant row have gradients.
     """
 

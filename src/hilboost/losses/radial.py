@@ -170,7 +170,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         return medians + _means(steps, weight[inside], leaves[inside], len(medians))
 
     def _is_of_numbers(self, target: Target, raw: Floats) -> bool:
-        """Whether distances are those of numbers, for which the loss itself knows more."""
+        """Whether distances are of numbers, for which the loss knows leaf values."""
         is_plain = raw.shape[1] == 1 and not self._outside(target, raw).any()
         return is_plain and self.loss.has_leaf_values
 

@@ -42,7 +42,7 @@ class FittedModel:
     # the models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the model
     # was read from a file and cannot be continued.
     members: tuple[AdditiveModel, ...] | None = None
-    # units of the members, which are those of the fit; ``None`` for those of the target
+    # units in which the members were fitted; ``None`` for the units of the target
     units: TargetUnits | None = None
     # encoding of category columns that base models cannot read directly
     encoding: Encoding | None = None

@@ -2,8 +2,8 @@
 
 Formats 1 and 2
 ---------------
-Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); those of the trees,
-if any, as :mod:`~hilboost.persistence.trees` specifies; those of the kernel expansions, if any, as
+Metadata: ``format`` (the number), ``header`` (JSON).  Arrays: ``start`` (r,); for trees,
+the arrays that :mod:`~hilboost.persistence.trees` specifies; for kernel expansions, the arrays that
 :mod:`~hilboost.persistence.kernel_expansions` specifies, with their kernels in the header
 (``kernels``).  The header also contains linear base models and base models of user-defined classes
 (``others``), as :mod:`~hilboost.persistence.values` writes them, and the names of all such classes

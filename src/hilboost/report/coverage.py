@@ -64,7 +64,7 @@ def _of_intervals(
 ) -> dict[str, Any]:
     """Fraction of the targets inside of the calibrated intervals, and their mean width.
 
-    With several targets, also those of each.  ``weights`` (n, c) are zero where one is missing.
+    With several targets, also for each target.  ``weights`` (n, c) are zero where one is missing.
     """
     ends = predict(coverage)
     if ends is None:

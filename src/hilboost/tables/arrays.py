@@ -42,8 +42,8 @@ def n_rows(table: Any) -> int | None:
 def without_mask(values: Any) -> Any:
     """Convert masked arrays, and lists of them, to plain arrays; return other values unchanged.
 
-    Masked numbers become NaN, which converts integers to floats; other masked values, and those of
-    arrays with integers beyond 2**53, become ``None``.
+    Masked numbers become NaN, which converts integers to floats; other masked values, and masked
+    integers of arrays with some beyond 2**53, become ``None``.
     """
     if isinstance(values, (list, tuple)) and any(isinstance(v, np.ma.MaskedArray) for v in values):
         rows = [np.ma.asarray(row) for row in values]

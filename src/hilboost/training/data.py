@@ -39,7 +39,7 @@ class TrainingData:
     schema: Schema  # columns of ``X``
     codec: TargetCodec  # encoding of the labels
     held_out: tuple[Floats, Target] | None = None  # (X, target) or None: validation rows
-    # (n,) float64 or None: weights of the rows without those of their classes; ``None`` is one for
+    # (n,) float64 or None: weights of the rows, without class weights; ``None`` is one for
     # every row
     sample_weight: Floats | None = None
     # whether all targets are of one class, so that there is nothing to learn

@@ -125,7 +125,7 @@ def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | 
 
 
 def start_of(loss: Loss, data: TrainingData, in_units: bool) -> Start:
-    """Start in units of the fit, or in those of the target."""
+    """Start in the units of the fit or of the target."""
     if in_units:
         return start_in_units(loss, data, None)
     checked, initial_raw = start(loss, data)

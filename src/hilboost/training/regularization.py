@@ -193,7 +193,7 @@ def held_out_penalty(
 def _observations(
     rows: NDArray[np.int64], target: Target, data: Workspace, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Target]:
-    """Return rows in random order, or those of single observations if there are many of each."""
+    """Return rows in random order; if rows are repeated, single observations of them."""
     counts = data.repetitions
     if counts is None:
         return rng.permutation(rows), target

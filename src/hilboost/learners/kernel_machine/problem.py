@@ -27,7 +27,7 @@ class StageProblem:
     regularization: float  # λ
     gradients: Gradients  # of the distinct rows
     weight: Floats | None  # (n,) float64 or None: sample weights; zero for rows outside the sample
-    # the loss itself, if the gradients are those of a smoothed loss with corners
+    # the loss itself, if the gradients belong to a smoothed version of a loss with corners
     corners: CornerRows | None = None
 
     @property

@@ -121,7 +121,7 @@ class ReweightedStages:
     def restored(cls, snapshot: ReweightedSnapshot, terms: Sequence[Term]) -> Self:
         """The stages of a snapshot.
 
-        ``terms``: all terms so far: those of a stage are its own and changes of all earlier ones.
+        ``terms``: all terms so far.  A stage has its own term and changes of all earlier ones.
         """
         lam, n = snapshot.regularization, len(snapshot.rows)
         if 2 * len(terms) != n * (n + 1):

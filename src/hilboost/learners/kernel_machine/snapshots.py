@@ -148,4 +148,4 @@ class SeveralSnapshot:
     norms: Floats  # (n_stages, n_kernels) float64
     states: list[MachineSnapshot]
     reweighted: ReweightedSnapshot | None = None  # for stages whose weights are set anew
-    joint: JointSnapshot | None = None  # if the stages are those of the sum of the kernels
+    joint: JointSnapshot | None = None  # if the stages have the sum of the kernels

@@ -42,7 +42,7 @@ from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
 _ENTRIES_OF_LEVELS = 4
-"""Threads meet so often in symmetric trees that each should have so many times the entries."""
+"""Factor of the entries per thread for symmetric trees, in whose growth threads meet more often."""
 
 
 def table_recipe(
