@@ -34,7 +34,16 @@ class InvalidData(HilboostError, ValueError):
 
 
 class InvalidColumn(InvalidData):
-    """Values of a column of ``X`` are not valid; the message has ``{}`` for the column."""
+    """Values of a column of ``X`` are not valid.
+
+    Parameters
+    ----------
+    message : str
+        With ``{}`` for the column.
+    number : int
+        Position of the column, from 0.
+    name : str, optional
+    """
 
     def __init__(self, message: str, number: int, name: str | None = None) -> None:
         super().__init__(message.format(f"column {number if name is None else repr(name)}"))
