@@ -309,7 +309,7 @@ def lambda_gradients(
         _rank_group(gains, scores, order, first, last, k, discounts, ranked)
         ndcg[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
         by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
-        total, begin, scale = 0.0, 0, 1.0 / ideal
+        total, begin, scale, slope, bend = 0.0, 0, 1.0 / ideal, 0.0, 0.0
         while begin < min(n, k):
             end = begin + 1
             while end < n and ranked_scores[end] == ranked_scores[begin]:
@@ -335,8 +335,11 @@ def lambda_gradients(
             begin = end
         factor = np.log2(1.0 + total) / total if normalized and total > 0.0 else 1.0
         for at in range(n):
-            negative[order[first + at]] = factor * slopes[at]
-            hessian[order[first + at]] = factor * bends[at]
+            row = order[first + at]
+            # Vectors and what is left at their end may round differently; equal rows do not.
+            if at == 0 or _comes_first(ranked_scores, ranked_gains, at - 1, at):
+                slope, bend = factor * slopes[at], factor * bends[at]
+            negative[row], hessian[row] = slope, bend
 
 
 @compiled
