@@ -167,8 +167,8 @@ def test_capabilities_are_the_meet():
     assert mix(LEARNERS).capabilities.continues
     nested = NestedLearner(SparseLearner(CONFIG))
     assert not mix([trees, nested]).capabilities.continues
-    assert mix(LEARNERS).in_checkpoints
-    assert not mix([line, WrappedLearner(KNeighborsRegressor())]).in_checkpoints
+    assert mix(LEARNERS).capabilities.in_checkpoints
+    assert not mix([line, WrappedLearner(KNeighborsRegressor())]).capabilities.in_checkpoints
 
 
 def test_the_schedule_asks_only_learners_that_may_win():
