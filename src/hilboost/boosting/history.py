@@ -71,8 +71,9 @@ def _training_loss(
     if apart or curved or not goes_on or loss is not config.loss or not loss.evaluates_both:
         return mean_loss(loss, target, member.raw, team, inside)
     memory = None if able.keeps_gradients else member.memory
-    given = loss, target, member.raw, team, memory, inside, able.derives_hessian
-    value, member.ahead = mean_loss_and_gradients(*given)
+    value, member.ahead = mean_loss_and_gradients(
+        loss, target, member.raw, team, memory, inside, able.derives_hessian
+    )
     return value
 
 
