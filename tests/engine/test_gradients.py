@@ -141,7 +141,19 @@ def test_steps_of_whole_weights_are_those_of_repeated_rows():
     few, many = (packing.layout_of(True, True, mass, True, m) for m in (200_000, 400_000))
     assert few == many
     assert few.at_random
-    assert few.gradient_room == 4 * mass
+
+
+@pytest.mark.parametrize("m", [140_000, 2**18, 2**19, 2**20, 2**21 - 1])
+def test_coarse_gradients_have_at_least_two_steps_of_the_mean(m):
+    assert packing.layout_of(True, True, float(m), True, m).gradient_room > 1.99 * m
+
+
+@pytest.mark.parametrize("of_probabilities", [False, True])
+@pytest.mark.parametrize("m", [2**18, 2**19, 2**20])
+def test_one_row_more_makes_steps_at_most_four_times_as_large(of_probabilities, m):
+    few, many = (packing.layout_of(True, of_probabilities, float(n), True, n) for n in (m - 1, m))
+    assert many.gradient_room >= few.gradient_room / 4
+    assert many.hessian_room >= few.hessian_room / 4
 
 
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])

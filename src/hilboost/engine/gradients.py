@@ -40,8 +40,6 @@ _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_ROWS_COMPACT = 2**18
 """With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
 _COMPACT_HESSIAN_BITS = 16
-_STEPS_OF_GRADIENT, _STEPS_OF_HESSIAN = 4, 2
-"""Of the means, if steps are coarse, so that few gradients change from stage to stage."""
 _FEWEST_STEPS = 256
 """Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
@@ -258,9 +256,6 @@ def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, 
     )
     bits = fields.gradient_bits, fields.hessian_bits
     rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
-    if fields.at_random and fields.count_bits and weight >= _FEWEST_ROWS_COMPACT:
-        most = _STEPS_OF_GRADIENT * weight, _STEPS_OF_HESSIAN * weight
-        rooms = [min(*pair) for pair in zip(rooms, most, strict=True)]
     rounding = Rounding(1.0, 1.0, of_count, whole, np.uint64(0), 0)
     return Layout(packing, rounding, rooms[0], rooms[1], fields.at_random)
 
@@ -298,9 +293,9 @@ def _fields(
     if not curved:
         return _Fields(spare, 0, count_bits, 0.5 * mass, False)
     if mass > _MOST_ROWS_EXACT:
-        coarse = of_probabilities and whole and mass <= _MOST_ROWS_ROUNDED
-        half = spare // 2
-        bits = (spare - half, half, count_bits) if coarse else (32, 31, 0)
+        coarse = of_probabilities and whole and mass < _MOST_ROWS_ROUNDED
+        gradient_bits = max(spare - spare // 2, count_bits + 1)  # two steps of the mean, or more
+        bits = (gradient_bits, spare - gradient_bits, count_bits) if coarse else (32, 31, 0)
         return _Fields(*bits, 8 * mass**0.5, True)
     hessian_bits = spare // 2 - 1
     if 2.0**hessian_bits < _FEWEST_STEPS * mass:
