@@ -390,3 +390,29 @@ def test_incomplete_commands_are_usage_errors(folder, missing, words):
     del parts[missing]
     message = refused("fit", *(word for part in parts for word in part), code=2)
     assert f"requires {words}" in message
+
+
+def test_models_of_several_targets(folder):
+    """Fitted in Python: evaluated and reported by target."""
+    frame = houses(150, 0).assign(rent=lambda table: table["area"] - table["age"])
+    targets = ["price", "rent"]
+    X, y = frame.drop(columns=targets), frame[targets]
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=5, random_state=0).fit(X, y)
+    model.save("pair")
+    frame.to_csv("pairs.csv", index=False)
+    expected = {
+        "r2": model.score(X, y),
+        **{
+            f"r2_of_{name}": metrics.r2_score(y[name], model.predict(X)[:, k])
+            for k, name in enumerate(targets)
+        },
+    }
+    for given in ([], ["--target", "price,rent"]):
+        scores = json.loads(done("evaluate", "pair", "pairs.csv", *given, "--json"))["scores"]
+        assert scores == pytest.approx(expected)
+    done("report", "pair", "pairs.csv", "--out", "pairs.html")
+    page = Path("pairs.html").read_text(encoding="utf-8")
+    assert '<th scope="row">rent</th>' in page
+    message = refused("evaluate", "pair", "pairs.csv", "--target", "price", code=2)
+    assert "predicts 2 targets; name their columns in order, as --target FIRST,SECOND." in message
+    assert "write 'rent'" in refused("evaluate", "pair", "pairs.csv", "--target", "price,Rent")

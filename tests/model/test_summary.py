@@ -9,6 +9,7 @@ from hilboost import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
+    SparseKernelRidge,
 )
 from hilboost.kernels import Gaussian
 
@@ -42,6 +43,11 @@ FEW = {"n_estimators": 2, "random_state": 0}
             OutputKernelBoostingRegressor("linear", learner="ok3", **FEW),
             np.column_stack([Y, -Y]),
             "trees, 2 stages",
+        ),
+        (
+            SparseKernelRidge(kernel=Gaussian(1.0), regularization=0.1, n_basis=5, random_state=0),
+            Y,
+            "sparse kernel machine (Gaussian kernel, 5 centers), 1 stage",
         ),
         (BoostingRegressor(learner="tree", **FEW), Y, "trees, 2 stages"),
         (BoostingRegressor(learner=Ridge(), **FEW), Y, "LinearModel, 2 stages"),

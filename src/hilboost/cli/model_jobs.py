@@ -77,54 +77,74 @@ def _rows_and_names(
         frame, found = split_aside(frame, name, option, model.fitted_.schema.names or ())
         assert found is not None
         values[option] = found
-    target = table.target or _only_other_column(model, frame)
-    if target not in frame.columns:
-        raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
-    if target in (model.fitted_.schema.names or ()):
-        raise CliError(
-            f"The model uses the column '{target}' as a feature, so that it cannot be the target; "
-            "choose the column that the model predicts."
-        )
-    known = _rows_with_target(frame[target], table)
+    targets = _targets(model, frame, table.target)
+    known = _rows_with_target(frame[targets], table)
     frame = frame[known].reset_index(drop=True)
     values = {option: found[known] for option, found in values.items()}
-    X = model_columns(model, frame, [target], table.dialect.date_order)
-    y = _labels(model, frame[target])
+    X = model_columns(model, frame, targets, table.dialect.date_order)
+    labels = {name: _labels(model, frame[name]) for name in targets}
+    y = labels[targets[0]] if len(targets) == 1 else type(frame)(labels)
     if "--event" in values:
         causes = model.loss == "discrete_hazard"
         y = survival_target(y, values["--event"], asides["--event"], causes)
     arguments = (("groups", "--group"), ("offset", "--offset"))
     more = {name: values[option] for name, option in arguments if option in values}
-    return X, y, more, {target, *asides.values()}
+    return X, y, more, {*targets, *asides.values()}
 
 
-def _rows_with_target(column: "pd.Series[Any]", table: LabeledTable) -> "np.ndarray[Any, Any]":
+def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
+    """Return the columns of true values, one for each target of the model."""
+    codec = model.fitted_.codec
+    n_targets = codec.of_numbers().n_targets if codec.kind == "numbers" else 1
+    if given is None:
+        names = _other_columns(model, frame, n_targets)
+    else:
+        names = [given] if n_targets == 1 else given.split(",")
+    if len(names) != n_targets:
+        raise UsageError(
+            f"The model predicts {n_targets} targets; name their columns in order, as --target "
+            "FIRST,SECOND."
+        )
+    for name in names:
+        if name not in frame.columns:
+            raise CliError(f"There is no column '{name}'; {near_names(name, frame)}.")
+        if name in (model.fitted_.schema.names or ()):
+            raise CliError(
+                f"The model uses the column '{name}' as a feature, so that it cannot be the "
+                "target; choose the column that the model predicts."
+            )
+    return names
+
+
+def _rows_with_target(targets: "pd.DataFrame", table: LabeledTable) -> "np.ndarray[Any, Any]":
     """Return which rows have a target; all of them without ``drop_missing_target``."""
-    missing = column.isna().to_numpy()
-    some = f"{missing.sum()} of {len(column)} rows"
+    missing = targets.isna().all(axis=1).to_numpy()
+    some = f"{missing.sum()} of {len(targets)} rows"
     if missing.any() and table.drop_missing_target and not missing.all():
         note(f"dropped {some}, which have no target.")
     elif missing.any():
         raise CliError(
-            f"The target '{column.name}' is missing in {some} (first in data row "
+            f"The target '{','.join(targets)}' is missing in {some} (first in data row "
             f"{missing.argmax() + 1}); fill in the values, or drop these rows with "
             "--drop-missing-target."
         )
     return ~missing
 
 
-def _only_other_column(model: Any, frame: "pd.DataFrame") -> str:
-    """Return the column that the model does not use, if there is exactly one."""
+def _other_columns(model: Any, frame: "pd.DataFrame", n_targets: int) -> list[str]:
+    """Return the columns that the model does not use, if there is exactly one for each target."""
     known = set(model.fitted_.schema.names or ())
     known |= {name.rpartition(": ")[0] for name in known if name.rpartition(": ")[2] in PARTS}
     others = [name for name in frame.columns if name not in known]
-    if not known or len(others) != 1:
+    if not known or len(others) != n_targets:
         raise UsageError(
             "The column of true values is ambiguous; specify it with --target"
             + (f" (the model does not use {', '.join(map(repr, others[:8]))})." if known else ".")
         )
-    note(f"using '{others[0]}' as the target, the only column that the model does not use.")
-    return str(others[0])
+    listed = ", ".join(f"'{name}'" for name in others)
+    what, only = ("target", "column") if n_targets == 1 else ("targets", "columns")
+    note(f"using {listed} as the {what}, the only {only} that the model does not use.")
+    return others
 
 
 def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":

@@ -29,9 +29,11 @@ class FittedProperties:
     is_additive: ClassVar[bool]
 
     def __str__(self) -> str:
-        """Return the parameters and, after a fit by boosting, one line about the model."""
+        """Return the parameters and, after a fit of stages or kernels, a line about the model."""
         fitted = self.__dict__.get("fitted_")
-        if fitted is None or fitted.history is None:
+        if fitted is None or not self.is_additive:
+            return repr(self)
+        if fitted.history is None and fitted.kernel_machine is None:
             return repr(self)
         return f"{self!r}\n{summary(fitted)}"
 
