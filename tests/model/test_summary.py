@@ -23,7 +23,7 @@ FEW = {"n_estimators": 2, "random_state": 0}
 @pytest.mark.parametrize(
     ("model", "y", "said"),
     [
-        (KernelBoostingRegressor(**KERNEL), Y, "kernel machine (Gaussian kernel, 60 centers), 2 s"),
+        (KernelBoostingRegressor(**KERNEL), Y, "kernel machine (Gaussian kernel, 60 centers), 1 s"),
         (
             KernelBoostingRegressor(**KERNEL, stages="sparse", n_basis=5),
             Y,
@@ -32,12 +32,12 @@ FEW = {"n_estimators": 2, "random_state": 0}
         (
             KernelBoostingClassifier(**KERNEL),
             Y > 0.5,
-            "kernel machine (Gaussian kernel, 60 centers), 2 stages",
+            "kernel machine (Gaussian kernel, 60 centers), 1 stage",
         ),
         (
-            OutputKernelBoostingRegressor("linear", learner="kernel", **KERNEL),
+            OutputKernelBoostingRegressor("linear", learner="kernel", **FEW),
             np.column_stack([Y, -Y]),
-            "kernel machine (Gaussian kernel, 60 centers), 2 stages",
+            "kernel machine (60 centers), 1 stage",
         ),
         (
             OutputKernelBoostingRegressor("linear", learner="ok3", **FEW),
@@ -50,7 +50,7 @@ FEW = {"n_estimators": 2, "random_state": 0}
             "sparse kernel machine (Gaussian kernel, 5 centers), 1 stage",
         ),
         (BoostingRegressor(learner="tree", **FEW), Y, "trees, 2 stages"),
-        (BoostingRegressor(learner=Ridge(), **FEW), Y, "LinearModel, 2 stages"),
+        (BoostingRegressor(learner=Ridge(), **FEW), Y, "Ridge, 2 stages"),
         (BoostingRegressor(learner="linear", **FEW), Y, "linear function, 2 stages"),
     ],
 )

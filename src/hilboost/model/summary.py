@@ -43,12 +43,13 @@ def _named(fitted: FittedModel) -> str:
     """Name what the learners of a model fit, and the kernel and size of kernel machines."""
     if fitted.learner.names:
         return ", ".join(fitted.learner.names)
-    name, machine = fitted.learner.name, fitted.kernel_machine
-    if machine is None or machine.kernel is None:
-        models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
-        return _LEARNERS.get(name or "") or next(models, type(fitted.learner).__name__)
-    kind = _LEARNERS.get(name or "", "kernel machine")
-    return f"{kind} ({type(machine.kernel).__name__} kernel, {fitted.model.n_basis:,} centers)"
+    models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
+    kind = _LEARNERS.get(fitted.learner.name or "") or next(models, type(fitted.learner).__name__)
+    machine, n_centers = fitted.kernel_machine, fitted.model.n_basis
+    kernel = None if machine is None else machine.kernel
+    about = [] if kernel is None else [f"{type(kernel).__name__} kernel"]
+    about += [f"{n_centers:,} centers"] if n_centers else []
+    return f"{kind} ({', '.join(about)})" if about else kind
 
 
 def _of(fitted: FittedModel, n_stages: int) -> str:
