@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import ndcg_score
+from sklearn.metrics import ndcg_score, r2_score
 from tests.table_estimators import ALL, GROUP, LEVELS, fitted, predicted
 
-from hilboost import BoostingRegressor, KernelBoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
 
 WORDS = np.array(["ash", "birch", "cedar", "elm", "fir", "oak", "pine"])
 SHRINKAGE = 1.0  # rows of the mean that a lookup adds to each cell
@@ -211,6 +211,38 @@ DESIGNS = {
 def test_designs_without_noise_are_learned(name):
     X, y = DESIGNS[name]()
     assert BoostingRegressor(learner="tree").fit(X, y).score(X, y) > 0.995
+
+
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+@pytest.mark.parametrize("columns", [(0, 1), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("repeats", [10, 24, 49])
+def test_parities_of_balanced_columns(repeats, columns, kind):
+    """No split of all rows gains anything, and neither does one of the rows of a column's level."""
+    cells = np.array(list(product(range(2), repeat=max(columns) + 1)))
+    truth = cells[:, columns].sum(axis=1) % 2
+    X = cells if kind == "numbers" else pd.DataFrame(WORDS[cells])
+    rows = np.tile(np.arange(len(cells)), repeats)
+    repeated = X.iloc[rows] if kind == "text" else X[rows]
+    for observed, picked, weight in [(repeated, rows, None), (X, ..., [repeats] * len(cells))]:
+        y = truth[picked]
+        numbers = BoostingRegressor(random_state=0).fit(observed, 0.6 * y + 0.1, weight)
+        assert numbers.score(X, 0.6 * truth + 0.1) > 0.995
+        classes = BoostingClassifier(random_state=0).fit(observed, y, weight)
+        np.testing.assert_array_equal(classes.predict(X), truth)
+
+
+def test_which_rows_are_drawn_for_a_parity():
+    cells = np.array(list(product(range(2), repeat=2)) * 250)
+    hidden = cells.sum(axis=1) % 2
+    model = BoostingRegressor(early_stopping=False, random_state=0)
+    assert model.fit(cells, hidden).score(cells, hidden) > 0.995
+    assert model.resolved_.subsample == 0.9
+    beside = np.column_stack([hidden, cells[:, 0]])
+    assert r2_score(beside, model.fit(cells, beside).predict(cells)) > 0.995
+    for y in (cells[:, 0], hidden + 1e-6 * cells[:, 0], np.ones(1000)):
+        assert model.fit(cells, y).resolved_.subsample == 1
+    assert model.fit(np.ones((1000, 2)), hidden).resolved_.subsample == 1
+    assert model.set_params(subsample=1.0).fit(cells, hidden).resolved_.subsample == 1
 
 
 def test_a_text_column_without_early_stopping():

@@ -29,6 +29,7 @@ from hilboost.training.initial_state import Start, start_in_units
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.automatic import as_trees, kernel_part
 from hilboost.training.recipes.candidates import candidates
+from hilboost.training.recipes.hidden_targets import is_hidden
 from hilboost.training.recipes.mixed import (
     check_parts,
     mixed_rules,
@@ -41,6 +42,7 @@ from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
+_MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
 _ENTRIES_OF_LEVELS = 4
 """Factor of the entries per thread for symmetric trees, in whose growth threads meet more often."""
 
@@ -69,8 +71,8 @@ def table_recipe(
         p = continuation.resolved.fill(p)
     resolved = _resolved(p, begun, scale)
     learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
-    if is_auto(p["subsample"]) and not learner.capabilities.takes_samples:
-        resolved = replace(resolved, subsample=1.0)
+    if is_auto(p["subsample"]):
+        resolved = replace(resolved, subsample=_share_of_rows(resolved, learner, begun))
     _check_learner(p, learner, data)
     metrics = _metrics(p, resolved, data)
     data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
@@ -131,6 +133,15 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         loss.counts_positions,
     )
     return in_given_weights(resolved, p, scale)
+
+
+def _share_of_rows(resolved: ResolvedParameters, learner: Learner, begun: Start) -> float:
+    """Share of the rows that each stage learns from: not all where these hide the target."""
+    if not learner.capabilities.takes_samples:
+        return 1.0
+    if resolved.subsample == 1 and is_hidden(begun):
+        return min(_MOST_OF_HIDDEN, 1 - 1 / begun.data.target.n_rows)
+    return resolved.subsample
 
 
 def _symmetric_leaves(p: Mapping[str, Any], data: TrainingData) -> int | None:
