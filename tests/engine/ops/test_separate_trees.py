@@ -125,7 +125,8 @@ def test_leaves_in_the_memory_of_gradients_stay_there_until_they_are_dropped(
     expected = [fitted(learner, X, each, sample) for each in (one, two)]
     monkeypatch.setattr(buffers, "_FEWEST_ROWS_LENT", 0)
     data = learner.prepare(X, None, 0, 1)
-    found = [learner.fit(data, each, sample, None) for each in (one, two)]
+    rng = np.random.default_rng(0)
+    found = [learner.fit(data, each, sample, rng) for each in (one, two)]
     for pair in zip(found, expected, strict=True):
         assert_same(*pair)
     del found, pair
