@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.backends.compiled import compiled, inner, reordered
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.newton_steps import LONGEST_STEP
+from hilboost.backends.newton_steps import bounded_curvature
 from hilboost.backends.ranking import resort_group
 
 
@@ -32,7 +32,7 @@ def _add_logistic_pairs(place, first, last, times, ranked):
         inverse = 1.0 / (power + powers[at])
         before, after = power * inverse, powers[at] * inverse  # the probabilities of both orders
         pull = after if gain > gains[at] else (-before if gain < gains[at] else 0.0)
-        bend = max(before * after, abs(pull) / LONGEST_STEP) if gain != gains[at] else 0.0
+        bend = bounded_curvature(abs(pull), before if gain > gains[at] else after)
         slope += pull
         curvature += bend
         slopes[at] -= times * pull
