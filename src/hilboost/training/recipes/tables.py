@@ -29,7 +29,7 @@ from hilboost.training.initial_state import Start, start_in_units
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.automatic import as_trees, kernel_part
 from hilboost.training.recipes.candidates import candidates
-from hilboost.training.recipes.hidden_targets import is_hidden
+from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.mixed import (
     check_parts,
     mixed_rules,
@@ -132,6 +132,9 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         data.target.groups is not None,
         loss.counts_positions,
     )
+    if (coupled or loss.has_leaf_values) and is_designed(data, scale.row):
+        least = min(FEWEST_EQUAL, resolved.min_samples_leaf)
+        resolved = replace(resolved, min_samples_leaf=least)
     return in_given_weights(resolved, p, scale)
 
 
