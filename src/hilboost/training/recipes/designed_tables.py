@@ -45,7 +45,7 @@ def is_hidden(begun: Start) -> bool:
     if n > _MOST_ROWS:
         return False
     raw = target.starting_raw(begun.initial_raw)
-    gradient = begun.loss.gradients(target, raw).negative_gradient
+    gradient = begun.loss.adapted(target, raw).gradients(target, raw).negative_gradient
     if target.weight is not None:
         gradient = gradient * target.weight[:, None]
     gradient = _of_all_workers(gradient, target)
