@@ -98,7 +98,7 @@ def test_losses_of_classes_name_the_classifier(name):
 def test_losses_of_rankings_and_survival_times(estimator, name, match):
     events = np.array(list(zip(LABELS > 0, np.abs(Y) + 1, strict=True)), dtype="?,f8")
     y = {BoostingSurvival: events, BoostingRegressor: Y}.get(estimator, LABELS)
-    given = {"groups": LABELS} if estimator is BoostingRanker else {}
+    given = {"groups": np.zeros(len(LABELS))} if estimator is BoostingRanker else {}
     with pytest.raises(InvalidParameter, match=f"^loss='{name}' .*{match}"):
         estimator(name).fit(X, y, **given)
 
