@@ -231,12 +231,12 @@ def uncertainty(row, column):
     model, labels, predict = UNCERTAIN[row]
     model = model()
     if column == "`return_std`":
-        return model.fit(X, labels).calibrate(X, labels).predict(X, return_std=True)
+        return model.fit(X, labels).calibrate(X + 1e-9, labels).predict(X, return_std=True)
     if column == "out-of-fold":
         model.set_params(cv_folds=3, early_stopping=True)
         return getattr(model.fit(X, labels), predict)(X)
     more = {"groups": np.arange(N) % 2} if column == "by group" else {}
-    model.fit(X, labels).calibrate(X, labels, **more)
+    model.fit(X, labels).calibrate(X + 1e-9, labels, **more)
     return getattr(model, predict)(X, coverage=0.7, **more)
 
 

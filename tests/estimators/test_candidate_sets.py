@@ -152,7 +152,7 @@ def test_refusals():
         model.calibrate(X[HELD], RANKS[:3])
     with pytest.raises(InvalidData, match="row 0 of Y"):
         model.calibrate(X[:1], [[1, 1, 3]])
-    model.calibrate(X[:8], RANKS[:8])
+    model.calibrate(X[HELD][:8], RANKS[HELD][:8])
     with pytest.raises(InvalidData, match="requires at least 9 calibration rows; got 8"):
         model.predict_set(X)
     model.calibrate(X[HELD], RANKS[HELD])

@@ -226,7 +226,7 @@ def test_calibrations_are_those_with_offsets():
     np.testing.assert_allclose((high - low) / 2, expected)
     np.testing.assert_allclose((high + low) / 2, model.predict(X[known], OFFSET[known]))
     classes = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)
-    classes.calibrate(X, CLASSES, offset=OFFSET)
+    classes.calibrate(X + 1e-9, CLASSES, offset=OFFSET)
     sets = classes.predict_set(X, 0.8, offset=OFFSET)
     assert sets[np.arange(N), CLASSES].mean() >= 0.8
     assert (sets != classes.predict_set(X, 0.8)).any()

@@ -335,13 +335,13 @@ def test_losses_with_other_predictions():
 
 
 def test_too_few_rows():
-    model = regressor().fit(X[FIT], Y[FIT]).calibrate(X[:8], Y[:8])
+    model = regressor().fit(X[FIT], Y[FIT]).calibrate(X[HELD][:8], Y[HELD][:8])
     with pytest.raises(
         InvalidData, match=r"coverage of 0.9 requires at least 9 calibration rows; got 8\."
     ):
         model.predict_interval(X[NEW])
     groups = ["a"] * 3 + ["b"] * 17
-    model.calibrate(X[:20], Y[:20], groups=groups)
+    model.calibrate(X[HELD][:20], Y[HELD][:20], groups=groups)
     with pytest.raises(InvalidData, match="got 3 of group 'a'"):
         model.predict_interval(X[:20], groups=groups)
     model.predict_interval(X[5:20], groups=groups[5:])

@@ -179,7 +179,7 @@ def test_refusals():
         model.predict_set(X)
     with pytest.raises(InvalidData, match="contains the class 'e'"):
         model.calibrate(X[:1], ["e"])
-    model.calibrate(X[:8], LABELS[:8])
+    model.calibrate(X[HELD][:8], LABELS[HELD][:8])
     with pytest.raises(InvalidData, match="requires at least 9 calibration rows; got 8"):
         model.predict_set(X)
     with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
@@ -190,7 +190,7 @@ def test_refusals():
         model.predict_set(X)
     with pytest.raises(InvalidData, match="groups has no effect"):
         model.predict_set(X, groups=LABELS)
-    model.calibrate(X[:40], LABELS[:40], groups="class")
+    model.calibrate(X[HELD][:40], LABELS[HELD][:40], groups="class")
     with pytest.raises(InvalidData, match="got [0-9]+ of class '[abcd]'"):
         model.predict_set(X, 0.99)
     few = ensemble(n_estimators=2).fit(X[:30], LABELS[:30])

@@ -99,7 +99,7 @@ def test_calibrations_by_group_and_with_few_rows_are_left_out():
     model = BoostingRegressor(**PLAIN).fit(X[FIT], Y[FIT])
     model.calibrate(X[HELD], Y[HELD], groups=LABELS[HELD])
     assert facts_of(model, Y)["intervals"] is None
-    rows = facts_of(model.calibrate(X[:8], Y[:8]), Y)["intervals"]["coverage"]
+    rows = facts_of(model.calibrate(X[HELD][:8], Y[HELD][:8]), Y)["intervals"]["coverage"]
     assert [row["calibrated"] is None for row in rows] == [False, False, True, True]
     render(facts_of(model, Y))
 

@@ -30,7 +30,7 @@ def by_key(facts):
 
 def test_numbers():
     model = BoostingRegressor("poisson", learner="tree", **FAST).fit(X, COUNTS, offset=OFFSET)
-    model.calibrate(X, COUNTS, offset=OFFSET)
+    model.calibrate(X + 1e-9, COUNTS, offset=OFFSET)
     facts = model.report(X, COUNTS, X_train=X[:50], offset=OFFSET, sample_weight=np.ones(N)).facts
     mae = by_key(facts)["mae"]
     assert mae["value"] == pytest.approx(mean_absolute_error(COUNTS, model.predict(X, OFFSET)))

@@ -113,7 +113,6 @@ class ConformalPredictions:
         are rows of the fit, for models that were not read from a file.
         """
         scores = self._scores(self.predict_raw(X, offset), X, y)
-        warn_of_training_rows(self.fitted_, self._checked(X))
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
@@ -124,6 +123,7 @@ class ConformalPredictions:
             names, numbers = np.unique(labels[kept], return_inverse=True)
         calibration = Calibration(scores[kept], weight, None, numbers, names, by_class)
         calibration = self._with_scale(calibration, X, kept)
+        warn_of_training_rows(self.fitted_, self._checked(X))
         self.fitted_ = replace(self.fitted_, calibration=calibration)
         return self
 

@@ -104,7 +104,7 @@ def test_refusals():
     model = fitted(X, y)
     with pytest.raises(InvalidData, match="call calibrate"):
         model.predict_interval(X)
-    model.calibrate(X, y)
+    model.calibrate(X + 1e-9, y)
     with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
         model.predict_interval(X, 1.5)
     with pytest.raises(InvalidData, match="40"):
@@ -116,7 +116,7 @@ def test_refusals():
 
 def test_a_new_fit_forgets_the_calibration():
     X, y = table(40)
-    model = fitted(X, y).calibrate(X, y).fit(X, y)
+    model = fitted(X, y).calibrate(X + 1e-9, y).fit(X, y)
     with pytest.raises(InvalidData, match="call calibrate"):
         model.predict_interval(X)
 
