@@ -22,6 +22,11 @@ from tests.reference.penalized_fits import STAGES, relative_distances
 
 ROWS = 100
 LAMBDAS = (0.01, 1.0)
+INTRODUCTION = """# Penalized objective of kernel boosting
+
+How far the objective is above its minimum over all coefficients, relative to the minimum: before \
+the first stage ("start", with λ = 0.01) and after the last one.
+"""
 
 
 def main() -> None:
@@ -46,7 +51,7 @@ def main() -> None:
     write_json(
         RESULTS / "kernel_objective.json", {"environment": environment(1), "results": records}
     )
-    print(table(records))
+    (RESULTS / "kernel_objective.md").write_text(f"{INTRODUCTION}\n{table(records)}\n")
 
 
 def table(records: list[dict]) -> str:
