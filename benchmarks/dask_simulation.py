@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ import numpy as np
 
 from _common import (
     RESULTS,
+    ROOT,
     environment,
     environment_markdown,
     markdown_table,
@@ -35,7 +37,10 @@ from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.workers.exchange import neighbors
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
-from hilboost.workers.threads import run_together
+
+sys.path.insert(0, str(ROOT))
+
+from tests.workers.together import run_together
 
 N, D, N_TREES = 1_000_000, 28, 20
 LATENCY, BANDWIDTH = 50e-6, 1e9  # of a network: seconds a message, bytes a second

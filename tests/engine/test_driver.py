@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.workers.together import run_together
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import RowShare
@@ -31,7 +32,6 @@ from hilboost.engine.ops.cpu.sync import SYNC_SIZE
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import bin_table
 from hilboost.engine.tree_data import TreeData
-from hilboost.workers.threads import run_together
 
 N, D = 150, 9
 PARAMETERS = [

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from tests.workers.together import fit_together, partitions_of
+from tests.workers.together import fit_together, partitions_of, run_together
 from threadpoolctl import threadpool_limits
 
 from hilboost import OutputKernelBoostingRegressor
@@ -18,7 +18,6 @@ from hilboost.kernels import Gaussian
 from hilboost.kernels.pivoted_cholesky import factor_columns
 from hilboost.outputs import KernelOutput, kernel_output
 from hilboost.workers.partitions import Partition
-from hilboost.workers.threads import run_together
 
 RNG = np.random.default_rng(0)
 N = 240

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.cases import PLAIN
-from tests.workers.together import partitions_of, saved
+from tests.workers.together import partitions_of, run_together, saved
 
 from hilboost import BoostingClassifier, OutputKernelBoostingRegressor
 from hilboost.core.exchange import RowShare
 from hilboost.training.fingerprints import fingerprint
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.progress import Progress, StageLog
-from hilboost.workers.threads import run_together
 
 PARAMETERS = [
     {"early_stopping": True, "cv_folds": 1, "max_features": "auto"},

@@ -2,13 +2,62 @@
 
 import tempfile
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import numpy as np
 from sklearn.base import clone
 
+from hilboost.workers.exchange import TreeExchange, WorkerLost
 from hilboost.workers.fit import WorkerTask, check_supported, fit_share
 from hilboost.workers.partitions import Partition
-from hilboost.workers.threads import run_together
+
+
+class ThreadExchange(TreeExchange):
+    """Exchange between threads of one process, which share the queues."""
+
+    def __init__(self, rank, n_workers, queues):
+        super().__init__(rank, n_workers)
+        self._queues = queues
+
+    def send(self, rank, message):
+        self._queues[self.rank, rank].put(message)
+
+    def receive(self, rank):
+        message = self._queues[rank, self.rank].get()
+        if message is None:
+            raise WorkerLost(f"worker {rank} has failed.")
+        return message
+
+    def fail(self):
+        """Tell all others that this thread has failed."""
+        for (sender, _), queue in self._queues.items():
+            if sender == self.rank:
+                queue.put(None)
+
+
+def run_together(n_workers, work):
+    """Run a function in several threads, each with its exchange; return the results in order."""
+    queues = {(a, b): SimpleQueue() for a in range(n_workers) for b in range(n_workers)}
+    results = [None] * n_workers
+    errors = []
+
+    def run(rank):
+        exchange = ThreadExchange(rank, n_workers, queues)
+        try:
+            results[rank] = work(exchange)
+        except BaseException as error:
+            errors.append(error)
+            exchange.fail()
+
+    threads = [Thread(target=run, args=(rank,)) for rank in range(n_workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise next((e for e in errors if not isinstance(e, WorkerLost)), errors[0])
+    return results
 
 
 def partitions_of(X, y, weight=None, cuts=(), offset=None):
