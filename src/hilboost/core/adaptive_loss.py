@@ -16,15 +16,4 @@ class AdaptiveLoss(Loss):
 
     @abstractmethod
     def adapted(self, target: Target, raw: Floats) -> Loss:
-        """Return the loss for the next stage.
-
-        Parameters
-        ----------
-        target : Target
-        raw : (n, r) float64
-            Values before the stage.
-
-        Returns
-        -------
-        Loss
-        """
+        """Return the loss for the next stage."""

@@ -26,20 +26,4 @@ class LeafLoss(Loss):
         n_leaves: int,
         columns: slice,
     ) -> Floats:
-        """Compute the best constants to add to some columns of ``raw`` in each leaf.
-
-        Parameters
-        ----------
-        target : Target
-        raw : (n, r) float64
-        leaves : (n,) int32
-            Leaf number of each row; rows with -1 are ignored.
-        n_leaves : int
-        columns : slice
-            The columns of ``raw``.
-
-        Returns
-        -------
-        (n_leaves, len(columns)) float64
-            0 for leaves without rows.
-        """
+        """Compute the best constants to add to some columns of ``raw`` in each leaf."""
