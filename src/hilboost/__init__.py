@@ -34,9 +34,8 @@ if TYPE_CHECKING:
         SparseKernelRidge,
         StackedKernelRidge,
     )
-    from hilboost.estimators.files import load, save
+    from hilboost.estimators.files import load, save, trusted_types
     from hilboost.estimators.label_weights import label_weights
-    from hilboost.estimators.trusted_types import trusted_types
     from hilboost.export import (
         plot_kernels,
         plot_tree,
@@ -82,7 +81,7 @@ _HOMES = {
     "to_treelite": "hilboost.export",
     "to_xgboost_json": "hilboost.export",
     "tree_table": "hilboost.export",
-    "trusted_types": "hilboost.estimators.trusted_types",
+    "trusted_types": "hilboost.estimators.files",
 }
 
 __all__ = [

@@ -165,7 +165,7 @@ def test_svmlight_files(monkeypatch):
     Path("bad.svm").write_text("label,a\n1,2\n")
     more = ("--target", "label", "--out", "m")
     assert "not a valid SVMlight file" in refused("fit", "bad.svm", *more)
-    monkeypatch.setattr("hilboost.cli.svmlight.MOST_CELLS", 3)
+    monkeypatch.setattr("hilboost.cli.tables.MOST_CELLS", 3)
     assert "too many for the command line" in refused("fit", "plain.libsvm", *more)
 
 

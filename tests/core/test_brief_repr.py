@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.estimators.step_function import StepFunction
+from hilboost.estimators.survival_predictions import StepFunction
 from hilboost.export.shapley_records import ShapInteractions, ShapValues
 from hilboost.network import LinkCurves
 from hilboost.outputs import Candidates

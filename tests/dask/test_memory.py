@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from hilboost.dask import memory
+from hilboost.dask import session
 
 
 class Library:
@@ -20,12 +20,12 @@ class Library:
 
 def test_the_last_session_restores_the_settings(monkeypatch):
     library = Library()
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setattr(memory, "_n_users", 0)  # workers in this process may still be users
+    monkeypatch.setattr(session.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(session, "_n_users", 0)  # workers in this process may still be users
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    with memory.kept_memory():
+    with session.kept_memory():
         during = library.calls.copy()
-        with memory.kept_memory():
+        with session.kept_memory():
             pass
         assert library.calls == during == [(-1, 2**29), (-3, 2**25)]
     assert library.calls[2:] == [(-1, 65536), (-3, 2**17), "trimmed"]
@@ -33,8 +33,8 @@ def test_the_last_session_restores_the_settings(monkeypatch):
 
 def test_other_settings_are_left_alone(monkeypatch):
     library = Library()
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setattr(memory, "_n_users", 0)  # workers in this process may still be users
+    monkeypatch.setattr(session.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(session, "_n_users", 0)  # workers in this process may still be users
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-    with memory.kept_memory():
+    with session.kept_memory():
         assert not library.calls

@@ -6,8 +6,8 @@ from scipy.optimize import approx_fprime
 from sklearn.linear_model import RidgeCV
 
 from hilboost.core.errors import HilboostError
-from hilboost.estimators import gate as gates
-from hilboost.estimators.gate import Gate, assign
+from hilboost.estimators import mixture_of_experts
+from hilboost.estimators.mixture_of_experts import Gate, assign
 from hilboost.estimators.stacked_kernel_ridge import stacked_weights
 from hilboost.estimators.subset_ensembles import (
     AveragedKernelRidge,
@@ -119,7 +119,7 @@ def test_the_slope_of_the_gate(monkeypatch, weighted):
         seen.update(objective=objective, start=start)
         raise StopIteration
 
-    monkeypatch.setattr(gates, "minimize", noted)
+    monkeypatch.setattr(mixture_of_experts, "minimize", noted)
     outputs, y = RNG.normal(size=(20, 3, 2)), RNG.normal(size=(20, 2))
     weight = RNG.uniform(0.5, 2, size=20) if weighted else None
     with pytest.raises(StopIteration):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.search import count
 
-from hilboost.outputs.eulerian_paths import eulerian_path
+from hilboost.outputs.string_preimages import eulerian_path
 
 
 @given(string=st.lists(st.integers(0, 2), min_size=1, max_size=30), n=st.integers(1, 4))

@@ -11,7 +11,7 @@ from hilboost import OutputKernelForestRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.output_space import Choice
 from hilboost.outputs import Strings
-from hilboost.outputs.token_checks import in_order
+from hilboost.outputs.label_checks import in_order
 
 TOKENS = st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=5)
 X = np.random.default_rng(0).normal(size=(30, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost.tables import DenseTable
-from hilboost.tables.row_sets import RowBits
+from hilboost.tables.blocks import RowBits
 
 RNG = np.random.default_rng(0)
 

@@ -1,14 +1,16 @@
-"""Logging of the losses to MLflow or TensorBoard, which are optional packages."""
+"""Output of the losses: printed by ``verbose``, or logged to MLflow or TensorBoard."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hilboost.core.callback import Event
+from hilboost.core.callback import Callback, Event
 from hilboost.core.errors import MissingPackage
 
 
@@ -93,3 +95,24 @@ def _package(whose: str, name: str, homes: list[str]) -> Any:
         f"{whose} requires the package {name}, which is not installed; install it with "
         f"`python -m pip install {name}`."
     )
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Print a line every tenth stage (``verbose=1``) or every stage (``verbose=2``)."""
+
+    verbose: int
+
+    def __call__(self, event: Event) -> None:
+        """Print the losses."""
+        if self.verbose < 2 and event.stage % 10 and event.stage != event.n_stages:
+            return
+        line = f"stage {event.stage}/{event.n_stages}: train loss {event.train_loss:.6g}"
+        if event.validation_loss is not None:
+            line += f", validation loss {event.validation_loss:.6g}"
+        print(line)
+
+
+def with_printer(callbacks: Sequence[Callback], verbose: int) -> tuple[Callback, ...]:
+    """Append the printer to the callbacks if ``verbose`` is set."""
+    return (*callbacks, Printer(int(verbose))) if verbose else tuple(callbacks)

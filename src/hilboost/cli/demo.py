@@ -8,11 +8,18 @@ from rich.box import ROUNDED
 from rich.console import Console
 from rich.table import Table
 
-from hilboost.cli.demo_curve import run_curve
+from hilboost.cli.demo_models import (
+    COVERAGE,
+    Intervals,
+    Score,
+    SpacesRun,
+    run_curve,
+    run_defaults,
+    run_intervals,
+    run_spaces,
+)
 from hilboost.cli.demo_plots import draw_all
 from hilboost.cli.demo_setup import DemoSize
-from hilboost.cli.demo_spaces import SpacesRun, run_spaces
-from hilboost.cli.demo_tables import COVERAGE, Intervals, Score, run_defaults, run_intervals
 from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup import FITS_OF_TABLES, warm_up

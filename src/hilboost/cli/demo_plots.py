@@ -11,9 +11,7 @@ from matplotlib.figure import Figure
 from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from hilboost.cli.demo_curve import CurveRun
-    from hilboost.cli.demo_spaces import SpacesRun
-    from hilboost.cli.demo_tables import Intervals
+    from hilboost.cli.demo_models import CurveRun, Intervals, SpacesRun
 
 # The Okabe-Ito palette, which is safe for color-blind readers.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"

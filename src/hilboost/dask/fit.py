@@ -10,14 +10,13 @@ import numpy as np
 from distributed import Client, get_client
 
 from hilboost.callbacks.checkpoint import Checkpoint
-from hilboost.callbacks.printer import with_printer
+from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.listener import Listener, Saver
 from hilboost.dask.partitions import partitions_of
-from hilboost.training.checkpoint_file import StoredFit
-from hilboost.training.checkpoints import checkpoint_among
+from hilboost.training.checkpoints import StoredFit, checkpoint_among
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.validation.choices import is_name
 from hilboost.workers.fit import KeptFit, WorkerTask, check_supported

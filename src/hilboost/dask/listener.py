@@ -13,7 +13,7 @@ from typing import Any, Self
 from hilboost.callbacks import Checkpoint
 from hilboost.core.callback import Callback, Event
 from hilboost.core.errors import FitError
-from hilboost.training.checkpoint_file import Writer
+from hilboost.training.checkpoints import Writer
 from hilboost.workers.progress import StageLog, StageRecord
 
 _GRACE = 10.0  # seconds within which the last records arrive after the model

@@ -1,8 +1,8 @@
-"""Encoding of category columns: from codes to the input matrix of trees."""
+"""Encoding of category columns: level frequencies, encoded means, and the input matrix of trees."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Self
@@ -11,15 +11,87 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import quotient, rounded
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
-from hilboost.encoders.averages import Averaged
-from hilboost.encoders.rare_levels import kept_levels, level_weights
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
+from hilboost.reductions.sums import mass_of, masses_of_groups, on_any_worker, total_of
 from hilboost.tables import column_of, encoded_table
+
+_MOST_CLASSES = 5
+
+Averaged = Callable[[Target, NDArray[np.uint32] | None], Floats]
+"""Maps a target and the training rows, or ``None`` for all, to the values (n, q) of its rows."""
+
+
+def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+    """Return the targets (n, q); missing ones are replaced by the mean over the rows.
+
+    ``rows``: (m,) uint32 or None.
+
+    Returns (n, q) float64.
+    """
+    known = ~np.isnan(target.y)
+    if not on_any_worker(not known.all(), target.share):
+        return target.y
+    learned = target if rows is None else target.rows(rows)
+    mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])
+    return np.where(known, target.y, mean)
+
+
+def class_indicators(target: Target, n_classes: int) -> Floats:  # (n, 1) or (n, 5) float64
+    """Return the indicator of the second of two classes, or of the five most frequent ones."""
+    if n_classes == 2:
+        return target.y[:, :1].astype(np.float64, copy=False)
+    codes = target.y[:, 0].astype(np.int64)
+    counts = masses_of_groups(codes, target.weight, n_classes, target.share)
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
+    return (target.y[:, :1] == chosen).astype(np.float64)
+
+
+def _mean_of_known(y: Floats, target: Target) -> float:
+    known, share = ~np.isnan(y), target.share
+    seen = None if target.weight is None else target.weight[known]
+    mass = mass_of(seen, int(known.sum()), share)
+    return quotient(total_of(y[known], seen, share), mass) if float(rounded(mass)) > 0 else 0.0
+
+
+def level_weights(
+    codes: Floats, n_levels: int, weight: Floats | None, share: RowShare | None = None
+) -> Floats:
+    """Total weight of the rows in each level, (n_levels,); see :func:`kept_levels`.
+
+    Cost O(n).
+    """
+    known = codes >= 0
+    levels = codes[known].astype(np.int64)
+    return masses_of_groups(levels, None if weight is None else weight[known], n_levels, share)
+
+
+def kept_levels(
+    codes: Floats, n_levels: int, most: int, weight: Floats | None, share: RowShare | None = None
+) -> NDArray[np.int64]:
+    """New codes of the levels: the most frequent levels keep their own, the others share the last.
+
+    ``codes``: (n,) float64: level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
+    ``n_levels``: number of levels, and maximum number of new codes. ``most``: number of levels, and
+    maximum number of new codes. ``weight``: (n,) float64 or None. ``share``: which rows these are,
+    if other workers have the others.
+
+    Returns (n_levels,) int64: ties go to the lower code; kept levels keep their order. Cost O(n +
+    n_levels log n_levels).
+    """
+    if n_levels <= most:
+        return np.arange(n_levels)
+    mass = level_weights(codes, n_levels, weight, share)
+    kept = np.sort(np.argsort(-mass, kind="stable")[: most - 1])
+    new = np.full(n_levels, most - 1)
+    new[kept] = np.arange(most - 1)
+    return new
+
 
 _MANY_LEVELS = 32  # columns with more have target encoding
 _MOST_STATISTICS = 64

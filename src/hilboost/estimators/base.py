@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for, threads_for_kernels
 from hilboost.callbacks.checkpoint import checkpoints_among
-from hilboost.callbacks.printer import with_printer
+from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidColumn, InvalidModelFile, InvalidParameter
@@ -26,12 +26,12 @@ from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.preparation import training_data
 from hilboost.estimators.signatures import (
     ExplainedParameters,
+    hide_offsets,
     public_fit,
     public_methods,
     public_prediction,
 )
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
-from hilboost.estimators.without_offsets import hide_offsets
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks

@@ -1,14 +1,17 @@
-"""Saving and loading of fitted estimators."""
+"""Saving and loading of fitted estimators, and the types that other loaders may trust."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost.core.discovery import classes_in
 from hilboost.core.errors import (
     IncompatibleParts,
     InvalidModelFile,
@@ -38,7 +41,7 @@ from hilboost.persistence import container
 from hilboost.persistence.fitted import feature_names, from_file, to_file
 from hilboost.persistence.parameters import read_parameters, write_parameters
 from hilboost.persistence.require import Arrays, require
-from hilboost.persistence.values import ValueReader, ValueWriter, checked_names, is_hilboost
+from hilboost.persistence.values import PARTS, ValueReader, ValueWriter, checked_names, is_hilboost
 
 _CLASSES: dict[str, type[BoostingEstimator]] = {
     cls.__name__: cls
@@ -220,3 +223,29 @@ def _check_calibration(fitted: FittedModel) -> None:
     require(calibration.scores.shape[1] == expected, "calibration.scores")
     require(calibration.folds is None or codec.kind != "structured", "calibration.folds")
     require(not calibration.by_class or codec.kind == "classes", "calibration")
+
+
+_PACKAGES = (
+    *("core", "encoders", "engine", "estimators", "kernels", "learners", "losses"),
+    *("metrics", "model", "network", "outputs", "tables", "validation"),
+)
+
+
+def trusted_types() -> list[str]:
+    """Return the names of all classes that fitted estimators consist of.
+
+    ``skops.io.load(path, trusted=hilboost.trusted_types())`` loads any estimator of this package
+    without your own classes.  Creating objects of these classes executes no code.  The list belongs
+    to the installed version; it is not a fixed interface.
+
+    Returns
+    -------
+    list of str
+        Such as ``"hilboost.estimators.regressor.BoostingRegressor"``.
+    """
+    return sorted(
+        f"{one.__module__}.{one.__qualname__}"
+        for package in _PACKAGES
+        for one in classes_in(f"hilboost.{package}", object)
+        if is_dataclass(one) or issubclass(one, (BaseEstimator, *PARTS))
+    )

@@ -14,8 +14,7 @@ from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.signatures import available_if, public_methods
-from hilboost.model.fitted import FittedModel
-from hilboost.model.stage_learners import StageLearners
+from hilboost.model.fitted import FittedModel, StageLearners
 from hilboost.model.summary import summary
 
 

@@ -6,9 +6,8 @@ imports below make the names visible to type checkers.
 
 from typing import Any
 
-from hilboost.export.kernel_plots import plot_kernels
 from hilboost.export.onnx_model import to_onnx
-from hilboost.export.plots import plot_tree
+from hilboost.export.plots import plot_kernels, plot_tree
 from hilboost.export.tables import tree_table
 from hilboost.export.treelite_model import to_treelite
 from hilboost.export.xgboost_json import to_xgboost_json

@@ -1,9 +1,9 @@
-"""Export of fitted estimators to ONNX."""
+"""Export of fitted estimators to ONNX, with inverse links and kernels as operators."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,105 @@ import numpy as np
 
 from hilboost.core.base_model import Term
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.core.link import (
+    IdentityLink,
+    Link,
+    LogitLink,
+    LogLink,
+    ScoresLink,
+    SoftmaxLink,
+    SortedLink,
+)
+from hilboost.core.loss import Loss
 from hilboost.core.packages import required
 from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
 from hilboost.export.estimators import fitted_record
 from hilboost.export.onnx_columns import add_table, inputs_of, require_levels
 from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
-from hilboost.export.onnx_kernels import add_expansion
-from hilboost.export.onnx_links import add_inverse_link
 from hilboost.export.onnx_trees import add_trees, constants_of
 from hilboost.export.scalar_trees import scalar_trees
+from hilboost.kernels.base import block_operators
 from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.inputs import _FARTHEST
 from hilboost.model import AdditiveModel
 from hilboost.persistence.atomic import atomic_path
+
+
+def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
+    """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
+    if model.inputs.bounds is not None:
+        X = graph.add("Max", X, graph.constant(model.inputs.bounds.low))
+        X = graph.add("Min", X, graph.constant(model.inputs.bounds.high))
+    centered = graph.add("Sub", X, graph.constant(model.inputs.center))
+    scaled = graph.add("Div", centered, graph.constant(model.inputs.scale))
+    rows = graph.add("Clip", scaled, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
+    if model.basis.dtype == np.float32:
+        rows = graph.rounded(rows)  # as for the basis vectors, so that codes stay equal
+    basis = np.asarray(model.basis, dtype=np.float64)
+    block = block_operators(model.kernel, graph, rows, basis)
+    return graph.add("MatMul", block, graph.constant(model.weights))
+
+
+def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
+    """Add the operators of ``loss.inverse_link(raw)``."""
+    link = loss.link
+    write = None if link is None else _LINKS.get(type(link))
+    if write is None:
+        raise IncompatibleParts(
+            f"to_onnx cannot convert {type(loss).__name__}.inverse_link, which is Python code; "
+            "declare link in the class, fit with a built-in loss, or remove inverse_link and apply "
+            "it to the exported raw outputs."
+        )
+    return write(graph, raw, link)
+
+
+def _identity(graph: Graph, raw: str, link: IdentityLink) -> str:
+    return raw
+
+
+def _exponential_mean(graph: Graph, raw: str, link: LogLink) -> str:
+    bound = graph.constant(link.bound)
+    clipped = graph.add("Clip", raw, graph.add("Neg", bound), bound)
+    return graph.add("Exp", clipped)
+
+
+def _two_classes(graph: Graph, raw: str, link: LogitLink) -> str:
+    logits = graph.add("Mul", raw, graph.constant([[-link.factor, link.factor]]))
+    return graph.add("Sigmoid", logits)
+
+
+def _softmax(graph: Graph, raw: str, link: SoftmaxLink) -> str:
+    if link.factor != 1:
+        raw = graph.add("Mul", raw, graph.constant(link.factor))
+    return graph.add("Softmax", raw, axis=1)
+
+
+def _sorted(graph: Graph, raw: str, link: SortedLink) -> str:
+    """Sort each row and reorder it by level, so that quantiles never cross."""
+    k = len(link.quantiles)
+    graph.add("TopK", raw, graph.integers(k), n_outputs=2, axis=1, largest=0, sorted=1)
+    ascending = graph.nodes[-1][2][0]
+    rank = np.argsort(np.argsort(link.quantiles))
+    return graph.add("Gather", ascending, graph.integers(*rank.tolist()), axis=1)
+
+
+def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:
+    if link.n_classes == 2:
+        return graph.add("Mul", raw, graph.constant([[-1.0, 1.0]]))
+    return raw
+
+
+_LINKS: dict[type[Link], Callable[[Graph, str, Any], str]] = {
+    IdentityLink: _identity,
+    LogLink: _exponential_mean,
+    LogitLink: _two_classes,
+    ScoresLink: _scores,
+    SoftmaxLink: _softmax,
+    SortedLink: _sorted,
+}
+
 
 _KINDS = (
     "BoostingRegressor",

@@ -10,8 +10,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
+from hilboost.outputs.label_checks import count_rows
 from hilboost.outputs.preimage import checked_allowed
-from hilboost.outputs.row_checks import count_rows
 from hilboost.tables import is_sparse, without_frame
 
 _CELLS_AT_ONCE = 2**22

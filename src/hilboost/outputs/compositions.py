@@ -17,8 +17,8 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_distance
+from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
 _SUM_TOLERANCE = 1e-6
 

@@ -17,9 +17,8 @@ from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import positive_integer
 from hilboost.outputs.agreement import minus_distance
-from hilboost.outputs.label_checks import as_numbers
+from hilboost.outputs.label_checks import as_numbers, as_objects, as_table
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_objects, as_table
 from hilboost.tables import without_frame
 
 _SAME_SUM = 1e-6

@@ -10,8 +10,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidData
 from hilboost.kernels.validation import is_integer
-from hilboost.outputs.row_checks import as_objects
-from hilboost.outputs.token_checks import as_tokens, is_sequence
+from hilboost.outputs.label_checks import as_objects, as_tokens, is_sequence
 
 Graph = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]
 """Labels of the nodes, and sorted edges ``(i, j)`` with ``i < j``."""

@@ -18,9 +18,8 @@ from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.graph_checks import Graph, as_graphs
-from hilboost.outputs.graph_search import BEAM, EditSearch, alphabet_of
+from hilboost.outputs.graph_search import BEAM, EditSearch, Refinement, alphabet_of, refine
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.refinement import Refinement, refine
 
 MOST_ITERATIONS = 100
 

@@ -17,8 +17,8 @@ from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
 from hilboost.kernels.validation import is_number
 from hilboost.outputs.agreement import equal, minus_distance
+from hilboost.outputs.label_checks import as_objects
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_objects
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ from hilboost.kernels.pivoted_cholesky import (
 from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.fixed_point_iteration import climb
-from hilboost.outputs.label_checks import as_rows
+from hilboost.outputs.label_checks import as_rows, refuse_no_list
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import refuse_no_list
 from hilboost.outputs.similarities import WHAT, Similarity, SimilarityFunction, SimilarityOfRows
 from hilboost.outputs.vectors import shape_of_one
 from hilboost.tables import without_frame

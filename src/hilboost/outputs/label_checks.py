@@ -1,14 +1,16 @@
-"""Validation of the labels of an output space, done once and row by row."""
+"""Validation of the labels of an output space: rows, lists, strings and other tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, shown
-from hilboost.tables import without_frame, without_mask
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.tables import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
@@ -65,3 +67,135 @@ def _first_odd_row(table: Any) -> str:
         if size != length:
             return f"; row {i} has length {size} and row 0 has length {length}"
     return ""
+
+
+def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
+    """Validate labels that are a two-dimensional table of numbers, (n, c) float64.
+
+    ``meaning``: description of a row in error messages. ``width``: required number of columns
+    ``c``, if any. ``what``: name of the labels in error messages.
+    """
+    rows = as_rows(labels, what)
+    if np.ndim(labels) != 2:
+        raise InvalidData(
+            f"each row of {what} must contain {meaning}, so its shape must be (n, c); got shape "
+            f"{np.shape(labels)}."
+        )
+    if width is not None and rows.shape[1] != width:
+        raise InvalidData(
+            f"row 0 of {what} has {rows.shape[1]} numbers; the model was fitted with {width}."
+        )
+    return rows
+
+
+def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
+    """Convert labels that are single objects to a list."""
+    refuse_no_list(labels, meaning, what)
+    if columns_of(labels) is not None:
+        raise InvalidData(f"{what} must be a list of {meaning}, one per row; got a table.")
+    return list(labels.tolist() if hasattr(labels, "tolist") else labels)
+
+
+def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
+    """Reject empty lists and objects that are not lists."""
+    if not count_rows(labels, meaning, what):
+        raise InvalidData(f"{what} is empty; it must be a nonempty list of {meaning}.")
+
+
+def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
+    """Count the labels."""
+    n = n_rows(labels)
+    if isinstance(labels, str | bytes | Mapping | Set) or n is None:
+        raise InvalidData(f"{what} must be a list of {meaning}, one per row; got {labels!r:.60}.")
+    return n
+
+
+def refuse_rows(bad: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:
+    """Raise an error about the first row that is ``bad``, (n,), with the message ``sentence``."""
+    if bad.any():
+        raise InvalidData(sentence(int(np.flatnonzero(bad)[0])))
+
+
+def in_words(numbers: Sequence[Any] | NDArray[Any]) -> str:
+    """Format a row for an error message, truncated if long."""
+    row = np.asarray(numbers).ravel()
+    shown = ", ".join(f"{number:g}" for number in row[:8])
+    return f"({shown}{', …' if len(row) > 8 else ''})"
+
+
+def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
+    """Reject a parameter value that is not one of the known names."""
+    if value not in known:
+        raise InvalidParameter(f"{name} must be {' or '.join(map(repr, known))}; got {value!r}.")
+
+
+_NUMBERS = frozenset({int, float, bool})
+
+
+def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> list[Any]:
+    """Validate labels that are all strings, or all lists or tuples of tokens.
+
+    ``what``: name of the labels in error messages. ``of_tokens``: whether lists and tuples are
+    required instead of strings; ``None`` follows the first label.
+    """
+    objects = as_objects(labels, "strings", what)
+    if of_tokens is None:
+        of_tokens = is_sequence(objects[0])
+    if of_tokens:
+        return [_tokens(i, what, sequence) for i, sequence in enumerate(objects)]
+    for i, string in enumerate(objects):
+        if not isinstance(string, str):
+            raise _refused(i, what, string, "each output must be a string.")
+    return objects
+
+
+def is_sequence(label: Any) -> bool:
+    """Whether a label is a list, a tuple or an array (n,)."""
+    return isinstance(label, list | tuple) or (isinstance(label, np.ndarray) and label.ndim == 1)
+
+
+def _tokens(i: int, what: str, sequence: Any) -> tuple[Any, ...]:
+    if not is_sequence(sequence):
+        raise _refused(i, what, sequence, "each output must be a list or tuple of tokens.")
+    return as_tokens(sequence, f"row {i} of {what} contains the token", "tokens")
+
+
+def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]:
+    """Validate tokens, which are compared and hashed.
+
+    ``where``: description in error messages. ``noun``: description in error messages.
+
+    Returns tuple: scalars of NumPy are converted to numbers and strings.
+    """
+    tokens = tuple(token.item() if isinstance(token, np.generic) else token for token in sequence)
+    for token in tokens:
+        try:
+            hash(token)
+            same = bool(token == token)  # NaN differs from itself
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            raise InvalidData(
+                f"{where} {token!r:.60} ({type(token).__name__}); {noun} must be hashable and not "
+                "NaN, such as words or integers."
+            )
+    return tokens
+
+
+def _refused(i: int, what: str, label: Any, rule: str) -> InvalidData:
+    return InvalidData(f"row {i} of {what} is {label!r:.60} ({type(label).__name__}); {rule}")
+
+
+def in_order(items: Iterable[Any]) -> list[Any]:  # in natural order, or else by type and text
+    """Sort strings, tokens or tuples of tokens, of types that may not be comparable."""
+    found = list(items)
+    tokens = (token for item in found for token in (item if isinstance(item, tuple) else (item,)))
+    kinds = {type(token) for token in tokens}
+    if kinds == {str} or kinds <= _NUMBERS:
+        return sorted(found)
+    return sorted(found, key=lambda item: (type(item).__name__, repr(item)))
+
+
+def units(string: Any) -> str:
+    """Name the tokens of a string in error messages."""
+    return "characters" if isinstance(string, str) else "tokens"

@@ -15,8 +15,8 @@ from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
+from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_objects, as_table, refuse_rows
 from hilboost.tables import check_sparse, columns_of, is_sparse
 
 Bools = NDArray[np.bool_]

@@ -15,9 +15,8 @@ from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.kernel_output import KernelEmbedding, KernelOutput, check_accuracy
-from hilboost.outputs.label_checks import as_rows
+from hilboost.outputs.label_checks import as_rows, count_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import count_rows
 from hilboost.outputs.similarities import Similarity
 
 _WHAT = "the Gram matrix Y"

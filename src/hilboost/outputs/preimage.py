@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
-from hilboost.outputs.row_checks import count_rows
+from hilboost.outputs.label_checks import count_rows
 from hilboost.tables import without_frame
 
 _CELLS_AT_ONCE = 2**22

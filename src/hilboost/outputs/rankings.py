@@ -19,8 +19,8 @@ from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.agreement import kendall, share_equal, spearman
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
+from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import as_table, check_choice, in_words, refuse_rows
 
 Ranks = NDArray[np.int64]
 Nearest = Callable[[Floats], Ranks]

@@ -14,9 +14,8 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_distance
-from hilboost.outputs.label_checks import as_rows
+from hilboost.outputs.label_checks import as_rows, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
-from hilboost.outputs.row_checks import refuse_rows
 
 _ASYMMETRY = 1e-6  # relative to the largest entry; covariances in float32 have about 1e-7
 

@@ -17,9 +17,9 @@ from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.agreement import equal, minus_edits
+from hilboost.outputs.label_checks import as_strings, in_order, units
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.outputs.string_preimages import StringSearch
-from hilboost.outputs.token_checks import as_strings, in_order, units
 
 LONGEST = 100_000
 """Maximum length of strings in exact decoding, unless training strings are longer."""

@@ -18,6 +18,7 @@ from hilboost.tables.blocks import BlockTable, DenseTable
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
+    are_numbers,
     encode,
     encode_array,
     learn,
@@ -25,9 +26,10 @@ from hilboost.tables.encoding import (
     warn_of_numbers,
     warn_of_words,
     without_unused_levels,
+    words_among_numbers,
+    words_told,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
-from hilboost.tables.numeric_text import are_numbers, words_among_numbers, words_told
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse

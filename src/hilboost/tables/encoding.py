@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -15,14 +16,46 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
-from hilboost.tables.numeric_text import (
-    are_numbers,
-    is_numeric,
-    words_among_numbers,
-    words_told,
-)
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
+
+_CODE = re.compile(r"0\d")
+_MOST_WORDS = 0.01  # part of the values
+
+
+def is_numeric(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def are_numbers(texts: Iterable[object]) -> bool:
+    """Return whether all texts are numbers; those with leading zeros, as ``"007"``, are codes."""
+    return all(is_numeric(str(text)) and not _CODE.match(str(text)) for text in texts)
+
+
+def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:
+    """Return the texts that are not numbers, with their counts, if they are few but not none."""
+    words: dict[str, int] = {}
+    n_words = 0
+    for text, count in counts:
+        if count and not is_numeric(text):
+            words[text] = words.get(text, 0) + count  # chunks repeat texts
+            n_words += count
+            if n_words >= _MOST_WORDS * n_values:
+                return {}
+    return words
+
+
+def words_told(words: dict[str, int], n_values: int, first: str, row: str) -> str:
+    """Say how many values are words, and which is the first one."""
+    text = first if len(first) <= 40 else f"{first[:37]}..."
+    n_words = sum(words.values())
+    return f"is numeric except for {n_words} of its {n_values} values ('{text}' in {row})"
+
 
 UNSEEN = -1.0
 _BLOCK_ROWS = 1024

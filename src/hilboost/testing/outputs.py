@@ -17,13 +17,14 @@ from hilboost.testing.assertions import (
     ensure_close,
     ensure_same_labels,
 )
-from hilboost.testing.candidates import ensure_invalid_candidates_are_refused, ensure_nearest
-from hilboost.testing.models import ModelContract
-from hilboost.testing.refused_labels import (
+from hilboost.testing.candidates import (
+    ensure_invalid_candidates_are_refused,
+    ensure_nearest,
     ensure_no_labels_are_refused,
     ensure_other_labels_are_refused,
     ensure_unknown_ways_are_refused,
 )
+from hilboost.testing.models import ModelContract
 
 _N = 12
 _ROUNDING = 1e-12

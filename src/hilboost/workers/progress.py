@@ -13,8 +13,7 @@ from hilboost.core.callback import Event
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.training.checkpoint_file import header_of
-from hilboost.training.checkpoints import check_columns
+from hilboost.training.checkpoints import check_columns, header_of
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
 

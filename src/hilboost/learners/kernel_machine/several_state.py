@@ -1,4 +1,4 @@
-"""The state of several kernels in one model during a fit."""
+"""The state and the stages of several kernels in one model during a fit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
@@ -17,17 +18,49 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
-from hilboost.learners.kernel_machine.joint_kernels import JointKernels
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import ReweightedStages, origins, require_kept
-from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
+from hilboost.learners.kernel_machine.snapshots import JointSnapshot, SeveralSnapshot
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
 from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
+
+
+class JointKernels:
+    """The functions of the kernels; each stage of the sum adds to all of them.
+
+    Under a loss with corners, no kernel alone may lower the loss where all together do.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], functions: Sequence[Floats] = ()) -> None:
+        self.kernels = tuple(kernels)
+        self.functions = [function.copy() for function in functions]
+
+    def snapshot(self) -> JointSnapshot:
+        """State that later stages need."""
+        return JointSnapshot(list(self.kernels), [function.copy() for function in self.functions])
+
+    def add(self, workspace: Workspace, step: Descending, stage: Stage) -> int:
+        """Add a stage of the sum; return the position of the kernel with the largest part in it."""
+        model, (term,) = step.term.model, stage.terms
+        assert model.rows is not None
+        weights = array_api.like(term.coefficient * model.weights, workspace.X, "float64")
+        outputs, parts = [], list(Sum((model.kernel,)).parts)
+        for kernel in self.kernels:
+            n_parts = len(Sum((kernel,)).parts)  # sums are flattened
+            part, parts = Sum(tuple(parts[:n_parts])), parts[n_parts:]
+            gram = workspace.gram(part, None, model.rows)
+            outputs.append(array_api.to_numpy(gram.times(weights)))
+        if not self.functions:
+            self.functions = [np.zeros_like(values) for values in outputs]
+        for function, values in zip(self.functions, outputs, strict=True):
+            function += values
+        return int(np.argmax([float((values**2).sum()) for values in outputs]))
+
 
 _PATIENCE = {"full": 1, "sparse": 5, "block": 5}
 _LEAST_FALL = 1e-7

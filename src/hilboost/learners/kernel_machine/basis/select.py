@@ -1,4 +1,4 @@
-"""Selection of basis vectors by the name of a strategy."""
+"""Selection of basis vectors by the name of a strategy, such as k-means or random draws."""
 
 from __future__ import annotations
 
@@ -10,12 +10,49 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import unknown_name
 from hilboost.kernels.base import Kernel
-from hilboost.learners.kernel_machine.basis.draws import by_residual, random_rows
 from hilboost.learners.kernel_machine.basis.forward import forward
 from hilboost.learners.kernel_machine.basis.information_gain import by_information_gain
-from hilboost.learners.kernel_machine.basis.k_means import k_means
-from hilboost.learners.kernel_machine.basis.problem import Problem, Rows
+from hilboost.learners.kernel_machine.basis.problem import Problem, Rows, squares
 from hilboost.learners.kernel_machine.basis.rp_cholesky import rp_cholesky
+
+
+def random_rows(problem: Problem, n_basis: int, rng: np.random.Generator) -> Rows:
+    """Uniformly, without replacement."""
+    return rng.permutation(len(problem.X))[:n_basis]
+
+
+def by_residual(problem: Problem, n_basis: int, rng: np.random.Generator) -> Rows:
+    """Without replacement, in proportion to the weighted squares of the residual.
+
+    Such draws are the rows with the largest ``log p + Gumbel noise``.
+    """
+    mass = problem.weight * squares(problem.y)
+    with np.errstate(divide="ignore"):
+        keys = np.log(mass) + rng.gumbel(size=len(mass))
+    fitted = np.flatnonzero(mass == 0)  # these come last, in random order
+    ranked = np.argsort(-keys, kind="stable")[: len(mass) - len(fitted)]
+    return np.append(ranked, rng.permutation(fitted))[:n_basis]
+
+
+def k_means(problem: Problem, n_basis: int, rng: np.random.Generator) -> Rows:
+    """The rows nearest to the centers; equal rows are merged first, so that no cluster is empty."""
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and used here only
+    from sklearn.metrics import pairwise_distances_argmin
+
+    distinct, first, copies = np.unique(problem.X, axis=0, return_index=True, return_inverse=True)
+    if len(first) <= n_basis:
+        return first
+    clusters = MiniBatchKMeans(n_basis, n_init=1, random_state=int(rng.integers(2**31)))
+    clusters.fit(distinct, sample_weight=np.bincount(copies.ravel(), problem.weight))
+    centers, free = clusters.cluster_centers_, np.arange(len(first))
+    chosen: list[Rows] = []
+    while len(centers):  # if a row is the nearest to several centers, one of them gets it
+        nearest, owner = np.unique(
+            pairwise_distances_argmin(centers, distinct[free]), return_index=True
+        )
+        chosen.append(free[nearest])
+        free, centers = np.delete(free, nearest), np.delete(centers, owner, axis=0)
+    return first[np.concatenate(chosen)]
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,108 @@
-"""Tables of ``hilboost demo``: hilboost and scikit-learn at their defaults."""
+"""Models of the demo: a curve, two output spaces, and a table."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
 
-from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.cli.demo_setup import SEED, DemoSize, Floats, one_thread, timed
+from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
+from hilboost.cli.demo_setup import LOSSES, SEED, DemoSize, Floats, one_thread, timed
 from hilboost.cli.progress import StageProgress
+
+OUTLIER_EVERY = 20
+# Narrow enough to exclude the outliers, so that the band shows the noise only.
+LEVELS = (0.1, 0.5, 0.9)
+SETTINGS: dict[str, Any] = {
+    "early_stopping": False,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 30,
+    "random_state": SEED,
+    "n_jobs": 1,
+}
+
+
+@dataclass(frozen=True)
+class CurveRun:
+    """Fits of a noisy sine with outliers, on a grid."""
+
+    x: Floats
+    y: Floats
+    is_outlier: NDArray[np.bool_]
+    grid: Floats
+    truth: Floats
+    fits: dict[str, Floats]
+
+
+def run_curve(size: DemoSize, progress: StageProgress) -> CurveRun:
+    """Fit a noisy sine with outliers; the quantile fit has one column per level."""
+    rng = np.random.default_rng(SEED)
+    x = np.sort(rng.uniform(0.0, 10.0, size=500))
+    y = np.sin(x) + rng.normal(scale=0.25, size=len(x))
+    # All outliers are on one side, because outliers on both sides would cancel out in the
+    # squared-error fit. They are evenly spread, because the band would follow a dense cluster.
+    is_outlier = np.zeros(len(x), dtype=bool)
+    is_outlier[rng.permuted(np.arange(len(x)).reshape(-1, OUTLIER_EVERY), axis=1)[:, 0]] = True
+    y[is_outlier] += rng.uniform(2.5, 5.0, size=int(is_outlier.sum()))
+    grid = np.linspace(0.0, 10.0, 500)
+    fits = {}
+    for loss in LOSSES:
+        model = BoostingRegressor(
+            loss,
+            quantile=LEVELS if loss == "quantile" else 0.5,
+            n_estimators=size.curve_rounds,
+            **SETTINGS,
+        )
+        model.fit(x[:, None], y, callbacks=(progress.callback(f"noisy sine: {loss}"),))
+        fits[loss] = model.predict(grid[:, None])
+    return CurveRun(x, y, is_outlier, grid, np.sin(grid), fits)
+
+
+_N_TEST, _N_SHOWN = 200, 8
+
+
+@dataclass(frozen=True)
+class SpacesRun:
+    """Results of the fits."""
+
+    upper: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
+    lower: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
+    # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
+    completed: Floats
+    # mean squared error of the completed pixels, and of the mean image of the training rows
+    error: float
+    # mean squared error of the completed pixels, and of the mean image of the training rows
+    baseline: float
+    image_seconds: float
+
+
+def run_spaces(size: DemoSize) -> SpacesRun:
+    """Complete lower halves of digits."""
+    n = size.image_rows
+    images = load_digits().images / 16
+    upper, lower = images[:, :4], images[:, 4:]
+    X = upper.reshape(len(images), -1)
+    images_model = OutputKernelBoostingRegressor(
+        "gaussian", n_estimators=size.image_rounds, random_state=SEED, n_jobs=1
+    )
+    fitted, seconds = timed(lambda: images_model.fit(X[:n], lower[:n]))
+    test = slice(n, n + _N_TEST)
+    completed = fitted.predict(X[test])
+    mean = lower[:n].mean(axis=0)
+    shown = slice(n, n + _N_SHOWN)
+    return SpacesRun(
+        upper[shown],
+        lower[shown],
+        completed[:_N_SHOWN],
+        float(np.mean((completed - lower[test]) ** 2)),
+        float(np.mean((mean - lower[test]) ** 2)),
+        seconds,
+    )
+
 
 COVERAGE = 0.9
 
