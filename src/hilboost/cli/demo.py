@@ -10,6 +10,7 @@ from rich.table import Table
 
 from hilboost.cli.demo_models import (
     COVERAGE,
+    DemoSize,
     Intervals,
     Score,
     SpacesRun,
@@ -19,7 +20,6 @@ from hilboost.cli.demo_models import (
     run_spaces,
 )
 from hilboost.cli.demo_plots import draw_all
-from hilboost.cli.demo_setup import DemoSize
 from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup import FITS_OF_TABLES, warm_up

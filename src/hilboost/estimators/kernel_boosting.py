@@ -20,9 +20,8 @@ from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
-from hilboost.estimators.signatures import public_methods
+from hilboost.estimators.signatures import changed, public_methods
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary

@@ -17,7 +17,7 @@ from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
-from hilboost.estimators.parameters import changed
+from hilboost.estimators.signatures import changed
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError

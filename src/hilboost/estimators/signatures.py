@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from copy import copy
 from functools import update_wrapper, wraps
 from inspect import cleandoc, getattr_static, signature, unwrap
@@ -220,3 +220,10 @@ def _without_offset(method: Callable[..., Any]) -> Callable[..., Any]:
     without_offset.__signature__ = known.replace(parameters=kept)  # type: ignore[attr-defined]
     without_offset.__doc__ = _IN_LIST.sub("", _ENTRY.sub("", cleandoc(method.__doc__ or "") + "\n"))
     return without_offset
+
+
+def changed(estimator: BaseEstimator, names: Iterable[str]) -> list[str]:
+    """List the parameters among ``names`` that differ from their default values."""
+    plain = signature(type(estimator).__init__).parameters
+    own = (name for name in names if name in plain)  # a subclass may have fewer
+    return [name for name in own if bool(getattr(estimator, name) != plain[name].default)]

@@ -17,9 +17,8 @@ from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_trees import FittedTrees
-from hilboost.estimators.parameters import changed
 from hilboost.estimators.shapley import ShapleyValues
-from hilboost.estimators.signatures import public_fit, public_methods
+from hilboost.estimators.signatures import changed, public_fit, public_methods
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses

@@ -247,3 +247,15 @@ def scores_of(raw: Floats) -> Floats:
 def spread(target: Target, values: Floats) -> Floats:
     """Divide the value of each group (q,) equally among its rows, (n,)."""
     return np.repeat(values / np.diff(target.starts), np.diff(target.starts))
+
+
+class DrawnOrderLoss(FirstPositionsLoss):
+    """Base class of losses of the first ``k`` positions in random orders."""
+
+    _key = np.uint64(0)
+
+    def drawn(self, key: np.uint64) -> Self:
+        """Return the loss with the random orders of a stage."""
+        found = copy(self)
+        found._key = key
+        return found

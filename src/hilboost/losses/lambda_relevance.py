@@ -13,9 +13,9 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._drawn_orders import DrawnOrderLoss
 from hilboost.losses._ranking import (
     RELEVANT,
+    DrawnOrderLoss,
     RankingLoss,
     numbers_of_groups,
     ranking_memory,

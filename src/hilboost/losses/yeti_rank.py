@@ -8,8 +8,8 @@ from hilboost.backends.drawn_orders import neighbor_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._drawn_orders import DrawnOrderLoss
 from hilboost.losses._ranking import (
+    DrawnOrderLoss,
     discounts,
     numbers_of_groups,
     ranking_memory,

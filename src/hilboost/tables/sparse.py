@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
 from hilboost.core.dtypes import Floats
-from hilboost.tables.blocks import BlockTable, rows_per_block
-from hilboost.tables.hashes import cell_hashes
+from hilboost.tables.blocks import BlockTable, cell_hashes, rows_per_block
 
 
 def is_sparse(X: Any) -> bool:

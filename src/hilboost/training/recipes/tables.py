@@ -27,7 +27,6 @@ from hilboost.training.data import TrainingData
 from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.initial_state import Start, start_in_units
 from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.recipes.automatic import as_trees, kernel_part
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.mixed import (
@@ -37,7 +36,7 @@ from hilboost.training.recipes.mixed import (
     with_named,
     with_splitting,
 )
-from hilboost.training.recipes.table_learners import table_learner
+from hilboost.training.recipes.table_learners import as_trees, kernel_part, table_learner
 from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
