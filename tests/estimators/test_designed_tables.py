@@ -135,7 +135,7 @@ def drawn(rng, kind, m, repeats, noise, weights, most_rows=SOME):
     truth = truth_of(rng, m, kind)
     if kind == "quantiles":
         # Gradients are signs, which are equal in a leaf whose upper tenth is one cell.  LightGBM,
-        # XGBoost and scikit-learn leave 2 to 12 times the limit after a thousand stages, too.
+        # XGBoost and scikit-learn end at 2 to 16 times the limit there, too.
         noise = max(noise, 0.3)
     # Where no rows can be held out, a hundred stages do not sort more times than trees have leaves.
     sorts = kind != "times" or m <= LEAVES_OF_TIMES

@@ -97,6 +97,17 @@ def test_validation_rows_and_categories():
         assert_same_bytes(model, X[30:], y[30:], None, division, (*held, of_held))
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_parities_of_balanced_columns(loss):
+    """What is true of the equal rows of all workers settles the sample and the least leaf."""
+    X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (30, 1))
+    y, division = X.sum(axis=1) % 2, ([3, 50], [0, 1, 0])
+    model = BoostingRegressor(loss, n_estimators=5, random_state=0)
+    assert_same_bytes(model, X, y, None, division)
+    (together, *_) = fit_together(model, partitions_of(X, y, None, division[0]), division[1])
+    assert (together.resolved_.subsample, together.resolved_.min_samples_leaf) == (0.9, 5)
+
+
 def test_classes_that_a_worker_never_sees():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(90, 3)), np.repeat(["a", "b", "c"], 30)
