@@ -160,7 +160,7 @@ def test_levels_that_fit_did_not_see(model):
     assert np.isfinite(model.predict(other)).all()
     missing = PANDAS.assign(color=None)
     if isinstance(model, KernelBoostingRegressor):
-        with pytest.raises(InvalidData, match="X contains NaN in column 1"):
+        with pytest.raises(InvalidData, match="X contains NaN in column 'color'"):
             model.predict(missing)
     else:
         assert np.isfinite(model.predict(missing)).all()

@@ -27,6 +27,8 @@ def without_frame(values: Any) -> Any:
 
 def frame_columns(values: Any) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; ``None`` for other values."""
+    if not hasattr(values, "shape"):  # lazy frames would be computed
+        return None
     names = getattr(values, "column_names", getattr(values, "columns", None))
     return None if names is None else list(map(str, names))
 
