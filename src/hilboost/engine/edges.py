@@ -6,13 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.reductions.rounding import ROUNDING, are_close, ends_of_equals
 from hilboost.reductions.sums import masses_of_groups
 
 _HIGHEST = np.finfo(np.float64).max
-_ROUNDING = 2.0**-46  # difference of two results for the same number, relative to its size
-_MOST_ROUNDING = 2.0**-44  # range of many results for it
-_ONE_SCALE = 2.0**-24  # least size in a column of one scale, relative to the typical size
-_BEYOND_INTEGERS = 2.0**64
 
 
 def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats:
@@ -61,44 +58,13 @@ def _edges_between(distinct: Floats, mass: Floats | None, max_bins: int) -> Floa
         return np.empty(0)
     cuts = _cuts(mass, len(distinct), max_bins)
     largest = max(abs(distinct[0]), abs(distinct[-1]))
-    if _are_close(distinct[cuts], distinct[cuts + 1], _ROUNDING * largest).any():
-        ends = _ends_of_equals(distinct, mass)
+    if are_close(distinct[cuts], distinct[cuts + 1], ROUNDING * largest).any():
+        ends = ends_of_equals(distinct, mass)
         cuts = ends[_cuts(_mass_up_to(ends, mass), len(ends), max_bins)]
     low, high = distinct[cuts], distinct[cuts + 1]
     middle = low + (0.5 * high - 0.5 * low)
     # There is no number between adjacent floats; the threshold is then the lower one.
     return np.where((low <= middle) & (middle < high), middle, low)
-
-
-def _are_close(low: Floats, high: Floats, tolerance: Floats | float) -> NDArray[np.bool_]:
-    with np.errstate(over="ignore"):
-        return high - low <= tolerance
-
-
-def _ends_of_equals(distinct: Floats, mass: Floats | None) -> NDArray[np.int64]:
-    """Find the last ones of runs of values that differ by rounding alone.
-
-    Integers are exact, and so are values so dense that a run exceeds the rounding of one number.
-    """
-    size, n = np.abs(distinct), len(distinct)
-    if size.max() < _BEYOND_INTEGERS and (distinct == np.rint(distinct)).all():
-        return np.arange(n)
-    size = np.maximum(size, _size_of_one_scale(size, mass))
-    apart = ~_are_close(distinct[:-1], distinct[1:], _ROUNDING * np.maximum(size[:-1], size[1:]))
-    first = np.flatnonzero(np.append(True, apart))
-    last = np.append(first[1:] - 1, n - 1)
-    most = _MOST_ROUNDING * np.maximum(size[first], size[last])
-    apart |= ~_are_close(distinct[first], distinct[last], most)[np.cumsum(apart)]
-    return np.append(np.flatnonzero(apart), n - 1)
-
-
-def _size_of_one_scale(size: Floats, mass: Floats | None) -> float:
-    """Size that a quarter of the nonzero values reach; 0 if sizes between it and zero occur."""
-    order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
-    masses = np.cumsum(np.ones(len(order)) if mass is None else mass[order])
-    typical = size[order][np.searchsorted(masses, 0.25 * masses[-1])]
-    smallest = size[size > _ROUNDING * typical].min()
-    return float(typical) if smallest >= _ONE_SCALE * typical else 0.0
 
 
 def _mass_up_to(ends: NDArray[np.int64], mass: Floats | None) -> Floats:

@@ -9,6 +9,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.merging import (
     DistinctRows,
+    count_distinct,
     merge_equal_rows,
     repetitions,
     row_ranks,
@@ -26,6 +27,19 @@ def test_ranks_are_those_of_sorted_distinct_rows(seed, n, d):
     X, y, _ = table(seed, n, d)
     theirs = np.unique(np.hstack([X, y]) + 0.0, axis=0, return_inverse=True)[1]
     np.testing.assert_array_equal(row_ranks(X, y), theirs.ravel())
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_that_differ_by_rounding_alone_are_one_row(seed):
+    rng = np.random.default_rng(seed)
+    angle = rng.integers(7, size=(40, 2)) * (2 * np.pi / 7)
+    X = np.column_stack([np.sin(angle), np.cos(angle)])
+    near = X * rng.choice([1 - 2**-53, 1, 1 + 2**-52], X.shape) + rng.choice([0, 1e-17], X.shape)
+    assert DistinctRows.of(np.vstack([X, near]), None).group[40:].tolist() == (
+        DistinctRows.of(X, None).group.tolist()
+    )
+    apart = X * rng.choice([1, 1 + 2**-40], X.shape)
+    assert count_distinct(apart) == len(np.unique(np.column_stack([angle, apart]), axis=0))
 
 
 @given(st.integers(0, 2**32 - 1))

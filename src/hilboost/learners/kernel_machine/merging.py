@@ -2,8 +2,9 @@
 
 :func:`merge_equal_rows` merges rows with equal inputs and targets and sums their weights, so that
 an integer weight is equivalent to repeating the row, bit for bit.  :class:`DistinctRows` identifies
-rows with equal inputs, which share a basis vector.  They have the same output, so the quadratic
-model of their losses depends only on their weighted mean gradient and the sum of their weights.
+rows whose inputs are equal but for rounding, which share a basis vector: two of them would make
+systems singular.  They have the same output, so the quadratic model of their losses depends only on
+their weighted mean gradient and the sum of their weights.
 The losses themselves are evaluated on all rows.
 """
 
@@ -18,6 +19,7 @@ from hilboost.backends.exact_sums import is_whole
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
+from hilboost.reductions.rounding import without_rounding
 
 _OFTEN, _FEW_DISTINCT = 10, 200
 
@@ -54,10 +56,11 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     return X[first], Target(target.y[first], total)
 
 
-def row_ranks(*tables: Floats) -> NDArray[np.int64]:
+def row_ranks(*tables: Floats, exactly: bool = True) -> NDArray[np.int64]:
     """Rank of each row, (n,), in lexicographic order of all columns; equal rows have equal ranks.
 
-    ``tables``: (n, d) arrays: tables whose columns are compared one after the other.
+    ``tables``: (n, d) arrays: tables whose columns are compared one after the other. ``exactly``:
+    whether values that differ by rounding alone are different.
 
     Notes
     -----
@@ -70,13 +73,13 @@ def row_ranks(*tables: Floats) -> NDArray[np.int64]:
         for j in range(table.shape[1]):
             if len(tied) < 2:
                 break
-            tied = _refine(rank, tied, table[:, j])
+            values = table[tied, j] if exactly else without_rounding(table[tied, j])
+            tied = _refine(rank, tied, values)
     return np.unique(rank, return_inverse=True)[1].reshape(n)
 
 
-def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], column: Floats) -> NDArray[np.int64]:
-    """Rank tied rows by an additional column, in place; return the rows that are still tied."""
-    values = column[tied]
+def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], values: Floats) -> NDArray[np.int64]:
+    """Rank tied rows by their values, in place; return the rows that are still tied."""
     if (values == values[0]).all():
         return tied
     order = np.lexsort((values, rank[tied]))
@@ -133,13 +136,13 @@ def draw_observations(
 
 
 def count_distinct(X: Floats) -> int:
-    """Count the distinct rows."""
-    return int(row_ranks(X).max(initial=-1)) + 1
+    """Count the rows that are distinct but for rounding."""
+    return int(row_ranks(X, exactly=False).max(initial=-1)) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Grouping of the rows of a table by equality."""
+    """Grouping of the rows of a table by equality but for rounding."""
 
     first: NDArray[np.int64]  # (m,) int64: first occurrence of each distinct row, ascending
     group: NDArray[np.int64]  # (n,) int64: for each row, the number of its distinct row
@@ -148,7 +151,7 @@ class DistinctRows:
     @classmethod
     def of(cls, X: Floats, weight: Floats | None) -> DistinctRows | None:
         """Group equal rows; ``None`` if all rows are distinct."""
-        rank = row_ranks(X)
+        rank = row_ranks(X, exactly=False)
         m = int(rank.max(initial=-1)) + 1
         if m == len(X):
             return None
