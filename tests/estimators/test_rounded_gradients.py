@@ -103,9 +103,9 @@ def test_as_good_as_full_precision(loss, n, share, scale, most, learning_rate, s
         divergence(loss, mean_new, fitted(loss, X, y, w, learning_rate)(X_new))
         for w in (weight, *all_bits)
     )
-    parts = [np.full(len(X_new), True)]
+    parts = [(np.full(len(X_new), True), 1.05)]
     if loss == "log_loss" and scale == 10:  # with rarer events, the loss of these rows is noise
-        parts.append(X_new[:, 0] == 0)
-    for rows in parts:
+        parts.append((X_new[:, 0] == 0, 1.1))
+    for rows, limit in parts:
         # Ties between splits move the loss, too: fits of all bits may differ by some percent.
-        assert rounded[rows].mean() <= 1.05 * max(values[rows].mean() for values in exact)
+        assert rounded[rows].mean() <= limit * max(values[rows].mean() for values in exact)
