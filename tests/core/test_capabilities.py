@@ -1,10 +1,12 @@
 """Records of what learners support."""
 
+from typing import Generic, TypeVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.capabilities import FLAGS, Capabilities, of_any
+from hilboost.core.capabilities import DECLARED, FLAGS, Capabilities, of_any
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 
@@ -35,7 +37,16 @@ def test_penalties_and_base_models_imply_other_fields():
     assert Capabilities(resumable=True).in_checkpoints
 
 
-@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("name", DECLARED)
 def test_a_declaration_outside_of_the_record_is_an_error(name):
     with pytest.raises(InvalidParameter, match=rf"declares capabilities = Capabilities\({name}="):
         type("Own", (Learner,), {name: True})
+
+
+def test_learners_can_be_generic():
+    kind = TypeVar("kind")
+
+    class Own(Learner, Generic[kind]):
+        pass
+
+    assert Own[int] is not Own

@@ -273,6 +273,8 @@ def test_which_rows_are_drawn_for_a_parity():
         assert model.fit(cells, y).resolved_.subsample == 1
     assert model.fit(np.ones((1000, 2)), hidden).resolved_.subsample == 1
     assert model.set_params(subsample=1.0).fit(cells, hidden).resolved_.subsample == 1
+    kernel = BoostingRegressor(early_stopping=False, learner="kernel", random_state=0)
+    assert kernel.fit(cells[:400], hidden[:400]).resolved_.subsample == 1
 
 
 def test_a_text_column_without_early_stopping():

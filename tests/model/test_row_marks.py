@@ -160,6 +160,7 @@ def test_calibration_with_training_rows_warns(kind):
     assert said[0].filename == __file__
     assert ("leave calibrate out" in str(said[0].message)) == (kind == "folds")
     model.calibrate(complete[220:], labels[220:])
+    model.calibrate(complete, labels, sample_weight=1.0 * (np.arange(len(complete)) >= 220))
 
 
 def test_networks_calibrated_with_known_vertices_warn():

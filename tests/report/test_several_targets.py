@@ -92,3 +92,9 @@ def test_comparisons_name_the_targets():
     page = compare({"deep": MODEL, "shallow": other}, X[200:], FRAME[200:])
     assert [one["name"] for one in page.facts["scores"]] == ["R²", *map("R² of {}".format, NAMES)]
     assert "Mean absolute error of price by column" in page.html
+
+
+def test_targets_of_similar_names_have_different_keys():
+    similar = FRAME.set_axis(["Price", "price", "a long name of the third target"], axis=1)
+    keys = [one["key"] for one in scores(MODEL, X[200:], similar[200:])]
+    assert len(set(keys)) == len(keys) == 4

@@ -117,6 +117,7 @@ def test_an_array_of_numbers_and_words_is_text():
         pl.Series(["1", "2"] * 50, dtype=pl.Categorical),
         pa.array(["1", "2"] * 50).dictionary_encode(),
         ["007", "010"] * 50,
+        ["12_34", "56_78"] * 50,
         ["1", "two"] * 50,
     ],
 )

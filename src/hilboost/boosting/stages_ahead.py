@@ -23,6 +23,7 @@ from hilboost.boosting.evaluate import not_finite
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.state import TrainingState
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.target import Target
 
@@ -63,7 +64,7 @@ class StagesAhead:
         state: TrainingState,
         team: ThreadTeam,
     ) -> StagesAhead:
-        """Return what fits the stages that follow those of the state."""
+        """Create the object that fits the stages after those of the state."""
         of_members = [data if member.data is None else member.data for member in state.members]
         is_possible = (
             config.rate is not None
@@ -118,6 +119,10 @@ class StagesAhead:
                 if answer is not None:
                     member.raw[:] = answer.before
             return
+        if len({len(answer.stages) for answer in fitted}) > 1 or not fitted[0].stages:
+            raise IncompatibleParts(
+                "fit_stages must return as many stages for each member, at least one."
+            )
         for member in self.members:
             member.ahead = None
         self._ahead = list(zip(requests, fitted, strict=True))

@@ -1,4 +1,4 @@
-"""Sizes and models of the demo: a curve, two output spaces, and a table."""
+"""Sizes and models of the demo: a curve, completed images, and tables."""
 
 import time
 from collections.abc import Callable
@@ -124,14 +124,11 @@ _N_TEST, _N_SHOWN = 200, 8
 class SpacesRun:
     """Results of the fits."""
 
-    upper: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
-    lower: Floats  # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
-    # (n_shown, 4, 8) float64: halves of test images, and the predicted lower halves
-    completed: Floats
-    # mean squared error of the completed pixels, and of the mean image of the training rows
-    error: float
-    # mean squared error of the completed pixels, and of the mean image of the training rows
-    baseline: float
+    upper: Floats  # (n_shown, 4, 8) float64: halves of test images
+    lower: Floats  # (n_shown, 4, 8) float64
+    completed: Floats  # (n_shown, 4, 8) float64: the predicted lower halves
+    error: float  # mean squared error of the completed pixels
+    baseline: float  # that of the mean image of the training rows
     image_seconds: float
 
 

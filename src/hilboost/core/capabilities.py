@@ -91,6 +91,7 @@ class Capabilities:
         object.__setattr__(self, "in_checkpoints", self.in_checkpoints or self.resumable)
 
 
+DECLARED = tuple(field.name for field in fields(Capabilities))
 FLAGS = tuple(field.name for field in fields(Capabilities) if field.type == "bool")
 
 

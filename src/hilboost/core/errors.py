@@ -47,7 +47,7 @@ class InvalidColumn(InvalidData):
 
     def __init__(self, message: str, number: int, name: str | None = None) -> None:
         super().__init__(message.format(f"column {number if name is None else repr(name)}"))
-        self.message, self.number = message, number
+        self.message, self.number, self.name = message, number, name
 
     def named(self, names: Sequence[str] | None) -> InvalidColumn:
         """Name the column, whose number is all that a learner knows.
@@ -66,7 +66,7 @@ class InvalidColumn(InvalidData):
         return InvalidColumn(self.message, self.number, names[self.number])
 
     def __reduce__(self) -> Any:
-        return InvalidData, self.args
+        return InvalidColumn, (self.message, self.number, self.name)
 
 
 class InvalidType(HilboostError, TypeError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.capabilities import FLAGS, Capabilities
+from hilboost.core.capabilities import DECLARED, Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
@@ -37,9 +37,10 @@ class Learner(ABC):
     name: ClassVar[str | None] = None
     """Name in model files and reports, for built-in learners."""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **arguments: Any) -> None:
         """Reject declarations outside of ``capabilities``, which would have no effect."""
-        misplaced = [name for name in FLAGS if name in vars(cls)]
+        super().__init_subclass__(**arguments)
+        misplaced = [name for name in DECLARED if name in vars(cls)]
         if misplaced:
             raise InvalidParameter(
                 f"{cls.__name__} declares {' and '.join(misplaced)} as an attribute; a learner "
@@ -167,7 +168,9 @@ class Learner(ABC):
     def fit_stages(self, data: Any, request: StageRequest) -> FittedStages | None:
         """Fit several stages in one call, and add their outputs to ``raw``.
 
-        The stages have the same bits as if they were fitted one by one.  By default, they are.
+        The stages have the same bits as if they were fitted one by one.  For each member of an
+        ensemble, there are as many of them, at least one.  By default, stages are fitted one by
+        one.
 
         Parameters
         ----------

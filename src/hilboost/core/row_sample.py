@@ -27,7 +27,7 @@ class RowSample:
     stage : int
         Number of the stage.
     rate : float or None
-        By what the outputs will be multiplied; ``None`` if it is not known yet.
+        Factor of the outputs; ``None`` if it is not known yet.
     """
 
     rows: NDArray[np.uint32] | None

@@ -1,4 +1,4 @@
-"""The session of a fit on one Dask worker, and the memory that its stages allocate again."""
+"""The session of a fit on one Dask worker, and the memory that its stages reuse."""
 
 from __future__ import annotations
 

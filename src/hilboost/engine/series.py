@@ -29,99 +29,101 @@ _CELLS = 2**21  # outputs of rows in all stages of a call, which takes up to som
 _FEWEST_STAGES = 2
 
 
-def fit_stages(settings: TreeSettings, data: TreeData, series: StageRequest) -> FittedStages | None:
+def fit_stages(
+    settings: TreeSettings, data: TreeData, request: StageRequest
+) -> FittedStages | None:
     """Fit the first stages of one tree for each output; ``None`` where these are fitted alone.
 
     Between the stages of a small table, Python takes more time than the stages themselves.
     """
-    n, r = series.raw.shape
-    if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, series):
+    n, r = request.raw.shape
+    if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, request):
         return None
-    series = series.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
-    before = series.raw.copy(order="F")
+    request = request.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
+    before = request.raw.copy(order="F")
     # In Fortran order, so that the columns of the task are views.
     negative = np.empty((r, n))
-    hessian = None if series.loss == _SQUARED_ERROR else np.empty((r, n))
-    sample = RowSample(_rows_of_stages(series), series.weight, stage=series.number)
+    hessian = None if request.loss == _SQUARED_ERROR else np.empty((r, n))
+    sample = RowSample(_rows_of_stages(request), request.weight, stage=request.number)
     curved = None if hessian is None else hessian.T
     gradients = Gradients(negative.T, curved, of_probabilities=curved is not None)
     task = SeparateTask.of(gradients, sample)
-    compiled = _compiled(series, task, data.team.n_threads)
+    compiled = _compiled(request, task, data.team.n_threads)
     with borrowed_growers(settings, data, sample, task) as (growers, _):
-        draws = draws_for(settings, data, task, sample.stage, lambda: _seeds(series))
+        draws = draws_for(settings, data, task, sample.stage, lambda: _seeds(request))
         leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
         given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaf_of_row
         grown = grow_separately(*given, compiled)
         n_trees = int(compiled.n_fitted[0]) * r
         trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
-    stages = _stages(trees, r, series.rate)
+    stages = _stages(trees, r, request.rate)
     first, *others = compiled.losses
     for sums in others:
         merge_sums(first.reshape(-1, 5), sums.reshape(-1, 5))
     return FittedStages(stages, first[: len(stages)], before)
 
 
-def _is_supported(settings: TreeSettings, data: TreeData, series: StageRequest) -> bool:
+def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest) -> bool:
     """Whether stages fitted one by one would be the same."""
-    r = series.raw.shape[1]
-    if series.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
+    r = request.raw.shape[1]
+    if request.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
         return False
     if not each_by_one_thread(settings, data, r):
         return False
-    total = len(series.y) if series.weight is None else series.weight.sum()
+    total = len(request.y) if request.weight is None else request.weight.sum()
     if data.rounds and r == 1 and has_enough_rows(total):
         return False  # leaf values are rounded
     # The layout of weighted gradients depends on the total weight of the rows that are drawn.
-    return series.weight is None or series.n_drawn is None
+    return request.weight is None or request.n_drawn is None
 
 
-def _rows_of_stages(series: StageRequest) -> NDArray[np.uint32] | None:
+def _rows_of_stages(request: StageRequest) -> NDArray[np.uint32] | None:
     """The rows to learn from, or memory for those that a stage draws."""
-    return series.rows if series.n_drawn is None else np.zeros(series.n_drawn, dtype=dtypes.ROW)
+    return request.rows if request.n_drawn is None else np.zeros(request.n_drawn, dtype=dtypes.ROW)
 
 
-def _compiled(series: StageRequest, task: SeparateTask, n_threads: int) -> Series:
+def _compiled(request: StageRequest, task: SeparateTask, n_threads: int) -> Series:
     """Inputs of the compiled code besides the trees."""
-    n, _ = series.raw.shape
-    n_stages = len(series.generators)
-    parts = np.full(n, LEARNED if series.rows is None else HELD_OUT, dtype=np.int64)
-    if series.rows is not None:
-        parts[series.rows] = LEARNED
-    y: Any = np.array(series.y.T, dtype=dtypes.RAW, order="C")
+    n, _ = request.raw.shape
+    n_stages = len(request.generators)
+    parts = np.full(n, LEARNED if request.rows is None else HELD_OUT, dtype=np.int64)
+    if request.rows is not None:
+        parts[request.rows] = LEARNED
+    y: Any = np.array(request.y.T, dtype=dtypes.RAW, order="C")
     codes = hessian = None
-    if series.loss == _SOFTMAX:
-        y, codes = None, np.array(series.y[:, 0], dtype=np.int64)
-    if series.loss != _SQUARED_ERROR:
+    if request.loss == _SOFTMAX:
+        y, codes = None, np.array(request.y[:, 0], dtype=np.int64)
+    if request.loss != _SQUARED_ERROR:
         hessian = task.learned.hessians.reshape(-1)
     return Series(
         n_stages=n_stages,
         y=y,
         codes=codes,
-        raw=series.raw.T.reshape(-1),
+        raw=request.raw.T.reshape(-1),
         negative=task.learned.gradients.reshape(-1),
         hessian=hessian,
         parts=parts,
-        draws=_draws_of_rows(series),
-        rate=series.rate,
+        draws=_draws_of_rows(request),
+        rate=request.rate,
         values=np.empty((2, n)),
         losses=empty_sums(n_threads, n_stages, 2),
         n_fitted=np.full(1, n_stages),
     )
 
 
-def _draws_of_rows(series: StageRequest) -> RowDraws | None:
+def _draws_of_rows(request: StageRequest) -> RowDraws | None:
     """How each stage draws rows, if it does."""
-    if series.n_drawn is None:
+    if request.n_drawn is None:
         return None
-    pool = np.empty(0, dtype=dtypes.ROW) if series.rows is None else series.rows
-    hashes = np.empty((2, len(pool) or len(series.raw)), dtype=np.uint64)
-    return RowDraws(pool, hashes, series.keys)
+    pool = np.empty(0, dtype=dtypes.ROW) if request.rows is None else request.rows
+    hashes = np.empty((2, len(pool) or len(request.raw)), dtype=np.uint64)
+    return RowDraws(pool, hashes, request.keys)
 
 
-def _seeds(series: StageRequest) -> list[int]:
+def _seeds(request: StageRequest) -> list[int]:
     """The seeds of the trees of all stages."""
-    r = series.raw.shape[1]
-    drawn = [generator().integers(2**62, size=r) for generator in series.generators]
+    r = request.raw.shape[1]
+    drawn = [generator().integers(2**62, size=r) for generator in request.generators]
     return [int(seed) for seed in np.concatenate(drawn)]
 
 

@@ -123,7 +123,8 @@ class ConformalPredictions:
             names, numbers = np.unique(labels[kept], return_inverse=True)
         calibration = Calibration(scores[kept], weight, None, numbers, names, by_class)
         calibration = self._with_scale(calibration, X, kept)
-        warn_of_training_rows(self.fitted_, self._checked(X))
+        rows = self._checked(X)
+        warn_of_training_rows(self.fitted_, rows if kept.all() else rows[np.flatnonzero(kept)])
         self.fitted_ = replace(self.fitted_, calibration=calibration)
         return self
 

@@ -20,7 +20,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.group_loss import GroupLoss
 from hilboost.core.target import Target
 
-_STEPS, _LONGEST_STEP = 5, 1.0
+_POSITION_STEPS, _LONGEST_POSITION_STEP = 5, 1.0
 _RIDGE = 1e-2  # of the mean hessian of a position
 
 
@@ -36,7 +36,7 @@ def position_effects(
     assert positions is not None
     n_positions = int(positions.max()) + 1
     effects = np.zeros(n_positions)
-    for _ in range(_STEPS):
+    for _ in range(_POSITION_STEPS):
         found = gradients(target, raw + effects[positions][:, None])
         negative = found.negative_gradient
         hessian = np.ones_like(negative) if found.hessian is None else found.hessian
@@ -50,7 +50,7 @@ def position_effects(
             break
         ridge = _RIDGE * below.mean()
         step = (top - ridge * effects) / (below + ridge)
-        effects += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        effects += np.clip(step, -_LONGEST_POSITION_STEP, _LONGEST_POSITION_STEP)
         effects -= effects[0]
     return effects
 

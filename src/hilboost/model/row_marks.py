@@ -31,7 +31,7 @@ class RowMarks:
     limit: np.uint64  # largest key of a marked row
     # (k,) int64 or None: columns whose hash is the key; ``None`` means all
     columns: NDArray[np.int64] | None
-    by_chance: float  # share of the marked rows that occur more than once in the training table
+    by_chance: float  # share of the training rows with marked values that occur more than once
 
     @classmethod
     def of(cls, X: Any) -> Self | None:

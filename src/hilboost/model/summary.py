@@ -19,8 +19,6 @@ _LEARNERS = {
 def summary(fitted: FittedModel) -> str:
     """Describe a model in one line.
 
-    ``fitted``: with a history.
-
     Returns str: such as "trees × 4 folds, 266 stages of 1,500 (stopped early); a kernel machine was
     tried, without gain".
     """

@@ -32,7 +32,7 @@ def are_close(low: Floats, high: Floats, tolerance: Floats | float) -> NDArray[n
 
 
 def ends_of_equals(distinct: Floats, mass: Floats | None) -> NDArray[np.int64]:
-    """Find the last ones of runs of values that differ by rounding alone.
+    """Find the last value of each run of values that differ by rounding alone.
 
     Integers are exact, and so are values so dense that a run exceeds the rounding of one number.
     """

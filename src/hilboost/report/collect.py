@@ -252,9 +252,9 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
     if levels:
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
-        names = [f"quantile {level:g}" for level in levels]
+        names = [f"quantile {levels[first]:g}"]
         y, mean, guess = y[:, :1], predicted[:, [first]], guess[:, [first]]
-        found["of"] = names[first]
+        found["of"] = names[0]
     else:
         mean = predicted
         names = [f"output {k}" for k in range(predicted.shape[1])]

@@ -86,6 +86,9 @@ def scores_of_targets(
     ]
     says = "fraction of the variance explained; 1 is best"
     found = [score(f"R² of {name}", r2, 0.0, "higher", says) for name, r2 in each if r2 is not None]
+    for k, one in enumerate(found):
+        if one["key"] in [other["key"] for other in found[:k]]:
+            one["key"] += f"_{k}"  # names that differ in capitals, spaces or beyond 30 characters
     if found:
         average = float(np.mean([one["value"] for one in found]))
         says = "fraction of the variance explained, mean over the targets; 1 is best"

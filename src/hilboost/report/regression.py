@@ -28,10 +28,9 @@ def regression_facts(
 ) -> list[dict[str, Any]]:
     """Collect the errors of the first few targets, ignoring missing ones, and scores of all.
 
-    ``order``: column indices, the most important first. ``y``: (n, c) float64: true values (NaN if
-    missing) and predicted values. ``mean``: (n, c) float64: true values (NaN if missing) and
-    predicted values. ``guess``: (n, c) float64: predictions of the baseline, the model without
-    stages.
+    ``order``: column indices, the most important first. ``y``: (n, c) float64: true values, NaN
+    if missing. ``mean``: (n, c) float64: predictions. ``guess``: (n, c) float64: predictions of
+    the baseline, the model without stages. ``names``: of the c targets.
     """
     found = []
     for k in range(y.shape[1]):

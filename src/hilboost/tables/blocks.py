@@ -1,4 +1,4 @@
-"""Tables that are never held as one array of floats, but converted in blocks; sets of rows."""
+"""Tables that are never held as one array of floats, but converted in blocks, and sets of rows."""
 
 from __future__ import annotations
 

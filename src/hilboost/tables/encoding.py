@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_o
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
 
-_CODE = re.compile(r"0\d")
+_CODE = re.compile(r"^0\d|_")
 _MOST_WORDS = 0.01  # part of the values
 
 
@@ -33,8 +34,11 @@ def is_numeric(text: str) -> bool:
 
 
 def are_numbers(texts: Iterable[object]) -> bool:
-    """Return whether all texts are numbers; those with leading zeros, as ``"007"``, are codes."""
-    return all(is_numeric(str(text)) and not _CODE.match(str(text)) for text in texts)
+    """Return whether all texts are finite numbers; ``"007"`` and ``"12_34"`` are codes."""
+    found = list(map(str, texts))
+    return not any(map(_CODE.search, found)) and all(
+        is_numeric(text) and math.isfinite(float(text)) for text in found
+    )
 
 
 def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:

@@ -78,8 +78,8 @@ def warn_without_order(target: Target) -> None:
     alone = target.n_units == len(target.y)
     what = "every group has one row" if alone else "the rows of every group have equal labels"
     warn_caller(
-        f"{what}, so that there is nothing to rank; groups must hold what the rows that are "
-        "compared share, such as the number of their query.",
+        f"{what}, so that there is nothing to rank; pass the same group for rows that are ranked "
+        "together, such as the number of their query.",
         DataWarning,
     )
 

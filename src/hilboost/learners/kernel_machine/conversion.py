@@ -22,7 +22,7 @@ _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 class Conversion:
     """From all rows to distinct ones, and to a unit in which squares of gradients are finite."""
 
-    distinct: DistinctRows | None  # ``None`` if no two rows are equal
+    distinct: DistinctRows | None  # ``None`` if no two rows are equal but for rounding
     unit: float  # A power of two that gradients are divided by
 
     @classmethod

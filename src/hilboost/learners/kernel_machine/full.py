@@ -87,7 +87,7 @@ class FullLearner(KernelLearner):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of kernel stages, without samples of rows."""
+        """Capabilities of kernel stages, without samples of rows."""
         return replace(super().capabilities, takes_samples=False)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:

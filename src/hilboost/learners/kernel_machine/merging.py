@@ -150,7 +150,7 @@ class DistinctRows:
 
     @classmethod
     def of(cls, X: Floats, weight: Floats | None) -> DistinctRows | None:
-        """Group equal rows; ``None`` if all rows are distinct."""
+        """Group rows that are equal but for rounding; ``None`` if all are distinct."""
         rank = row_ranks(X, exactly=False)
         m = int(rank.max(initial=-1)) + 1
         if m == len(X):

@@ -55,7 +55,7 @@ class NestedLearner(KernelLearner):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the sparse learner, without samples of rows and snapshots."""
+        """Capabilities of the sparse learner, without samples of rows and snapshots."""
         return replace(
             self.sparse.capabilities, takes_samples=False, has_state=False, in_checkpoints=False
         )

@@ -55,12 +55,12 @@ class SeveralKernelsLearner(Learner):
 
     @property
     def name(self) -> str | None:  # type: ignore[override]
-        """That of the stages."""
+        """Name of the stages."""
         return self.stage.name
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the stages; files have to support the kernels, too."""
+        """Capabilities of the stages; files have to support the kernels, too."""
         stage = self.stage.capabilities
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
         return replace(stage, in_checkpoints=in_checkpoints)

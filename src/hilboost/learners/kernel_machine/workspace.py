@@ -36,7 +36,7 @@ class Workspace:
     memory: float  # bytes for Gram matrices
     seed: int
     team: ThreadTeam
-    distinct: DistinctRows | None = None  # ``None`` if no two rows of the table are equal
+    distinct: DistinctRows | None = None  # ``None`` if no two rows are equal but for rounding
     # (n, d) float64 or None: unscaled rows, if the precision may become float64
     source: Floats | None = None
     # other workers with the same rows: kernel values of all rows are divided among them

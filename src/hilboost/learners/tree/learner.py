@@ -122,7 +122,7 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision):
         return data.without_memory()
 
     def among_workers(self) -> PrepareAmongWorkers | None:
-        """Return what bins the rows that are here, by the quantiles of the rows of all workers.
+        """Return the function that bins this worker's rows by the quantiles of all rows.
 
         Random projections round differently for other rows; one worker grows symmetric trees.
         """

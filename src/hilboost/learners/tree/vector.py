@@ -87,7 +87,7 @@ class VectorTreeLearner(VectorSettings, SplittingLearner):
         return prepare_vector_trees(self, X, weight, seed, n_threads)
 
     def among_workers(self) -> PrepareAmongWorkers:
-        """Return what bins the rows that are here, by the values of the rows of all workers."""
+        """Return the function that bins this worker's rows by the values of all rows."""
         return partial(prepare_vector_trees, self)
 
     def close(self, data: VectorTreeData) -> None:

@@ -16,7 +16,7 @@ from hilboost.training.initial_state import Start
 
 _MOST_ROWS = 10_000
 FEWEST_EQUAL = 5.0
-"""Rows of a leaf, where each distinct row is observed so many times."""
+"""Fewest observations of a distinct row of a designed table, and of a leaf then."""
 _ROUNDING = 1e-9  # of the sum of all magnitudes
 
 

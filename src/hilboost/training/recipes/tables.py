@@ -141,7 +141,7 @@ def _share_of_rows(resolved: ResolvedParameters, learner: Learner, begun: Start)
     """Share of the rows that each stage learns from: not all where these hide the target."""
     if not learner.capabilities.takes_samples:
         return 1.0
-    if resolved.subsample == 1 and is_hidden(begun):
+    if resolved.subsample == 1 and splitting_parts(learner) and is_hidden(begun):
         return min(_MOST_OF_HIDDEN, 1 - 1 / begun.data.target.n_rows)
     return resolved.subsample
 
