@@ -98,7 +98,7 @@ def test_the_index_of_x_in_another_order():
         regressor().fit(table, y, offset=shuffled)
     groups = pd.Series(np.arange(len(Y)) // 4)
     with pytest.warns(DataWarning, match=r"pass groups.loc\[X.index\]"):
-        BoostingRanker(n_estimators=2).fit(table, groups % 2, groups=groups[::-1])
+        BoostingRanker(n_estimators=2).fit(table, groups.index % 2, groups=groups[::-1])
 
 
 def test_continuous_target_for_a_classifier():

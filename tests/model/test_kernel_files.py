@@ -47,6 +47,7 @@ X = RNG.normal(size=(160, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.normal(0, 0.1, 160)
 TWO = np.column_stack([Y, X[:, 2] * Y])
 NEW = np.concatenate([RNG.normal(size=(40, 3)), X[:20]])
+FRESH = NEW + 1e-9
 THREE = np.array(["low", "middle", "grün"])[np.digitize(Y, [-0.6, 0.6])]
 KERNEL = Matern([1.0, 2.0, 0.5], 2.5) * 2.0 + OnColumns(Linear(0.5), [2, 0])
 NATIVE = [case for case in KERNELS if case.native]
@@ -178,7 +179,7 @@ def test_a_machine_that_kept_no_stage(tmp_path):
 def test_standard_deviations_and_intervals(y, weight, tmp_path):
     model = regressor(regularization="auto").fit(X, y, weight)
     bare = round_trip(model, tmp_path)
-    model.calibrate(NEW, y[:60])
+    model.calibrate(FRESH, y[:60])
     loaded = round_trip(model, tmp_path)
     for ours, theirs in zip(
         model.predict(NEW, return_std=True), loaded.predict(NEW, return_std=True), strict=True
@@ -191,7 +192,7 @@ def test_standard_deviations_and_intervals(y, weight, tmp_path):
     with pytest.raises(InvalidData, match="call calibrate"):
         bare.predict_interval(NEW)
     np.testing.assert_array_equal(
-        bare.calibrate(NEW, y[:60]).predict_interval(NEW), model.predict_interval(NEW)
+        bare.calibrate(FRESH, y[:60]).predict_interval(NEW), model.predict_interval(NEW)
     )
 
 
@@ -365,7 +366,7 @@ def test_other_estimators_are_refused(tmp_path):
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = tmp_path_factory.mktemp("kernel") / "model"
-    model = fitted(regressor("squared_error", learning_rate=0.5)).calibrate(NEW, Y[:60])
+    model = fitted(regressor("squared_error", learning_rate=0.5)).calibrate(FRESH, Y[:60])
     hilboost.save(model, path, training_data=True)
     return path.read_bytes()
 

@@ -243,16 +243,21 @@ def columns_of(X: Floats | BlockTable, columns: NDArray[np.int64]) -> Floats:
 def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats | None) -> Floats:
     """Return one number for each level, (n_levels,): its position along the target.
 
-    It is the mean target of the level, shrunk towards the mean of all rows.  With several target
-    columns, it is the coordinate of these means along their first principal axis.
+    It is the mean target of the level, shrunk towards the mean of the rows with any level, which
+    gets the number 0.  With several target columns, it is the coordinate of these means along their
+    first principal axis.
 
     ``codes``: (n,) float64: NaN and -1 are not levels. ``target``: (n, r) float64. ``weight``: (n,)
     float64 or None.
     """
     mass = np.ones(len(codes)) if weight is None else weight
-    known = codes >= 0
+    known = (codes >= 0) & (mass > 0)
     level = codes[known].astype(np.intp)
-    centered = target - np.average(target, axis=0, weights=weight)
+    if not len(level):
+        return np.zeros(n_levels)
+    centered = target - np.average(
+        target[known], axis=0, weights=None if weight is None else weight[known]
+    )
     count = np.bincount(level, mass[known], n_levels)
     sums = np.zeros((n_levels, target.shape[1]))
     np.add.at(sums, level, mass[known, None] * centered[known])
@@ -265,7 +270,7 @@ def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats |
 
 
 def _looked_up(codes: Floats, table: Floats) -> Floats:
-    """Return the number of each code (n,); 0, which is the mean, for missing and unknown levels."""
+    """Return the number of each code (n,); 0, the mean of all levels, if missing or unknown."""
     known = (codes >= 0) & (codes < len(table))
     if not known.any():
         return np.zeros(len(codes))
