@@ -77,8 +77,8 @@ def test_a_few_large_losses_hide_no_gain():
 
 
 def test_trees_that_hardly_gain_anything_are_left_out():
-    """The kernel machine stays alone unless the gain of trees exceeds two standard errors."""
-    rng, judge = np.random.default_rng(0), Blender(BinomialLogLoss(), np.zeros(1))
+    """On few rows, a kernel machine is alone unless trees gain more than two standard errors."""
+    rng, judge = np.random.default_rng(0), Blender(BinomialLogLoss(), np.zeros(1), of_few=True)
     y = rng.integers(0, 2, (200, 1)).astype(float)
     kernel, weights = 2 * y - 1 + rng.normal(size=y.shape), np.array([0.5, 1.0])
     for certainty, is_kept in ((0.2, False), (2.0, True)):

@@ -13,13 +13,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
-SMALLEST_GAIN = 0.01
+_SMALLEST_GAIN, _SMALLEST_GAIN_OF_FEW = 0.01, 0.02  # few rows decide ties by chance
 _LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
 _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
 _FIRST_ERRORS_IF_LARGE = -0.3
-_ERRORS_OF_TREES = 2  # standard errors of their gain beside a kernel machine, or it stays alone
+_ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kernel machine
 _FEW_ROWS, _PARTS = 5000, 10
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
@@ -37,7 +37,7 @@ class Blend:
     weights: Floats  # (2,), or (2, c) for several targets
     gain: float
     standard_error: float
-    least: float = SMALLEST_GAIN
+    least: float = _SMALLEST_GAIN
     gain_of_weight: float = 0.0
 
     @property
@@ -122,11 +122,11 @@ class Blends(Blend):
 
 @dataclass(frozen=True)
 class Blender:
-    """The loss, the start value of all parts, and the smallest gain that is material."""
+    """The loss, the start value of all parts, and whether a table of few rows judges them."""
 
     loss: Loss
     start: Floats
-    least: float = SMALLEST_GAIN
+    of_few: bool = False
 
     def losses(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> Floats:
         """Loss of each row (n,) with the sum of weighted parts (n, r)."""
@@ -175,7 +175,8 @@ class Blender:
         bounded, its_error = mean_and_error(np.tanh(alone / unit) - np.tanh(of_both / unit), mass)
         if gain > 0 and bounded > 0 and not self.loss.quadratic:
             error = min(error, its_error / bounded * gain)
-        return Blend(found, gain, error, self.least, of_weight)
+        least = _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN
+        return Blend(found, gain, error, least, of_weight)
 
     def lowest(self, target: Target, trees: Floats, kernel: Floats) -> Floats:
         """Return the mean loss of each target with the best weights."""
@@ -217,7 +218,8 @@ class Blender:
         alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
         gains = self.losses(target, alone, parts) - losses
         gain, error = mean_and_error(gains / unit, mass)
-        return weights if gain > max(SMALLEST_GAIN, _ERRORS_OF_TREES * error) else alone
+        n_errors = _ERRORS_OF_TREES_OF_FEW if self.of_few else _ERRORS_OF_TREES
+        return weights if gain > max(_SMALLEST_GAIN, n_errors * error) else alone
 
     def _fitted(
         self,

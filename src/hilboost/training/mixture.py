@@ -26,7 +26,6 @@ from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
 from hilboost.model.parts import ModelPart
 from hilboost.training.blending import (
-    SMALLEST_GAIN,
     Blend,
     Blender,
     joined,
@@ -51,7 +50,6 @@ _SHARE_OF_OTHERS = 0.35  # of the time of the first machine, if they share their
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0
 _SMALL_STEP = 0.02  # gain of twice as many stages that does not justify them
-_SMALLEST_GAIN_OF_FEW = 0.02  # rows, which decide ties by chance
 
 
 def with_kernel_part(
@@ -108,8 +106,8 @@ class KernelTrial:
         assert recipe.kernel_part is not None
         self._learner = recipe.kernel_part
         self._recipe, self._state, self._team = recipe, initial.state, team
-        least = SMALLEST_GAIN if recipe.data.target.n_rows >= FEW_ROWS else _SMALLEST_GAIN_OF_FEW
-        self._judge = Blender(recipe.loss, recipe.initial_raw, least)
+        of_few = recipe.data.target.n_rows < FEW_ROWS
+        self._judge = Blender(recipe.loss, recipe.initial_raw, of_few)
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
             if id(X) not in arrays:
