@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from hilboost import (
     SparseKernelRidge,
     StackedKernelRidge,
 )
-from hilboost.core.errors import InvalidModelFile
+from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.target import Target
 from hilboost.losses import SquaredError
 from hilboost.training.blending import Blender
@@ -264,3 +265,28 @@ def test_standard_deviations_of_several_targets(tmp_path):
     std = given.predict(X[200:], return_std=True)[1]
     alone = given.fit(X[:200], Y[:200, 1]).predict(X[200:], return_std=True)[1]
     np.testing.assert_allclose(std, np.column_stack([alone, alone]), rtol=1e-9)
+
+
+def test_targets_of_a_data_frame_keep_their_names(tmp_path):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    Y = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X.sum(axis=1)})
+    fitted = BoostingRegressor(n_estimators=5, learner="tree", random_state=0).fit(X, Y)
+    fitted.save(tmp_path / "model")
+    fitted.save(tmp_path / "nameless")  # as files of earlier versions
+    edit(tmp_path / "nameless", header={"target_names": None})
+    fitted.save(tmp_path / "damaged")
+    edit(tmp_path / "damaged", header={"target_names": ["a", "b"]})
+    with pytest.raises(InvalidModelFile, match="target_names"):
+        hilboost.load(tmp_path / "damaged")
+    nameless = hilboost.load(tmp_path / "nameless")
+    for model in (fitted, hilboost.load(tmp_path / "model")):
+        for use in (model.score, model.report, model.calibrate, model.refit_leaves):
+            with pytest.raises(InvalidData, match="'b', 'a', 'c' in this order, and the fit had"):
+                use(X, Y[["b", "a", "c"]])
+        with pytest.raises(InvalidData, match="'a', 'b', 'd' in this order, and the fit had"):
+            model.score(X, Y.rename(columns={"c": "d"}))
+        assert model.score(X, Y) == model.score(X, Y.to_numpy()) == nameless.score(X, Y)
+        names = [one["name"] for one in model.report(X, Y.to_numpy()).facts["scores"]]
+        assert names == ["R²", "R² of a", "R² of b", "R² of c"]
+    with pytest.raises(InvalidData, match="y_val: y has the target columns"):
+        fitted.fit(X, Y, X_val=X, y_val=Y[["c", "b", "a"]])

@@ -25,6 +25,7 @@ from hilboost.encoders import class_indicators, known_numbers
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.reductions.distinct import distinct
 from hilboost.reductions.sums import masses_of_groups, total
+from hilboost.tables import frame_columns
 from hilboost.validation.targets import (
     as_sequence,
     check_classes,
@@ -113,6 +114,7 @@ class NumberCodec(TargetCodec):
     kind = "numbers"
     n_targets: int
     flat: bool  # whether ``y`` was one-dimensional
+    names: tuple[str, ...] | None = None  # columns of a data frame of several targets
 
     @classmethod
     def learn(
@@ -120,7 +122,8 @@ class NumberCodec(TargetCodec):
     ) -> tuple[NumberCodec, Floats]:
         """Return the codec and the encoded training target; ``advice`` is for a target of text."""
         encoded, flat = check_regression_target(y, n, allow_missing, advice)
-        return cls(encoded.shape[1], flat), encoded
+        names = frame_columns(y) if encoded.shape[1] > 1 else None
+        return cls(encoded.shape[1], flat, None if names is None else tuple(names)), encoded
 
     def of_numbers(self) -> NumberCodec:
         """Return the codec itself."""
@@ -142,6 +145,12 @@ class NumberCodec(TargetCodec):
             raise InvalidData(
                 f"y has {encoded.shape[1]} target columns; the model was fitted with "
                 f"{self.n_targets}."
+            )
+        names = frame_columns(y)
+        if self.names is not None and names is not None and tuple(names) != self.names:
+            raise InvalidData(
+                f"y has the target columns {first_few(names)} in this order, and the fit had "
+                f"{first_few(self.names)}; pass the columns of the fit, in their order."
             )
         return encoded
 

@@ -129,7 +129,9 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
         assert fitted.survival is not None
         return survival.to_file(fitted.codec, fitted.survival)
     if fitted.codec.kind == "numbers":
-        return {"n_targets": fitted.numbers.n_targets, "flat": fitted.numbers.flat}, {}
+        numbers = fitted.numbers
+        names = {} if numbers.names is None else {"target_names": list(numbers.names)}
+        return {"n_targets": numbers.n_targets, "flat": numbers.flat, **names}, {}
     fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
     fields |= stages_to_file(fitted.learner)
     if fitted.output.outside:
@@ -156,7 +158,12 @@ def _read_codec(
         classes = read_labels(header["classes"], header["classes_dtype"], "classes")
         require(len(classes) >= 1, "classes")
         return ClassCodec(classes), stages_from_file(header)
-    return NumberCodec(int(header["n_targets"]), bool(header["flat"])), stages_from_file(header)
+    n_targets, names = int(header["n_targets"]), header.get("target_names")
+    if names is not None:  # files of earlier versions have none
+        require(isinstance(names, list) and len(names) == n_targets, "target_names")
+        require(all(isinstance(name, str) for name in names), "target_names")
+        names = tuple(names)
+    return NumberCodec(n_targets, bool(header["flat"]), names), stages_from_file(header)
 
 
 def stages_to_file(learner: Learner) -> Header:

@@ -49,8 +49,11 @@ class Rows:
 
     @property
     def target_names(self) -> list[str]:
-        """Names of the columns of a data frame of numeric targets, or else their numbers."""
-        found = frame_columns(self.labels) or map("target {}".format, range(self.codes.shape[1]))
+        """Names of the columns of numeric targets, as passed or in the fit, or their numbers."""
+        numbers = self.model.fitted_.codec.kind == "numbers"
+        names = self.model.fitted_.numbers.names if numbers else None
+        several = map("target {}".format, range(self.codes.shape[1]))
+        found = frame_columns(self.labels) or names or several
         return [shortened(name, 30) for name in found]
 
     @property
