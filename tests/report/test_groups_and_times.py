@@ -95,6 +95,27 @@ def test_survival_times(loss):
         assert stated == sorted(stated)
 
 
+def test_rows_that_end_at_time_zero_are_at_risk_then():
+    at_zero = np.arange(N) % 8
+    y = Y.copy()
+    y["time"][at_zero < 2], y["event"][at_zero < 2] = 0.0, at_zero[at_zero < 2] == 0
+    seen = Seen(y["time"], y["event"], np.zeros(N))
+    assert seen.survival(np.zeros(1)) == pytest.approx([7 / 8])
+    assert seen.not_censored(np.zeros(1)) == pytest.approx([6 / 7])  # events end first
+    found = {s["key"]: s for s in BoostingSurvival(**FAST).fit(X, y).report_facts(X, y)["scores"]}
+    assert 0 < found["ibs"]["low"] < found["ibs"]["value"] < found["ibs"]["guess"]
+
+
+def test_an_undefined_brier_score_says_why():
+    y, entry = Y.copy(), np.full(N, 1.0)
+    y["time"] += 1.5
+    y[0], entry[0] = (False, 1.0), 0.0  # censored while no other row is at risk
+    model = BoostingSurvival(**FAST).fit(X, y)
+    found = {one["key"]: one for one in model.report_facts(X, y, entry=entry)["scores"]}
+    assert found["ibs"]["value"] is None
+    assert "undefined, because all rows at risk are censored" in found["ibs"]["says"]
+
+
 def test_estimates_are_those_of_scikit_survival():
     nonparametric = pytest.importorskip("sksurv.nonparametric")
     metrics = pytest.importorskip("sksurv.metrics")

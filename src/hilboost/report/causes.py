@@ -21,6 +21,7 @@ from hilboost.report.observed import (
     curves,
     grid,
     horizons_of,
+    ibs_score,
 )
 from hilboost.report.table import Columns
 
@@ -87,9 +88,8 @@ def _facts_of(seen: Seen, predicted: Incidence | None, cause: int) -> dict[str, 
         if len(pairs.values):
             says = "share of the pairs of rows whose order the predicted incidences give"
             listed.append(score("concordance", pairs.values[0], 0.5, "higher", says))
-        says = "integrated Brier score: squared error of the predicted incidences"
         value, of_guess = float(own[rows].mean()), float(guess[rows].mean())
-        return [*listed, score("IBS", value, of_guess, "lower", says)]
+        return [*listed, ibs_score(value, of_guess, "predicted incidences")]
 
     scores = with_intervals(measured(slice(None)), len(risk), measured)
     return {**found, "curves": curves(seen, predicted, cause), "scores": scores}

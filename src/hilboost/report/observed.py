@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
+from hilboost.report.figures import score
 
 _GRID = 60  # times of a curve
 _BRIER = 50  # times of the integrated Brier score
@@ -66,7 +67,8 @@ class Seen:
         """
         times, deaths = np.unique(self.time[ends], return_counts=True)
         at_risk = len(self.time) - np.searchsorted(np.sort(self.time), times, side="left")
-        at_risk -= len(self.time) - np.searchsorted(np.sort(self.entry), times, side="left")
+        entry = np.where(self.entry > 0, self.entry, -1.0)  # at risk at time 0, too
+        at_risk -= len(self.time) - np.searchsorted(np.sort(entry), times, side="left")
         if leave_first is not None:
             left = np.sort(self.time[leave_first])
             at_risk -= np.searchsorted(left, times, "right") - np.searchsorted(left, times, "left")
@@ -96,7 +98,7 @@ def brier_times(seen: Seen, cause: int | None) -> Floats:
     low, high = np.quantile(seen.time[seen.events(cause)], [0.1, 0.9])
     times = np.unique(np.linspace(low, high, _BRIER))
     # Until here, the weights are finite.
-    before = times[times < seen.time.max()]
+    before = times[(times < seen.time.max()) & (seen.not_censored(times) > 0)]
     return before if len(before) else times[:1]
 
 
@@ -161,6 +163,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
     """Integrated Brier score of each row, of the model and of the estimate of all rows, (m,).
 
     Rows are weighted by the inverse probability that they are not censored (Graf et al. 1999).
+    Scores are NaN if this probability is 0 before the first time.
 
     ``cause``: A cause of events, or ``None`` for any.
     """
@@ -169,6 +172,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
         of_event = 1 / seen.not_censored(seen.time)
         later = 1 / seen.not_censored(times)
     of_event[~np.isfinite(of_event)] = 0.0
+    later[~np.isfinite(later)] = np.nan
     until = seen.time[:, None] <= times
     weight = np.where(
         until & (seen.cause > 0)[:, None],
@@ -185,3 +189,11 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
         return found
 
     return integrated(predicted(times)), integrated(seen.incidence(times, cause)[None])
+
+
+def ibs_score(own: float, guess: float, of: str) -> dict[str, Any]:
+    """Describe the mean of :func:`brier` over some rows, ``of`` functions of this name."""
+    says = f"integrated Brier score: squared error of the {of}"
+    if np.isnan(own):
+        says += "; undefined, because all rows at risk are censored before its first time"
+    return score("IBS", own, guess, "lower", says)

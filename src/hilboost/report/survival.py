@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.metrics import Concordance
 from hilboost.report.figures import score, with_intervals
-from hilboost.report.observed import FEWEST, Seen, brier, curves
+from hilboost.report.observed import FEWEST, Seen, brier, curves, ibs_score
 from hilboost.report.table import Columns
 
 
@@ -82,8 +82,7 @@ def _scores(
             found.append(score("concordance", value, 0.5, "higher", says))
         if per_row is not None:
             own, guess = (float(values[brier].mean()) for values in per_row)
-            says = "integrated Brier score: squared error of the survival functions"
-            found.append(score("IBS", own, guess, "lower", says))
+            found.append(ibs_score(own, guess, "survival functions"))
         return found
 
     place = np.full(len(raw), -1)
