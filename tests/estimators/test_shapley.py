@@ -20,7 +20,7 @@ from hilboost import (
     SparseKernelRidge,
     load,
 )
-from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian
 
 SHORT = {"n_estimators": 10, "early_stopping": False, "random_state": 0}
@@ -102,6 +102,22 @@ def test_values_of_other_stages_lie_within_their_standard_errors(model):
     assert found.standard_errors.max() < 0.3 * np.abs(exact).max()
     few = model.shap_values(rows[3:5], background, n_orders=32)
     np.testing.assert_allclose(few.values, found.values[3:5], atol=1e-9)
+
+
+def test_orders_are_doubled_until_values_are_accurate():
+    model = KernelBoostingRegressor(kernel=Gaussian(0.7), regularization=0.01).fit(FULL, Y)
+    rows, background = FULL[:5], FULL[40:]
+    fixed, chosen = (
+        model.shap_values(rows, background, n_orders=32),
+        model.shap_values(rows, background),
+    )
+    limit = 0.05 * model.predict(background).std()
+    assert chosen.standard_errors.max() < limit < fixed.standard_errors.max()
+    exact = shapley_by_subsets(model.predict, rows, background)
+    assert np.abs(chosen.values - exact).max() < 3 * limit
+    many = np.tile(FULL, (56, 1))
+    with pytest.warns(DataWarning, match="the largest standard error .* set n_orders"):
+        model.shap_values(many, background)
 
 
 def test_trees_beside_a_kernel_machine():

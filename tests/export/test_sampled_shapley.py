@@ -25,7 +25,7 @@ def test_rows_with_missing_infinite_and_large_values_add_up():
         Z = bounded(rows)
         return np.column_stack([Z[:, 0] * Z[:, 1] + Z[:, 2], Z[:, 2] ** 2])
 
-    found = sampled_values(function, X, background, OWN, 8, 0)
+    found = sampled_values(function, X, background, OWN, (8, 8), np.zeros(1), 0)
     assert np.isfinite(found.values).all()
     total = function(X) - function(background).mean(axis=0)
     np.testing.assert_allclose(found.values.sum(axis=1), total, atol=1e-12)
@@ -36,7 +36,7 @@ def test_sums_of_functions_of_single_columns_have_small_errors():
     def function(rows):
         return (rows[:, 0] ** 2 - rows[:, 1] + np.tanh(rows[:, 2]))[:, None]
 
-    found = sampled_values(function, BACKGROUND[:20], BACKGROUND, OWN, 4, 0)
+    found = sampled_values(function, BACKGROUND[:20], BACKGROUND, OWN, (4, 4), np.zeros(1), 0)
     exact = [BACKGROUND[:, 0] ** 2, -BACKGROUND[:, 1], np.tanh(BACKGROUND[:, 2])]
     for column, values in enumerate(exact):
         expected = values[:20] - values.mean()
@@ -51,7 +51,7 @@ def test_columns_of_one_player_move_together(n_columns):
     def function(rows):
         return (rows[:, 0] * rows[:, 1] + rows[:, n_columns])[:, None]
 
-    found = sampled_values(function, BACKGROUND[:10], BACKGROUND, players, 60, 0)
+    found = sampled_values(function, BACKGROUND[:10], BACKGROUND, players, (60, 60), np.zeros(1), 0)
     product = BACKGROUND[:, 0] * BACKGROUND[:, 1]
     expected = product[:10] - product.mean()
     np.testing.assert_allclose(found.values[:, 0, 0], expected, atol=1e-9)

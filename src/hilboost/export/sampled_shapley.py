@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,9 +76,10 @@ def sampled_values(
     X: Floats,  # (n, width), (m, width) float64
     background: Floats,  # (n, width), (m, width) float64
     player_of_column: NDArray[np.int32],  # (width,) int32
-    # number of random orders of the players, at least 2.  Each of them and its reverse start at one
-    # row of the background.
-    n_orders: int,
+    # smallest and largest number of random orders of the players, at least 2.  Each of them and its
+    # reverse start at one row of the background.
+    n_orders: tuple[int, int],
+    tolerance: Floats,  # (r,) float64: standard errors above which the number is doubled
     seed: int,
 ) -> Estimate:
     """Estimate interventional Shapley values of a function.
@@ -94,8 +95,6 @@ def sampled_values(
     """
     n_players = int(player_of_column.max()) + 1
     rng = np.random.default_rng(seed)
-    orders = [rng.permutation(n_players) for _ in range(n_orders)]
-    starts = background[rng.permutation(len(background))[np.arange(n_orders) % len(background)]]
     outputs = function(background)
     base = outputs.mean(axis=0)
     surrogate = Surrogate.of(background, outputs)
@@ -104,17 +103,19 @@ def sampled_values(
         return function(rows) - surrogate.effects(rows).sum(axis=1)
 
     found = np.zeros((2, len(X), n_players, len(base)))
-    size = max(1, _MOST_ENTRIES // ((n_players + 1) * X.shape[1]))
-    for begin in range(0, len(X), size):
-        rows = slice(begin, begin + size)
-        for order, start in zip(orders, starts, strict=True):
-            walks = [order, order[::-1]]
-            pair = [_changes(remainder, X[rows], start, walk, player_of_column) for walk in walks]
-            mean = 0.5 * (pair[0] + pair[1])
-            found[0, rows] += mean
-            found[1, rows] += mean * mean
-    values = found[0] / n_orders
-    variances = np.maximum(found[1] / n_orders - values * values, 0.0) / (n_orders - 1)
+    shuffled, n, wanted = None, 0, n_orders[0]
+    while True:
+        orders = [rng.permutation(n_players) for _ in range(n, wanted)]
+        if shuffled is None:
+            shuffled = background[rng.permutation(len(background))]
+        starts = shuffled[np.arange(n, wanted) % len(background)]
+        _add_orders(found, remainder, X, starts, orders, player_of_column)
+        n = wanted
+        values = found[0] / n
+        variances = np.maximum(found[1] / n - values * values, 0.0) / (n - 1)
+        wanted = 2 * n
+        if wanted > n_orders[1] or not (variances > tolerance**2).any():
+            break
     effects = surrogate.effects(X)
     for column, player in enumerate(player_of_column):
         values[:, player] += effects[:, column]
@@ -123,6 +124,26 @@ def sampled_values(
     share = variances + np.finfo(np.float64).tiny
     share /= share.sum(axis=1, keepdims=True)
     return Estimate(values + share * missing[:, None], variances)
+
+
+def _add_orders(
+    found: Floats,  # (2, n, n_players, r) float64
+    function: Callable[[Floats], Floats],
+    X: Floats,
+    starts: Floats,  # (n_orders, width) float64
+    orders: Sequence[NDArray[np.int64]],
+    player_of_column: NDArray[np.int32],
+) -> None:
+    """Add the mean additions of each order and its reverse, and their squares."""
+    size = max(1, _MOST_ENTRIES // (found.shape[2] + 1) // X.shape[1])
+    for begin in range(0, len(X), size):
+        rows = slice(begin, begin + size)
+        for order, start in zip(orders, starts, strict=True):
+            walks = [order, order[::-1]]
+            pair = [_changes(function, X[rows], start, walk, player_of_column) for walk in walks]
+            mean = 0.5 * (pair[0] + pair[1])
+            found[0, rows] += mean
+            found[1, rows] += mean * mean
 
 
 def _changes(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import DataWarning, IncompatibleParts, warn_caller
 from hilboost.encoders import Encoding
 from hilboost.engine import (
     MOST_PLAYERS,
@@ -32,6 +32,8 @@ from hilboost.export.shapley_records import Game
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import FittedModel
 
+_TOLERANCE = 0.05  # largest standard error, in standard deviations of the predictions
+_FEWEST_ORDERS, _MOST_COST = 32, 4 * 10**8  # operations of predictions
 _CHUNK = 1024  # rows
 
 
@@ -46,7 +48,8 @@ def shapley_values(
     Returns values, (n, d, r) float64; base, (r,) float64: mean raw prediction of the background;
     standard_errors, (n, d, r) float64 or None: ``None`` if all values are exact.
     """
-    base = fitted.predict_raw(background, n_threads).mean(axis=0)
+    raw = fitted.predict_raw(background, n_threads)
+    base, tolerance = raw.mean(axis=0), _TOLERANCE * raw.std(axis=0)
     d = X.shape[1]
     X, background = _matrix(fitted.encode_inputs(X)), _matrix(fitted.encode_inputs(background))
     players = _players(fitted.encoding, d)
@@ -64,14 +67,33 @@ def shapley_values(
     errors = None
     if others:
         rest = AdditiveModel(np.zeros(len(base)), (Stage(tuple(others)),))
-        columns, seed = players.of_column, fitted.seed
+        if game.n_orders is None:
+            cost = 2 * X.size * rest.cost_per_row  # of one order
+            n_orders = _FEWEST_ORDERS, max(_FEWEST_ORDERS, _MOST_COST // max(cost, 1))
+        else:
+            n_orders = game.n_orders, game.n_orders
         found = sampled_values(
             lambda rows: rest.predict_raw(rows, n_threads),
-            *(X, background, columns, game.n_orders, seed),
+            *(X, background, players.of_column, n_orders, tolerance, fitted.seed),
         )
         values += found.values
         errors = np.sqrt(np.einsum("npr,pd->ndr", found.variances, players.shares**2))
+        if game.n_orders is None and (errors > tolerance).any():
+            _warn_of_errors(errors, raw)
     return np.einsum("npr,pd->ndr", values, players.shares), base, errors
+
+
+def _warn_of_errors(errors: Floats, raw: Floats) -> None:
+    """Warn that the chosen number of orders left large standard errors (n, d, r)."""
+    spread = raw.std(axis=0)
+    share = np.divide(errors, spread, out=np.zeros_like(errors), where=spread > 0)
+    largest = np.unravel_index(share.argmax(), share.shape)
+    warn_caller(
+        f"the largest standard error of the estimated Shapley values, {errors[largest]:.2g}, is "
+        f"{share[largest]:.0%} of the standard deviation of the predictions of the background; "
+        "explain fewer rows, or set n_orders: a fourfold number halves the errors.",
+        DataWarning,
+    )
 
 
 def interaction_values(

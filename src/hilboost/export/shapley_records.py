@@ -88,4 +88,6 @@ class Game:
 
     # whether trees divide their outputs by the numbers of background rows in their nodes
     path_dependent: bool
-    n_orders: int  # number of random orders for stages that are neither trees nor sums over columns
+    # number of random orders for stages that are neither trees nor sums over columns; ``None``
+    # chooses it by the standard errors and the cost
+    n_orders: int | None
