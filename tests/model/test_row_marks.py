@@ -119,6 +119,19 @@ def test_the_training_data_are_recognized(model):
     assert not any("training data" in text for text in new["warnings"])
 
 
+def test_rows_that_recur_by_chance_are_no_training_rows(tmp_path):
+    cells = RNG.integers(40, size=(3000, 2)).astype(float)
+    y = cells[:, 0] + RNG.normal(size=3000)
+    model = BoostingRegressor(**PLAIN).fit(cells[:1500], y[:1500])
+    assert not facts(model, cells[1500:], y[1500:])["warnings"]
+    model.save(tmp_path / "model", training_data=True)
+    again = facts(load(tmp_path / "model"), cells[1500:], y[1500:], X_train=cells[:1500])
+    assert again["drift"]["in_both"] > 600
+    assert not again["warnings"]
+    again = facts(model, cells[:1400], y[:1400])["warnings"]
+    assert again[0].startswith("100% of these 1400 rows also occur in the training data")
+
+
 # Calibration with training rows
 
 
