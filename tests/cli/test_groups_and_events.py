@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics import mean_poisson_deviance
 from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
@@ -184,7 +185,9 @@ def test_offsets():
     model.fit(X, y, offset=years, X_val=X, y_val=y, offset_val=years)
     expected = model.predict(X, years)
     rmse = pytest.approx(np.sqrt(np.mean((y - expected) ** 2)))
-    assert json.loads(done.stdout)["scores"]["rmse"] == rmse
+    scores = json.loads(done.stdout)["scores"]
+    assert scores["rmse"] == rmse
+    assert scores["mean_poisson_deviance"] == pytest.approx(mean_poisson_deviance(y, expected))
     assert run("predict", "model", "train.csv", "--offset", "years", "--out", "p").exit_code == 0
     np.testing.assert_allclose(pd.read_csv("p")["prediction"], expected)
     done = run("evaluate", "model", "train.csv", "--offset", "years", "--metric", "rmse", "--json")

@@ -161,6 +161,21 @@ def test_scores_of_a_regression_are_scikit_learns():
     assert facts["importance"]["bars"][0]["name"] == "column 3"  # the strongest of Friedman's
 
 
+@pytest.mark.parametrize(("loss", "power"), [("poisson", 1), ("gamma", 2), ("tweedie", 1.5)])
+def test_mean_deviances_are_scikit_learns(loss, power):
+    X, y = make_friedman1(200, random_state=0)
+    y = np.ceil(y) if loss == "gamma" else np.maximum(np.round(y) - 8, 0)
+    weight = np.where(np.arange(200) % 2, 1.0, 3.0)
+    model = BoostingRegressor(loss, **PLAIN).fit(X, y)
+    found = {one["key"]: one for one in report_facts(model, X, y, sample_weight=weight)["scores"]}
+    found = found[f"mean_{loss}_deviance"]
+    args = {"sample_weight": weight, "power": power}
+    expected = metrics.mean_tweedie_deviance(y, model.predict(X), **args)
+    guess = metrics.mean_tweedie_deviance(y, np.full(200, y.mean()), **args)
+    assert (found["value"], found["guess"]) == pytest.approx((expected, guess))
+    assert found["low"] < found["value"] < found["high"] < guess
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_brier_scores_are_scikit_learns(n_classes):
     X, y = classes(n_classes=n_classes)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
@@ -29,6 +30,7 @@ from hilboost.validation.offsets import check_offset
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
+_DEVIANCES = {"poisson": "Poisson", "gamma": "gamma", "tweedie": "Tweedie"}
 _LARGEST = 1e150  # the sum of squares of such numbers is finite
 
 
@@ -153,7 +155,22 @@ def _number_scores(
         pinball = mean_loss(model, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
+    if model.loss_.regressor_name in _DEVIANCES:
+        found.insert(0, _deviance(model.loss_, y[:, 0], predicted, guess, weights))
     return found
+
+
+def _deviance(
+    loss: Any, y: Floats, predicted: Floats, guess: Floats, weights: Floats
+) -> dict[str, Any]:
+    """Compute the mean deviance of predicted means (n,), twice the loss, as in scikit-learn."""
+    with np.errstate(over="ignore"):
+        own, of_guess = (
+            mean_tweedie_deviance(y, one, sample_weight=weights, power=2 - loss.value_degree)
+            for one in (predicted, guess)
+        )
+    name = f"mean {_DEVIANCES[loss.regressor_name]} deviance"
+    return score(name, own, of_guess, "lower", "what the fit minimizes; 0 is best")
 
 
 def means(rows: Rows) -> tuple[Floats, Floats, int]:
