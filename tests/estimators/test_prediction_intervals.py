@@ -412,3 +412,15 @@ def test_the_marginal_coverage_is_that_of_exchangeable_rows():
 def test_classifiers_have_sets_instead():
     assert not hasattr(BoostingClassifier(), "predict_interval")
     assert not hasattr(BoostingRegressor(), "predict_set")
+
+
+@pytest.mark.parametrize("parameters", [PLAIN, FOLDS], ids=["calibrated", "folds"])
+def test_intervals_of_counts_are_not_negative(parameters):
+    counts = np.random.default_rng(3).poisson(np.exp(X[:, 0] - 1)).astype(float)
+    model = BoostingRegressor("poisson", **parameters).fit(X[FIT], counts[FIT])
+    if parameters is PLAIN:
+        model.calibrate(X[HELD], counts[HELD])
+    ends = model.predict_interval(X[NEW], 0.9)
+    assert (ends[:, 0] == 0).any()
+    assert (ends >= 0).all()
+    assert inside(ends, counts[NEW]).mean() > 0.82

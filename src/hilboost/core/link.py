@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -24,6 +25,11 @@ class Link:
         """Whether a classifier's predictions are probabilities rather than scores."""
         return True
 
+    @property
+    def smallest(self) -> float:
+        """Smallest possible target, or minus infinity, at which intervals end."""
+        return -math.inf
+
 
 @dataclass(frozen=True)
 class IdentityLink(Link):
@@ -41,6 +47,11 @@ class LogLink(Link):
     """
 
     bound: float
+
+    @property
+    def smallest(self) -> float:
+        """Targets are not negative."""
+        return 0.0
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class NumberPredictions(ConformalPredictions):
         Returns
         -------
         (n, 2) float64, or (n, c, 2) with several targets
-            Lower and upper bounds.
+            Lower and upper bounds; 0 or more for losses with a log link, such as ``"poisson"``.
 
         Raises
         ------
@@ -190,6 +190,8 @@ class NumberPredictions(ConformalPredictions):
             ]
             low, high = (np.column_stack(part) for part in zip(*found, strict=True))
         both = np.stack([np.minimum(low, high), np.maximum(low, high)], axis=-1)
+        if loss.link is not None:
+            both = np.maximum(both, loss.link.smallest)
         return both[:, 0] if len(columns) == 1 and (codec.flat or levels_of(loss)) else both
 
 
