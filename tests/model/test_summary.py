@@ -5,11 +5,13 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from hilboost import (
+    BoostingClassifier,
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
     SparseKernelRidge,
+    load,
 )
 from hilboost.kernels import Gaussian
 
@@ -56,3 +58,25 @@ FEW = {"n_estimators": 2, "random_state": 0}
 )
 def test_the_learner_is_named_in_words(model, y, said):
     assert str(model.fit(X, y)).rpartition("\n")[2].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "said"),
+    [
+        (BoostingRegressor(learner="tree", **FEW), Y, "trees × 4 folds"),
+        (BoostingRegressor(learner="tree", cv_folds=1, **FEW), Y, "trees, "),
+        (BoostingRegressor(learner="tree", **FEW), np.column_stack([Y, -Y]), "trees × 4 folds"),
+        (BoostingRegressor(multi_output="shared", learner="tree", **FEW), Y, "trees × 4 folds"),
+        (BoostingClassifier(learner="tree", **FEW), np.digitize(Y, [0, 1]), "trees × 4 folds"),
+        (BoostingRegressor(n_estimators=40, random_state=0), Y, "4 folds"),
+    ],
+)
+def test_a_model_of_a_file_is_described_as_before(model, y, said, tmp_path):
+    many, labels = (
+        np.tile(X, (5, 1)) + RNG.normal(0, 0.01, size=(300, 2)),
+        np.repeat([y], 5, axis=0),
+    )
+    model.fit(many, labels.reshape(300, *np.shape(y)[1:]))
+    model.save(tmp_path / "model", training_data=True)
+    assert said in str(model)
+    assert str(load(tmp_path / "model")) == str(model)

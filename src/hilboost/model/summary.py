@@ -28,13 +28,22 @@ def summary(fitted: FittedModel) -> str:
         text = _named(fitted)
     else:
         text, n_stages = mixture, n_stages - 1  # the last one is the kernel machine
-    n_folds = 1 if fitted.members is None else len(fitted.members)
+    n_folds = _n_members(fitted)
     if n_folds > 1:
         text += f"{', ' if mixture else ' × '}{n_folds} folds"
     if n_stages or mixture is None:
         text += f", {n_stages:,} stage" + "s" * (n_stages != 1) + _of(fitted, n_stages)
     tried = fitted.parts is not None and mixture is None
     return text + "; a kernel machine was tried, without gain" * tried
+
+
+def _n_members(fitted: FittedModel) -> int:
+    """Count the members of an ensemble, in a model of a file by the terms of the first stage."""
+    if fitted.members is not None:
+        return len(fitted.members)
+    if fitted.resolved is None or fitted.resolved.cv_folds == 1 or not fitted.model.stages:
+        return 1
+    return sum(term.columns.start == 0 for term in fitted.model.stages[0].terms)
 
 
 def _named(fitted: FittedModel) -> str:
