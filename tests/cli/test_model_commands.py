@@ -302,7 +302,7 @@ def test_held_out_rows_stop_the_fit(folder):
     told = json.loads(done(*start, "--valid", "sold.csv", "--metric", "mae", "--json"))
     assert set(told["scores"]) == {"mae"}
     assert hilboost.load("model").history_.validation is not None
-    text = done(*start, "--valid", "sold.csv", *FAST)
+    text = done(*start, "--valid", "sold.csv", "--n-estimators", 5)
     assert "Metrics on 'sold.csv': r2 " in text
     assert "--valid" in refused(*start, "--metric", "mae", code=2)
     houses(9, 0).drop(columns="age").to_csv("lacking.csv", index=False)

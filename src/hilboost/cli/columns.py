@@ -16,21 +16,21 @@ MANY_CLASSES = 100
 NUMBER_WITH_COMMA = r"\s*[+-]?\d[\d.]*,\d[\d,]*\s*"
 
 
-def split_target(
+def split_targets(
     frame: "pd.DataFrame", target: str, drop_missing: bool = False
-) -> tuple["pd.DataFrame", "pd.Series[Any]"]:
-    """Split a training table into features and target.
+) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    """Split a training table into features and targets.
 
-    ``frame``: the training table. ``target``: name of the target column. ``drop_missing``: drop
-    rows without a target.
+    ``frame``: the training table. ``target``: name of the target column, or of several, separated
+    by commas. ``drop_missing``: drop rows without a target.
 
-    Returns features: all other columns; target: the target, without missing values.
+    Returns features: all other columns; targets: the targets; each row has at least one.
     """
-    if target not in frame.columns:
-        raise CliError(f"There is no column '{target}'; {near_names(target, frame)}.")
-    features, column = frame.drop(columns=target), frame[target]
+    names = target_names(target, frame)
+    features, targets = frame.drop(columns=names), frame[names]
     if features.shape[1] == 0:
-        raise CliError(f"'{target}' is the only column; add at least one feature column.")
+        only = "is the only column" if len(names) == 1 else "are the only columns"
+        raise CliError(f"{_listed(names)} {only}; add at least one feature column.")
     unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
@@ -38,17 +38,28 @@ def split_target(
             f"Column {place} has no name in the header; name it, or remove it if it only contains "
             "row numbers."
         )
-    missing = column.isna().to_numpy()
+    missing = targets.isna().all(axis=1).to_numpy()
     if missing.any() and drop_missing and not missing.all():
-        note(f"dropped {missing.sum()} of {len(column)} rows, which have no target.")
-        return features[~missing].reset_index(drop=True), column[~missing].reset_index(drop=True)
+        note(f"dropped {missing.sum()} of {len(targets)} rows, which have no target.")
+        return features[~missing].reset_index(drop=True), targets[~missing].reset_index(drop=True)
     if missing.any():
         raise CliError(
-            f"The target '{target}' is missing in {missing.sum()} of {len(column)} rows (first "
+            f"The target '{target}' is missing in {missing.sum()} of {len(targets)} rows (first "
             f"in data row {missing.argmax() + 1}; NA, None, null, and similar words count as "
             "missing); fill in the values, or drop these rows with --drop-missing-target."
         )
-    return features, column
+    return features, targets
+
+
+def target_names(target: str, frame: "pd.DataFrame") -> list[str]:
+    """Return the columns that ``--target`` names: one, or several, separated by commas."""
+    names = [target] if target in frame.columns else target.split(",")
+    for name in names:
+        if name not in frame.columns:
+            raise CliError(f"There is no column '{name}'; {near_names(name, frame)}.")
+    if len(set(names)) < len(names):
+        raise CliError(f"--target '{target}' names a column twice; name it once.")
+    return names
 
 
 def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.DataFrame":
@@ -121,10 +132,16 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def prepare_target(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
-    """Convert the target to an array of numbers or class labels.
+def prepare_targets(targets: "pd.DataFrame", task: TaskName) -> Any:
+    """Convert one target to an array of numbers or class labels, and several to a data frame."""
+    prepared = {name: _prepared(targets[name], task) for name in targets}
+    return type(targets)(prepared) if len(prepared) > 1 else prepared[targets.columns[0]]
 
-    ``column``: the target, without missing values. ``task``: the task.
+
+def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
+    """Convert a target to an array of numbers or class labels.
+
+    ``column``: the target, without missing values for classification. ``task``: the task.
 
     Returns numpy.ndarray of shape (n_rows,): booleans, numbers, or fixed-width text for
     classification; otherwise floats.

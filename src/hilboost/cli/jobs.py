@@ -11,8 +11,8 @@ from hilboost.cli.columns import (
     align_columns,
     check_classes,
     features_for_fit,
-    prepare_target,
-    split_target,
+    prepare_targets,
+    split_targets,
     split_weights,
     without_columns,
 )
@@ -24,7 +24,7 @@ from hilboost.cli.fit_job import FitJob
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
-from hilboost.cli.task import TaskName, choose_task
+from hilboost.cli.task import Task, TaskName, choose_task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ class _Rows:
     """Features, targets, and weights for training or evaluation."""
 
     X: "pd.DataFrame"
-    y: "np.ndarray[Any, Any]"
+    y: Any  # array (n,) of one target, data frame (n, k) of several
     weights: "np.ndarray[Any, Any] | None"
     groups: "np.ndarray[Any, Any] | None" = None
     offset: "np.ndarray[Any, Any] | None" = None
@@ -56,20 +56,15 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """
     path, target, out = completed(job)
     table = read_table(path, dialect=job.dialect)
-    features, column = split_target(table, target, job.drop_missing_target)
+    features, targets = split_targets(table, target, job.drop_missing_target)
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
     if job.dates == "ignore":
         features = without_dates(features)
     elif job.dates == "expand":
         features = _with_calendar_numbers(features, job)
-    task = choose_task(column, job.task, job.loss or "", job.group, job.event)
-    if job.task == "auto":
-        refuse_words(column, "The target", "add --task classification if these are classes")
-    note(f"{task.name}, because {task.reason}.")
-    if task.name == "classification":
-        check_classes(column)
-    rows = _rows(features, column, job, task.name)
+    task = _task(targets, job)
+    rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
     for sentence in numbers_as_text(rows.X, categories != "from_dtype"):
         note(sentence)
@@ -90,6 +85,27 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     return fit_summary(job, model, rows.X.shape, seconds, scores, as_json)
 
 
+def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
+    """Choose the task, with a note of the reason, and check that the targets suit it."""
+    columns = [targets[name] for name in targets]
+    if len(columns) == 1:
+        task = choose_task(columns[0], job.task, job.loss or "", job.group, job.event)
+    elif job.task in ("auto", "regression") and job.group is None and job.event is None:
+        task = Task("regression", "--target names several columns")
+    else:
+        raise UsageError(
+            f"--target '{job.target}' names several columns, which only regression supports; name "
+            "one of them, or remove --task, --group, and --event."
+        )
+    if job.task == "auto":
+        for column in columns:
+            refuse_words(column, "The target", "add --task classification if these are classes")
+    note(f"{task.name}, because {task.reason}.")
+    if task.name == "classification":
+        check_classes(columns[0])
+    return task
+
+
 def _with_calendar_numbers(features: "pd.DataFrame", job: FitJob) -> "pd.DataFrame":
     dates = date_columns(features)
     if not dates:
@@ -102,14 +118,14 @@ def _validation_rows(
 ) -> _Rows:
     """Read a table of validation data with the features of the training table."""
     text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
-    held_out, held_column = split_target(
+    held_out, held_targets = split_targets(
         with_calendar(read_table(path, text, job.dialect), list(features.columns), job.date_order),
         target,
         job.drop_missing_target,
     )
     aside = (job.weights, job.group, job.event, job.offset)
     needed = [*features.columns, *(name for name in aside if name)]
-    return _rows(align_columns(held_out, needed)[0], held_column, job, task)
+    return _rows(align_columns(held_out, needed)[0], held_targets, job, task)
 
 
 def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, float | None]:
@@ -160,12 +176,12 @@ def _refuse_columns_named_twice(job: FitJob) -> None:
             options[name] = option
 
 
-def _rows(features: "pd.DataFrame", column: "pd.Series[Any]", job: FitJob, task: TaskName) -> _Rows:
+def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: TaskName) -> _Rows:
     features, weights = split_weights(features, job.weights)
     features, groups = split_aside(features, job.group, "--group")
     features, event = split_aside(features, job.event, "--event")
     features, offset = split_aside(features, job.offset, "--offset")
-    y = prepare_target(column, task)
+    y = prepare_targets(targets, task)
     if event is not None:
         assert job.event is not None
         y = survival_target(y, event, job.event, job.loss == "discrete_hazard")

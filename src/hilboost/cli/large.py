@@ -74,6 +74,8 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
 
     from hilboost.stream.source import values_of
 
+    if target not in dataset.schema.names and "," in target:
+        raise UsageError("--target with several columns is not supported with --stream or --dask.")
     column = pd.Series(values_of(dataset, target), name=target)
     if column.isna().any():
         row = int(column.isna().to_numpy().argmax()) + 1

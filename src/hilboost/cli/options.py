@@ -57,7 +57,12 @@ Coerce = Annotated[
 # Of ``hilboost fit``, where ``None`` means that an option is not given.
 TrainingTable = Annotated[Path | None, _TABLE]
 Target = Annotated[
-    str | None, Option(metavar="COLUMN", help="Column to predict.", show_default=False)
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column to predict, or several columns of numbers, as FIRST,SECOND.",
+        show_default=False,
+    ),
 ]
 ModelOutput = Annotated[
     Path | None, Option(metavar="FILE", help="Output model file.", show_default=False)

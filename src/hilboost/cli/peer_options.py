@@ -1,5 +1,6 @@
 """Commands and options of other libraries, and their counterparts here."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
@@ -195,18 +196,31 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options and arguments."""
         allowed, ctx.allow_extra_args = ctx.allow_extra_args, True  # they are refused below
+        written = list(args)  # parsing empties the list
         try:
             rest = super().parse_args(ctx, args)
         except Exception as error:
             # The class of click's error depends on the version of typer, which may bundle click.
-            written = getattr(error, "option_name", None)
-            instead = None if written is None else self._instead(written)
+            unknown = getattr(error, "option_name", None)
+            instead = None if unknown is None else self._instead(unknown)
             if instead is not None:
-                ctx.fail(f"There is no option '{written}'; {instead}.")
+                ctx.fail(f"There is no option '{unknown}'; {instead}.")
             raise
+        if not ctx.resilient_parsing:
+            self._refuse_repeated(ctx, written)
         if ctx.args and not allowed and not ctx.resilient_parsing:
             ctx.fail(self._too_many(ctx.args[0], ctx.command_path))
         return rest
+
+    def _refuse_repeated(self, ctx: Any, written: list[str]) -> None:
+        """Reject options given twice that have one value, so that none is dropped."""
+        *_, order = self.make_parser(ctx).parse_args(args=written)
+        given: Counter[Any] = Counter(order)
+        for option, times in given.items():
+            if times > 1 and not option.multiple and (not option.is_flag or option.secondary_opts):
+                flag = max(option.opts, key=len)
+                several = ", with several columns as FIRST,SECOND" if flag == "--target" else ""
+                ctx.fail(f"{flag} was given {times} times; give it once{several}.")
 
     def _too_many(self, written: str, command: str) -> str:
         """Return the message about an argument after the last one that the command takes."""

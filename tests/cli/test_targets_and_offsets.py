@@ -1,0 +1,104 @@
+"""Several targets, targets that are not what they seem, and offsets on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import hilboost
+from hilboost.cli.app import app
+
+FAST = ("--n-estimators", 5, "--set", "learner=tree")
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def notes(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stderr
+
+
+def refused(*arguments, code=1):
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    return result.stderr.splitlines()[-1]
+
+
+def write(frame, name="t.csv"):
+    frame.to_csv(name, index=False)
+    return name
+
+
+def boxes(n=80):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, 2)).round(3), columns=["area", "age"])
+    return frame.assign(width=frame["area"] * 2, height=frame["age"] - frame["area"])
+
+
+def test_fit_of_several_targets_equals_the_fit_in_python():
+    frame = boxes()
+    frame.loc[3, "width"] = np.nan
+    path = write(frame)
+    text = notes("fit", path, "--target", "width,height", "--out", "m", "--valid", path, *FAST)
+    assert "regression, because --target names several columns" in text
+    y = frame[["width", "height"]]
+    X = frame[["area", "age"]]
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=5, random_state=0)
+    model.fit(X, y, X_val=X, y_val=y)
+    loaded = hilboost.load("m")
+    assert list(loaded.feature_names_in_) == ["area", "age"]
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    shown = run("evaluate", "m", path, "--target", "width,height", "--json")
+    assert {"r2_of_width", "r2_of_height"} <= set(json.loads(shown.stdout)["scores"])
+
+
+def test_a_column_whose_name_contains_a_comma_is_one_target():
+    path = write(boxes().rename(columns={"width": "a,b"}).drop(columns="height"))
+    notes("fit", path, "--target", "a,b", "--out", "m", *FAST)
+    assert hilboost.load("m").predict(boxes()[["area", "age"]]).ndim == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "code", "message"),
+    [
+        ("width,hight", (), 1, "There is no column 'hight'; similar names are 'height'"),
+        ("width,width", (), 1, "names a column twice"),
+        ("width,height", ("--task", "classification"), 2, "only regression supports"),
+        ("width,height,area,age", (), 1, "are the only columns"),
+    ],
+)
+def test_several_targets_that_cannot_be_fitted(target, options, code, message):
+    path = write(boxes())
+    given = ("fit", path, "--target", target, "--out", "m", *options)
+    assert message in refused(*given, code=code)
+
+
+def test_several_targets_of_a_streamed_table_are_refused():
+    boxes().to_parquet("t.parquet")
+    given = ("fit", "t.parquet", "--target", "width,height", "--out", "m", "--stream")
+    assert "several columns is not supported with --stream" in refused(*given, code=2)
+
+
+@pytest.mark.parametrize("option", ["target", "weights", "offset", "group", "out", "random-state"])
+def test_an_option_with_one_value_cannot_be_repeated(option):
+    values = {"target": "width", "out": "m"} | {option: "1"}
+    words = [word for name, value in values.items() for word in (f"--{name}", value)]
+    message = refused("fit", write(boxes()), *words, f"--{option}", "2", code=2)
+    assert f"--{option} was given 2 times" in message
+
+
+def test_repeated_options_of_other_commands():
+    given = ("predict", "m", "t.csv", "--spreadsheet-safe", "--no-spreadsheet-safe")
+    assert "--spreadsheet-safe was given 2 times" in refused(*given, code=2)
+    given = ("evaluate", "m", "t.csv", "--target", "a", "--target", "b")
+    assert "with several columns as FIRST,SECOND" in refused(*given, code=2)
