@@ -102,3 +102,22 @@ def test_repeated_options_of_other_commands():
     assert "--spreadsheet-safe was given 2 times" in refused(*given, code=2)
     given = ("evaluate", "m", "t.csv", "--target", "a", "--target", "b")
     assert "with several columns as FIRST,SECOND" in refused(*given, code=2)
+
+
+def counts(n):
+    frame = boxes(n).drop(columns=["width", "height"])
+    rng = np.random.default_rng(1)
+    return frame.assign(claims=rng.poisson(3, len(frame)), exposure=rng.normal(size=len(frame)))
+
+
+def test_commands_say_that_the_offset_of_the_fit_is_missing():
+    path, offset = write(counts(240)), ("--offset", "exposure")
+    poisson = ("--target", "claims", "--loss", "poisson", *offset)
+    notes("fit", path, *poisson, "--out", "m", "--n-estimators", 40)
+    for command in (
+        ("predict", "m", path, "--coverage", 0.9),
+        ("evaluate", "m", path, "--target", "claims"),
+        ("report", "m", path, "--target", "claims", "--out", "r.html"),
+    ):
+        assert notes(*command).count("add --offset COLUMN") == 1
+        assert "offset" not in notes(*command, *offset)

@@ -1,5 +1,6 @@
 """Offsets: the best constant beside them, equivalent fits, and what belongs to them."""
 
+import warnings
 from decimal import Decimal
 from inspect import cleandoc, isroutine, signature
 
@@ -17,7 +18,10 @@ from hilboost import (
     SparseKernelClassifier,
 )
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
+
+# Many tests compare predictions of the model alone.
+pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted with offsets")
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -313,3 +317,35 @@ def test_signatures_show_offsets_where_fits_take_them():
     ] == []
     documented = [key for key in shown if "\noffset : " in cleandoc(getattr(*key).__doc__ or "")]
     assert all(one.takes_offsets for one, _ in documented)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+@pytest.mark.parametrize("stopping", [False, True])  # with stopping, an ensemble of folds
+def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, in_file, tmp_path):
+    settings = {**TREES, "early_stopping": stopping}
+    model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
+    model = model if stopping else model.calibrate(X + 1e-9, COUNTS, offset=OFFSET)
+    if in_file:
+        model.save(tmp_path / "m")
+        model = hilboost.load(tmp_path / "m")
+    labels = BoostingClassifier(**TREES).fit(X, CLASSES, offset=OFFSET)
+    for predict, more in (
+        (model.predict, ()),
+        (model.predict_interval, ()),
+        (model.score, (COUNTS,)),
+        (lambda X, **offset: list(model.staged_predict(X, **offset))[-1], ()),
+        (labels.predict_proba, ()),
+        (labels.decision_function, ()),
+        (labels.predict, ()),
+    ):
+        with pytest.warns(DataWarning, match="fitted with offsets.*pass offset") as caught:
+            bare = predict(X, *more)
+        assert [one.filename for one in caught] == [__file__]
+        with warnings.catch_warnings(action="error"):
+            np.testing.assert_array_equal(bare, predict(X, *more, offset=np.zeros(N)))
+    with pytest.warns(DataWarning, match="fitted with offsets") as caught:
+        model.report_facts(X, COUNTS)
+    assert len(caught) == 1
+    with warnings.catch_warnings(action="error"):
+        model.report_facts(X, COUNTS, offset=OFFSET)
+        BoostingRegressor(**TREES).fit(X, NUMBERS).predict(X)

@@ -53,8 +53,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             warnings.simplefilter("ignore", TrainingDataWarning)  # a note of the command says so
             for category in NOTES:
                 warnings.simplefilter("always", category)
-            # The command line has a note of its own about many classes.
+            # The command line has notes of its own about many classes and missing offsets.
             warnings.filterwarnings("ignore", message="The number of unique classes")
+            warnings.filterwarnings("ignore", message="The model was fitted with offsets")
             warnings.showwarning = _as_note
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):

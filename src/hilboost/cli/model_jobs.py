@@ -13,7 +13,12 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.predictions import model_columns, text_columns
-from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
+from hilboost.cli.side_columns import (
+    check_offset_option,
+    note_without_offset,
+    split_aside,
+    survival_target,
+)
 from hilboost.cli.tables import DETECT, read_table
 
 if TYPE_CHECKING:
@@ -56,6 +61,7 @@ class LabeledTable:
             if name is not None:
                 found[option] = name
         check_offset_option(model, self.offset)
+        note_without_offset(model, self.offset)
         return found if self.offset is None else {**found, "--offset": self.offset}
 
 

@@ -11,7 +11,7 @@ from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
-from hilboost.cli.side_columns import check_offset_option, split_aside
+from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
 from hilboost.cli.tables import DETECT, read_table, write_table
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def run_predict(job: PredictJob) -> None:
             "which has none; remove --proba, or fit with another loss."
         )
     check_offset_option(model, job.offset)
+    note_without_offset(model, job.offset)
     frame, offset = split_aside(frame, job.offset, "--offset", model.fitted_.schema.names or ())
     more = {} if offset is None else {"offset": offset}
     aside = [name for name in unused if name in frame] if _has_more_columns(model, frame) else []

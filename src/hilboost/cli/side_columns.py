@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import near_names
-from hilboost.cli.errors import CliError, UsageError
+from hilboost.cli.errors import CliError, UsageError, note
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +63,15 @@ def check_offset_option(model: Any, name: str | None) -> None:
     """
     if name is not None and not model.takes_offsets:
         raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
+
+
+def note_without_offset(model: Any, name: str | None) -> None:
+    """Print a note if a model that was fitted with offsets predicts without ``--offset``."""
+    if name is None and model.fitted_.beside_offsets:
+        note(
+            "the model was fitted with --offset, which is not given and counts as zero; add "
+            "--offset COLUMN unless that is meant."
+        )
 
 
 def survival_target(

@@ -42,7 +42,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
-from hilboost.validation.offsets import offset_of
+from hilboost.validation.offsets import offset_of, warn_without
 
 
 def division_of(model: Any) -> str | None:
@@ -396,6 +396,11 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         known = offset_of(offset, *raw.shape)
         return raw if known is None else raw + known
 
+    def _raw_beside(self, X: Any, offset: Any) -> Floats:
+        """Return what ``predict_raw`` does; warn if the fit had offsets, but there are none now."""
+        warn_without(offset, self.fitted_.beside_offsets)
+        return np.asarray(self.predict_raw(X, offset))
+
     def _raw(self, X: Any) -> Floats:
         """Predictions (n, r) of the model alone."""
         X = self._checked(X)
@@ -409,7 +414,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Yield predictions in link space after each stage; an array may be reused."""
         known = None
         for stage, raw in enumerate(self._stages(X)):
-            known = offset_of(offset, *raw.shape) if stage == 0 else known
+            if stage == 0:
+                warn_without(offset, self.fitted_.beside_offsets)
+                known = offset_of(offset, *raw.shape)
             yield raw if known is None else raw + known
 
     def _stages(self, X: Any) -> Iterator[Floats]:

@@ -47,7 +47,7 @@ class ClassPredictions(ConformalPredictions):
 
     _kind = "classes"
     fitted_: FittedModel
-    predict_raw: Any
+    _raw_beside: Any
     _staged_raw: Any
     loss: Any
     loss_: Any
@@ -84,7 +84,7 @@ class ClassPredictions(ConformalPredictions):
         (n, n_classes) float64
             Columns in the order of ``classes_``.
         """
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         return self.loss_.inverse_link(raw)
 
     @available_if(has_probabilities)
@@ -120,7 +120,7 @@ class ClassPredictions(ConformalPredictions):
         -------
         (n,) array of labels
         """
-        return self._best(self.predict_raw(X, offset))
+        return self._best(self._raw_beside(X, offset))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Compute the fraction of rows that are classified correctly.
@@ -154,7 +154,7 @@ class ClassPredictions(ConformalPredictions):
         -------
         (n,) float64 for two classes (positive: class 1), else (n, n_classes)
         """
-        return own_scores(self.predict_raw(X, offset))
+        return own_scores(self._raw_beside(X, offset))
 
     def staged_decision_function(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Compute scores in link space after each stage.

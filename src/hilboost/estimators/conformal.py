@@ -22,7 +22,7 @@ from hilboost.outputs.candidate_sets import labels_within
 from hilboost.outputs.distances import to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.groups import check_groups
-from hilboost.validation.offsets import offset_of
+from hilboost.validation.offsets import offset_of, warn_without
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
 
@@ -49,6 +49,7 @@ class ConformalPredictions:
     loss_: Any
     n_jobs: int | None
     predict_raw: Any
+    _raw_beside: Any
     _checked: Any
 
     @abstractmethod
@@ -112,7 +113,7 @@ class ConformalPredictions:
         A new ``fit`` discards the calibration.  A warning says if more than a tenth of the rows
         are rows of the fit, for models that were not read from a file.
         """
-        scores = self._scores(self.predict_raw(X, offset), X, y)
+        scores = self._scores(self._raw_beside(X, offset), X, y)
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
@@ -148,10 +149,11 @@ class ConformalPredictions:
     def _raws(self, X: Any, calibration: Calibration, offset: Any = None) -> list[Floats]:
         """Raw predictions of the model, or of the members of an ensemble calibrated by folds."""
         if calibration.folds is None:
-            return [self.predict_raw(X, offset)]
+            return [self._raw_beside(X, offset)]
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
         found = self.fitted_.raw_of_members(X, threads_for(self.n_jobs, n_entries))
+        warn_without(offset, self.fitted_.beside_offsets)
         known = offset_of(offset, *found[0].shape)
         return found if known is None else [raw + known for raw in found]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,6 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.model.fitted import FittedModel, StageLearners
 from hilboost.model.summary import summary
+from hilboost.validation.offsets import warn_without
 
 
 @public_methods
@@ -224,7 +226,8 @@ class FittedProperties:
 
         more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
         more |= {"sample_weight": sample_weight, "X_train": X_train}
-        return report(self, X, y, path, title=title, positive_class=positive_class, **more)
+        model = self._without_offsets(offset)
+        return report(model, X, y, path, title=title, positive_class=positive_class, **more)
 
     def report_facts(
         self,
@@ -251,4 +254,13 @@ class FittedProperties:
         """
         from hilboost.report import facts
 
-        return facts(self, X, y, groups=groups, strata=strata, entry=entry, offset=offset)
+        model = self._without_offsets(offset)
+        return facts(model, X, y, groups=groups, strata=strata, entry=entry, offset=offset)
+
+    def _without_offsets(self, offset: Any) -> Self:
+        """Return a copy that predicts without offsets in silence, as reports do in parts."""
+        check_is_fitted(self)
+        warn_without(offset, self.fitted_.beside_offsets)
+        found = copy(self)
+        found.fitted_ = replace(self.fitted_, beside_offsets=False)
+        return found

@@ -35,7 +35,7 @@ class NumberPredictions(ConformalPredictions):
     _kind = "numbers"
     classifier: str
     fitted_: FittedModel
-    predict_raw: Any
+    _raw_beside: Any
     _staged_raw: Any
     _takes_missing_targets: Any
     loss: Any
@@ -62,7 +62,7 @@ class NumberPredictions(ConformalPredictions):
         -------
         (n,) float64, or (n, c) with several targets or quantile levels
         """
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
@@ -89,7 +89,7 @@ class NumberPredictions(ConformalPredictions):
         ValueError
             The targets or weights do not match ``X``.
         """
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         loss = self.fitted_.loss
         predicted = loss.inverse_link(raw)
         if loss.link is None or not loss.link.levels:

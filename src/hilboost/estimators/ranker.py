@@ -247,7 +247,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         -------
         (n,) float64
         """
-        return self.predict_raw(X, offset)[:, 0]
+        return self._raw_beside(X, offset)[:, 0]
 
     def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict scores after each stage.
@@ -292,7 +292,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         -------
         float
         """
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         encoded = self.fitted_.codec.encode(y, len(raw))
         weight = check_weights(sample_weight, raw)
         numbers = number_groups(groups, weight, len(raw))

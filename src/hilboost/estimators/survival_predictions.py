@@ -122,7 +122,7 @@ class SurvivalPredictions:
 
     fitted_: FittedModel
     loss_: Loss
-    predict_raw: Any
+    _raw_beside: Any
 
     @property
     def event_times_(self) -> Floats:
@@ -155,7 +155,7 @@ class SurvivalPredictions:
         -------
         (n,) float64
         """
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         risk = self.loss_.inverse_link(raw)[:, 0]
         return risk if self._predict_risk_score else self._survival().median(risk)
 
@@ -225,7 +225,7 @@ class SurvivalPredictions:
         InvalidData
             The loss is not ``"discrete_hazard"``, or a time is negative or missing.
         """
-        raw, curves = self.predict_raw(X, offset), self._survival()
+        raw, curves = self._raw_beside(X, offset), self._survival()
         if curves.discrete is None:
             raise InvalidData(
                 "predict_cumulative_incidence_function requires loss='discrete_hazard'."
@@ -235,7 +235,7 @@ class SurvivalPredictions:
     def _functions(
         self, X: Any, offset: Any, times: Any, strata: Any, convert: Any, start: float
     ) -> Any:
-        raw, curves = self.predict_raw(X, offset), self._survival()
+        raw, curves = self._raw_beside(X, offset), self._survival()
         numbers = survival_codec(self.fitted_.codec).strata_numbers(strata, len(raw))
         if times is not None:
             return convert(curves.cumulative_hazard(raw, numbers, check_at(times)))
@@ -293,7 +293,7 @@ class SurvivalPredictions:
         """
         if metric not in METRICS:
             raise unknown_name("metric", metric, METRICS)
-        raw = self.predict_raw(X, offset)
+        raw = self._raw_beside(X, offset)
         encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
         if metric == CONCORDANCE:
             target = Target(encoded, check_weights(sample_weight, raw))

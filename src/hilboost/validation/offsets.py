@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, shown
+from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.tables import as_array
 
 
@@ -36,6 +36,16 @@ def offset_of(offset: Any, n: int, r: int) -> Floats | None:
     found = check_offset(offset, n)
     check_outputs(found, r)
     return found
+
+
+def warn_without(offset: Any, expected: bool) -> None:
+    """Warn if there are no offsets where the fit had some."""
+    if offset is None and expected:
+        warn_caller(
+            "The model was fitted with offsets, but offset is not given and counts as zero; pass "
+            "offset, or zeros to accept this.",
+            DataWarning,
+        )
 
 
 def _as_numbers(offset: Any) -> NDArray[Any]:
