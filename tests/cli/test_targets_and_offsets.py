@@ -121,3 +121,34 @@ def test_commands_say_that_the_offset_of_the_fit_is_missing():
     ):
         assert notes(*command).count("add --offset COLUMN") == 1
         assert "offset" not in notes(*command, *offset)
+
+
+@pytest.mark.parametrize("unit", [" min", "min", " µg/m³", "%", "€"])
+def test_a_target_with_units_must_become_numbers(unit):
+    frame = boxes(130)
+    path = write(frame.assign(width=[f"{value:g}{unit}" for value in frame["width"]]))
+    command = ("fit", path, "--target", "width", "--ignore", "height", "--out", "m")
+    text = notes(*command, "--n-estimators", 1, "--set", "learner=tree")
+    assert "its values are text with a unit ('0.252" in text
+    assert "--task" not in text
+    message = refused(*command, "--task", "regression")
+    assert "regression requires numbers; remove the unit from the values" in message
+
+
+def test_other_text_in_regression_does_not_lead_back_to_classification():
+    path = write(boxes().assign(width="wide"))
+    message = refused("fit", path, "--target", "width", "--out", "m", "--task", "regression")
+    assert "('wide' in data row 1)" in message
+    assert "convert it to numbers, or choose another target" in message
+
+
+@pytest.mark.parametrize("more", [(), ("--stream",), ("--task", "classification")])
+def test_an_offset_of_counts_requires_a_loss_of_counts(more):
+    frame = counts(100)
+    frame.to_parquet("t.parquet")
+    command = ("fit", "t.parquet", "--target", "claims", "--offset", "exposure", "--out", "m")
+    message = refused(*command, *more, code=2)
+    assert "--offset is a single column; add --loss poisson for counts" in message
+    named = frame.assign(claims=frame["claims"].map(lambda n: f"class {n}"))
+    named.to_parquet("t.parquet")
+    assert refused(*command, *more, code=2).endswith("a single column; remove --offset.")

@@ -57,8 +57,8 @@ def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
     assert refused.exit_code == 1
     assert refused.stderr.splitlines()[-1] == (
         "error: Column 'size' is numeric except for 3 of its 400 values ('oops' in data row 8); "
-        'read them as missing with --missing "oops" or --coerce, or name it in --set '
-        "categorical_features."
+        'read them as missing with --missing "oops" --missing "lost" or --coerce, or name it in '
+        "--set categorical_features."
     )
     assert fit(written(without(frame, 3), kind, "known"), out="known").exit_code == 0
     expected = run("predict", "known", f"known.{kind}").stdout
@@ -75,7 +75,7 @@ def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
         assert held.exit_code == 0, held.stderr
     assert "reading 3 of the 400 values of 'size' as missing, such as 'oops'" in fitted.stderr
     refused = run("predict", "model", table)
-    assert 'missing with --missing "oops" or --coerce' in refused.stderr
+    assert 'missing with --missing "oops" --missing "lost" or --coerce' in refused.stderr
     assert fit(table, "--set", 'categorical_features=["size", "town"]').exit_code == 0
 
 
@@ -113,3 +113,21 @@ def test_the_limit_is_one_percent(tmp_path_factory, words, n):
         assert f"('{words[0]}' in data row 8); read them as missing with" in done.stderr
     else:
         assert "is treated as categorical because" in done.stderr
+
+
+def test_the_remedy_names_up_to_three_words(frame):
+    for words, remedy in (
+        (
+            ["lost", "oops", "gone"],
+            '--missing "lost" --missing "oops" --missing "gone" or --coerce',
+        ),
+        (["a", "b", "b"], '--missing "a" --missing "b" or --coerce'),
+    ):
+        assert (
+            f"missing with {remedy}, or name it"
+            in fit(written(with_words(frame, words), "csv")).stderr
+        )
+    assert fit(written(frame, "csv")).exit_code == 0
+    table = written(with_words(frame, list("abcd")), "csv", "new")
+    told = run("predict", "model", table).stderr
+    assert 'missing with --missing "a" --missing "b" --missing "c" …, or --coerce.' in told

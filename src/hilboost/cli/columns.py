@@ -1,10 +1,12 @@
 """Columns of a table: the target, the weights, and the features, checked and converted."""
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
+from hilboost.cli.file_formats import as_missing
 from hilboost.cli.task import TaskName
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 NAMES_SHOWN = 8
 MANY_CLASSES = 100
 NUMBER_WITH_COMMA = r"\s*[+-]?\d[\d.]*,\d[\d,]*\s*"
+NUMBER_WITH_UNIT = r"\s*([$€£¥]\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
 
 
 def split_targets(
@@ -153,9 +156,11 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
     if task == "classification":
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
+    remedy = f"which is not supported in {task}; convert it to numbers, or choose another target"
+    if re.fullmatch(NUMBER_WITH_UNIT, value):
+        remedy = f"but {task} requires numbers; remove the unit from the values"
     raise CliError(
-        f"The target '{column.name}' contains text ('{value}' in data row {row}), which is not "
-        f"supported in {task}; remove the --task or --loss of {task}, or choose another target."
+        f"The target '{column.name}' contains text ('{value}' in data row {row}), {remedy}."
     )
 
 
@@ -174,9 +179,17 @@ def check_classes(column: "pd.Series[Any]") -> None:
             "row 1); read decimal commas with --decimal ',', or remove thousands separators."
         )
     if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
+        remedy = "use --task regression for numbers"
+        if text and column.astype(str).str.fullmatch(NUMBER_WITH_UNIT).all():
+            remedy = (
+                f"its values are text with a unit ('{column.iloc[0]}' in data row 1), so remove "
+                "the unit for numbers"
+            )
+        elif text:
+            remedy = "convert text to numbers for regression"
         note(
             f"the target '{column.name}' has {n_classes} classes in {n} rows, which takes long and "
-            "predicts little if it is not meant as a class; use --task regression for numbers."
+            f"predicts little if it is not meant as a class; {remedy}."
         )
 
 
@@ -212,15 +225,18 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
             raise CliError(
                 f"Column '{name}' contained numbers (or no values) in fit but contains text now "
                 f"('{value}' in data row {row}); replace the text by a number, or read it as "
-                f'missing with --missing "{value}" or --coerce.'
+                f"missing with {as_missing(column[_is_text(column)])}."
             )
 
 
-def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
+def _is_text(column: "pd.Series[Any]") -> "pd.Series[bool]":
     import pandas as pd
 
-    text = pd.to_numeric(column, errors="coerce").isna() & column.notna()
-    position = int(text.to_numpy().argmax())
+    return pd.to_numeric(column, errors="coerce").isna() & column.notna()
+
+
+def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
+    position = int(_is_text(column).to_numpy().argmax())
     value = str(column.iloc[position])
     return position + 1, value if len(value) <= 40 else f"{value[:37]}..."
 

@@ -19,6 +19,7 @@ _FORMATS = (
     (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
     (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
 )
+_WORDS_NAMED = 3  # in the options of a remedy
 PART_OF_NUMBERS = 0.5
 """Least part of numbers in a column of numbers that came as text."""
 
@@ -85,10 +86,18 @@ def refuse_words(column: "pd.Series[Any]", what: str, otherwise: str) -> None:
     if not words:
         return
     row, value = first_of(column, words)
+    texts = column.astype(str)
     raise CliError(
         f"{what} '{column.name}' {words_told(words, n, value, f'data row {row}')}; read them as "
-        f'missing with --missing "{value}" or --coerce, or {otherwise}.'
+        f"missing with {as_missing(texts[texts.isin(set(words))])}, or {otherwise}."
     )
+
+
+def as_missing(words: "pd.Series[Any]") -> str:
+    """Return the options that read words as missing, with the first few of them."""
+    distinct = words.drop_duplicates().tolist()
+    named = " ".join(f'--missing "{_shortened(word)}"' for word in distinct[:_WORDS_NAMED])
+    return f"{named} or --coerce" if len(distinct) <= _WORDS_NAMED else f"{named} …, or --coerce"
 
 
 def text_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[Any]", int, int]:
@@ -104,5 +113,8 @@ def text_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[Any]", int,
 def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:
     """Return the first row (counted from 1) with one of the levels, and its value."""
     row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
-    value = str(column.iloc[row])
-    return row + 1, value if len(value) <= 40 else f"{value[:37]}..."
+    return row + 1, _shortened(str(column.iloc[row]))
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= 40 else f"{value[:37]}..."

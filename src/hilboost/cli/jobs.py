@@ -24,7 +24,7 @@ from hilboost.cli.fit_job import FitJob
 from hilboost.cli.settings import parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
-from hilboost.cli.task import Task, TaskName, choose_task
+from hilboost.cli.task import Task, TaskName, choose_task, refuse_offset_of_classes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,6 +101,7 @@ def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
         for column in columns:
             refuse_words(column, "The target", "add --task classification if these are classes")
     note(f"{task.name}, because {task.reason}.")
+    refuse_offset_of_classes(task, columns[0], job.offset)
     if task.name == "classification":
         check_classes(columns[0])
     return task

@@ -10,7 +10,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.fit_job import FitJob
 from hilboost.cli.jobs import completed, fit_summary, new_model
-from hilboost.cli.task import choose_task
+from hilboost.cli.task import choose_task, refuse_offset_of_classes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
     column = _target(dataset, target)
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
+    refuse_offset_of_classes(task, column, job.offset)
     job = _without_dates(job, dataset)
     model = new_model(job, task.name)
     start = time.perf_counter()

@@ -22,6 +22,22 @@ class Task:
     reason: str
 
 
+def refuse_offset_of_classes(task: Task, column: "pd.Series[Any]", offset: str | None) -> None:
+    """Reject the one column of ``--offset`` for the many outputs of more than two classes."""
+    from pandas.api import types
+
+    n_classes = column.nunique()
+    if task.name != "classification" or offset is None or n_classes < 3:
+        return
+    remedy = "remove --offset"
+    if types.is_numeric_dtype(column):
+        remedy = f"add --loss poisson for counts, or --task regression, or {remedy}"
+    raise UsageError(
+        f"The target '{column.name}' has {n_classes} classes, but --offset is a single column; "
+        f"{remedy}."
+    )
+
+
 def choose_task(
     column: "pd.Series[Any]",  # the target, without missing values
     requested: Literal["auto"] | TaskName,  # the requested task
