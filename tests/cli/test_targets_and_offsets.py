@@ -152,3 +152,12 @@ def test_an_offset_of_counts_requires_a_loss_of_counts(more):
     named = frame.assign(claims=frame["claims"].map(lambda n: f"class {n}"))
     named.to_parquet("t.parquet")
     assert refused(*command, *more, code=2).endswith("a single column; remove --offset.")
+
+
+def test_events_of_one_and_two_may_be_those_of_r():
+    frame = boxes().assign(hours=np.arange(80) + 1.0, status=1 + np.arange(80) % 2)
+    command = ("fit", write(frame), "--target", "hours", "--event", "status", "--out", "m")
+    message = refused(*command)
+    assert "no row is censored (0); if 1 means censored, subtract 1" in message
+    text = notes(*command, "--loss", "discrete_hazard", "--n-estimators", 2)
+    assert "no row is censored (0)" in text

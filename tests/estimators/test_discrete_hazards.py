@@ -7,7 +7,7 @@ from tests.cases import PLAIN, assert_same_model
 
 import hilboost
 from hilboost import BoostingSurvival
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.model.survival import SurvivalCodec
 from hilboost.report import facts, render
@@ -163,3 +163,14 @@ def test_values_that_encode_categories_are_those_of_scikit_survival():
     )
     weighted = codec.averaged(Target(encoded, np.full(400, 2.0)))
     np.testing.assert_array_equal(codec.averaged(Target(encoded[twice]))[::2], weighted)
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft"])
+def test_events_of_one_and_two_may_be_those_of_r(loss):
+    coded = pd.DataFrame({"status": 1 + (Y["cause"] > 0), "time": Y["time"]})
+    with pytest.raises(InvalidData, match=r"no row is censored \(0\): if 1 means censored, sub"):
+        BoostingSurvival(loss, n_estimators=2).fit(X, coded)
+    with pytest.warns(DataWarning, match=r"no row is censored \(0\): if 1 means censored"):
+        BoostingSurvival(**SHORT | {"n_estimators": 2}).fit(X, coded)
+    with pytest.raises(InvalidData, match="pass whether there was an event"):
+        BoostingSurvival(loss, n_estimators=2).fit(X, Y)  # with censored rows

@@ -93,6 +93,11 @@ def survival_target(
         y["cause"], y["time"] = event.astype(int), time
         return y
     if not all(value in (0, 1) for value in event.tolist()):
+        if set(event.tolist()) == {1, 2}:
+            raise CliError(
+                f"The events '{name}' are 1 and 2, so that no row is censored (0); if 1 means "
+                "censored, subtract 1, and if these are two causes, add --loss discrete_hazard."
+            )
         raise CliError(
             f"The events '{name}' must be 0 and 1, or false and true: 1 where the event has "
             "happened, and 0 where it is only known that it had not happened by then. With --loss "

@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
 
 LOWER, UPPER, ENTRY, STRATUM, CAUSE = range(5)
+UNCENSORED = "no row is censored (0): if 1 means censored, subtract 1"
 
 
 def check_columns(target: Target, n_causes: int = 1) -> None:
@@ -25,10 +26,15 @@ def check_columns(target: Target, n_causes: int = 1) -> None:
             "events and times."
         )
     if target.y.shape[1] > max(4, 3 + n_causes):
-        raise InvalidData(
-            "events of several causes require loss='discrete_hazard'; pass whether there was an "
-            "event (bool), or use this loss."
-        )
+        remedy = "pass whether there was an event (bool), or use this loss"
+        if are_ones_and_twos(target.y[:, CAUSE]):
+            remedy = f"{UNCENSORED}, or use this loss if these are causes"
+        raise InvalidData(f"events of several causes require loss='discrete_hazard'; {remedy}.")
+
+
+def are_ones_and_twos(cause: Floats) -> bool:
+    """Whether 1 may mean censored rows and 2 events, which elsewhere are 0 and 1."""
+    return bool((cause == 1).any() and (cause == 2).any() and ((cause == 1) | (cause == 2)).all())
 
 
 def check_right_censored(target: Target, name: str) -> None:

@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._survival import CAUSE, LOWER, UPPER, is_event, weights_of
+from hilboost.losses._survival import (
+    CAUSE,
+    LOWER,
+    UNCENSORED,
+    UPPER,
+    are_ones_and_twos,
+    is_event,
+    weights_of,
+)
 from hilboost.model.codecs import TargetCodec
 from hilboost.validation.survival import (
     SurvivalLabels,
@@ -22,6 +30,14 @@ from hilboost.validation.survival import (
     refuse_times_of_zero,
     warn_of_events,
 )
+
+
+def _warn_of_ones_and_twos(cause: Floats) -> None:
+    if are_ones_and_twos(cause):
+        warn_caller(
+            f"The events of y are 1 and 2, and {UNCENSORED}; otherwise, these are two causes.",
+            DataWarning,
+        )
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,7 @@ class SurvivalCodec(TargetCodec):
         n_causes = max(1, int(cause.max(initial=1)))
         ends = None
         if n_intervals is not None:
+            _warn_of_ones_and_twos(cause)
             times = lower[np.isfinite(upper) & (lower > 0)]
             levels = np.arange(1, n_intervals + 1) / n_intervals
             ends = (
