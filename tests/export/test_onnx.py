@@ -9,8 +9,11 @@ import onnxruntime
 import pytest
 from sklearn.base import is_classifier
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.cases import KERNELS, LOSSES, ids
 
+import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRanker,
@@ -260,6 +263,12 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
         to_onnx(Ridge())
     with pytest.raises(ValueError, match="not fitted"):
         to_onnx(BoostingRegressor())
+
+
+@pytest.mark.parametrize("export", [to_onnx, hilboost.to_xgboost_json])
+def test_pipelines_are_refused_with_a_remedy(export, tmp_path):
+    with pytest.raises(InvalidType, match=r"got Pipeline: pass its last step, pipeline\[-1\]"):
+        export(make_pipeline(StandardScaler(), BoostingRegressor()), tmp_path / "m")
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

@@ -12,7 +12,10 @@ import pytest
 from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.cases import LOSSES, PLAIN, TREES, assert_same_model, ids
 from tests.model.editing import changed, contents, edit
 
@@ -158,6 +161,10 @@ def test_only_fitted_models_are_saved(tmp_path):
         hilboost.save(BoostingRegressor(), tmp_path / "m")
     with pytest.raises(InvalidType, match="requires a hilboost estimator; got Ridge"):
         hilboost.save(Ridge(), tmp_path / "m")
+    with pytest.raises(InvalidType, match="got Pipeline: save pipelines with joblib or with skops"):
+        hilboost.save(make_pipeline(StandardScaler(), BoostingRegressor()), tmp_path / "m")
+    with pytest.raises(InvalidType, match="got GridSearchCV: pass its best_estimator_"):
+        hilboost.save(GridSearchCV(BoostingRegressor(), {}), tmp_path / "m")
     assert os.listdir(tmp_path) == []
 
 

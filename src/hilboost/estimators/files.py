@@ -96,7 +96,16 @@ def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | No
                 f"model files do not support {type(model).__name__}, only {', '.join(_CLASSES)}. "
                 "Save it with pickle or joblib, and load it only if you trust the file."
             )
-        raise InvalidType(f"save requires a hilboost estimator; got {type(model).__name__}.")
+        from hilboost.export.estimators import remedy_of
+
+        remedy = remedy_of(
+            model,
+            "save pipelines with joblib or with skops and hilboost.trusted_types(), or save the "
+            "last step, pipeline[-1], alone",
+        )
+        raise InvalidType(
+            f"save requires a hilboost estimator; got {type(model).__name__}{remedy}."
+        )
     check_is_fitted(model)
     contained = "" if training_data else training_data_of(model)
     if contained and training_data is not None:

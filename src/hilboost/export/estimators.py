@@ -17,7 +17,20 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
     for messages. ``accepted``: whether this estimator is supported.
     """
     if not accepted:
-        raise InvalidType(f"{purpose} supports only {kinds}; got {type(model).__name__}.")
+        remedy = remedy_of(
+            model, "pass its last step, pipeline[-1], and apply the transformers before predicting"
+        )
+        raise InvalidType(f"{purpose} supports only {kinds}; got {type(model).__name__}{remedy}.")
     check_is_fitted(model)
     fitted: FittedModel = model.fitted_
     return fitted
+
+
+def remedy_of(model: Any, of_pipeline: str) -> str:
+    """Return the end of a message about an estimator of scikit-learn that contains one of ours."""
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(model, Pipeline):
+        return f": {of_pipeline}"
+    return ": pass its best_estimator_" if isinstance(model, BaseSearchCV) else ""

@@ -179,10 +179,10 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     kernel values at once, so predict in batches of rows.  Inputs are not validated.  For a row with
     NaN, a kernel machine returns NaN, and a kernel classifier a meaningless label.
     """
-    onnx = required("onnx", "to_onnx")
     if dtype not in ("float32", "float64"):
         raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
     fitted = fitted_record(model, "to_onnx", ", ".join(_KINDS), type(model).__name__ in _KINDS)
+    onnx = required("onnx", "to_onnx")
     schema = fitted.schema
     require_levels(schema, dtype)
     graph = Graph()
