@@ -12,6 +12,7 @@ import pytest
 
 import hilboost
 from hilboost import BoostingRegressor
+from hilboost.core.errors import MissingPath
 from hilboost.persistence.atomic import atomic_path
 
 HALF = """
@@ -157,7 +158,10 @@ def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         replace(tmp_path / "missing" / "model")
     assert caught.value.filename == str(tmp_path / "missing" / "model")
-    assert str(caught.value).endswith("model'")
+    assert isinstance(caught.value, MissingPath)
+    assert str(caught.value).endswith(
+        f"there is no folder '{tmp_path / 'missing'}'; create it first."
+    )
 
 
 def test_a_model_through_a_pipe_with_a_name(model, tmp_path):

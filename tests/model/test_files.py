@@ -21,7 +21,7 @@ from tests.model.editing import changed, contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType, MissingPath
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber, Quantile, Tweedie
 
@@ -216,8 +216,11 @@ def test_an_unedited_file_is_read(path):
 
 
 def test_a_missing_file_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         hilboost.load(tmp_path / "nothing")
+    assert isinstance(caught.value, MissingPath)
+    assert caught.value.filename == str(tmp_path / "nothing")
+    assert str(caught.value) == f"There is no file '{tmp_path / 'nothing'}'; check the path."
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])

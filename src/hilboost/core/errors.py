@@ -96,6 +96,13 @@ class DiskFull(HilboostError, OSError):
         return str(self.strerror)
 
 
+class MissingPath(HilboostError, FileNotFoundError):
+    """There is no file of this path to read, or no folder in which to write it."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
 class MissingPackage(HilboostError, ImportError):
     """An optional package, named in the message, is not installed."""
 

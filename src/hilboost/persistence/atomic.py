@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from hilboost.core.disk import naming_space
+from hilboost.core.errors import MissingPath
 
 try:
     import fcntl
@@ -72,6 +73,9 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not path.parent.exists():
+            message = f"Cannot write '{path}': there is no folder '{path.parent}'; create it first."
+            raise MissingPath(error.errno, message, str(path)) from error
         temporary = isinstance(error.filename, str) and _PREFIX in error.filename
         if error.errno is not None and (error.filename is None or temporary):  # e.g., a full disk
             error.filename = str(path)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import BaseModel, Stage, Term
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile, MissingPath
 from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
@@ -103,8 +103,12 @@ def read(
     from safetensors import SafetensorError, safe_open
 
     trusted = checked_names(trusted)
-    with Path(path).open("rb"):
-        pass  # a missing file is an OSError, not a damaged model
+    try:
+        with Path(path).open("rb"):
+            pass  # a missing file is an OSError, not a damaged model
+    except FileNotFoundError as error:
+        message = f"There is no file '{path}'; check the path."
+        raise MissingPath(error.errno, message, str(path)) from error
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
