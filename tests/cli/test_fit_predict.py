@@ -154,6 +154,9 @@ def test_columns_with_other_capitals_are_named(regression_model):
     other = regression_model.rename(columns={"depth": "Depth", "width": "WIDTH"})
     message = refused("predict", "model", write(other.drop(columns="price"), "new.csv"))
     assert "rename 'WIDTH' to 'width', 'Depth' to 'depth': names must match exactly." in message
+    other = regression_model.rename(columns={"depth": "Depth"}).drop(columns=["price", "width"])
+    message = refused("predict", "model", write(other, "new.csv"))
+    assert "add 'width' and rename 'Depth' to 'depth': names must match exactly." in message
 
 
 def test_missing_target_lists_near_names(folder):

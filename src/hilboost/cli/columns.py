@@ -250,12 +250,14 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     """
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        folded = _folded(frame)
+        folded = {fold: name for fold, name in _folded(frame).items() if name not in names}
         pairs = [(folded.get(_fold(name)), name) for name in missing]
         renamed = [f"'{old}' to '{new}'" for old, new in pairs if old is not None]
-        advice = f"add {_listed(missing)}"
+        others = [new for old, new in pairs if old is None]
+        advice = f"add {_listed(others)}" if others else ""
         if renamed:
-            advice = f"rename {', '.join(renamed[:NAMES_SHOWN])}: names must match exactly"
+            advice += " and " if others else ""
+            advice += f"rename {', '.join(renamed[:NAMES_SHOWN])}: names must match exactly"
         raise CliError(
             f"the table lacks {len(missing)} of the {len(names)} columns that the model uses; "
             f"{advice}."

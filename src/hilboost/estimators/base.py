@@ -17,7 +17,7 @@ from hilboost.callbacks.checkpoint import checkpoints_among
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidColumn, InvalidModelFile, InvalidParameter
+from hilboost.core.errors import InvalidColumn, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -353,16 +353,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         OSError
             The file cannot be read.
         """
-        from hilboost.estimators.files import load
+        from hilboost.estimators.files import load_as
 
-        model = load(path, trusted)
-        if not isinstance(model, cls):
-            found = type(model).__name__
-            raise InvalidModelFile(
-                f"{path} contains a model of class {found}, not {cls.__name__}; call {found}.load, "
-                "or hilboost.load, which loads every class."
-            )
-        return model
+        return load_as(cls, path, trusted)
 
     def _complete(self) -> None:
         """Compute what a file should contain and the fit leaves for later: by default, nothing."""

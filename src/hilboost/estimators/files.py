@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import is_dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -42,6 +42,8 @@ from hilboost.persistence.fitted import feature_names, from_file, to_file
 from hilboost.persistence.parameters import read_parameters, write_parameters
 from hilboost.persistence.require import Arrays, require
 from hilboost.persistence.values import PARTS, ValueReader, ValueWriter, checked_names, is_hilboost
+
+Model = TypeVar("Model")
 
 _CLASSES: dict[str, type[BoostingEstimator]] = {
     cls.__name__: cls
@@ -182,6 +184,18 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
         raise InvalidModelFile(f"{path}: {error}") from error
     except container.DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
+
+
+def load_as(cls: type[Model], path: str | Path, trusted: Collection[str]) -> Model:
+    """Load a model of a class."""
+    model = load(path, trusted)
+    if not isinstance(model, cls):
+        found = type(model).__name__
+        raise InvalidModelFile(
+            f"{path} contains a model of class {found}, not {cls.__name__}; call {found}.load, or "
+            "hilboost.load, which loads every class."
+        )
+    return model
 
 
 def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueReader) -> Any:
