@@ -11,6 +11,7 @@ from hilboost import (
     BoostingRegressor,
     BoostingSurvival,
     KernelBoostingRegressor,
+    report,
 )
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
 from hilboost.report import compare, scores
@@ -70,7 +71,7 @@ def test_rankings_and_survival_times():
     y = np.empty(N, dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = CLASSES, RNG.exponential(np.exp(-OFFSET))
     model = BoostingSurvival(**FAST).fit(X, y, offset=OFFSET)
-    facts = model.report_facts(X, y, offset=OFFSET)
+    facts = report.facts(model, X, y, offset=OFFSET)
     concordance = by_key(facts)["concordance"]["value"]
     assert concordance == pytest.approx(model.score(X, y, offset=OFFSET))
     with pytest.warns(DataWarning, match="fitted with offsets"):

@@ -391,8 +391,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
     def _raw_beside(self, X: Any, offset: Any) -> Floats:
         """Return what ``predict_raw`` does; warn if the fit had offsets, but there are none now."""
+        raw = self.predict_raw(X, offset)
         warn_without(offset, self.fitted_.beside_offsets)
-        return np.asarray(self.predict_raw(X, offset))
+        return np.asarray(raw)
 
     def _raw(self, X: Any) -> Floats:
         """Predictions (n, r) of the model alone."""

@@ -304,7 +304,7 @@ def _of_lifetimes(rows: Rows, order: list[int], strata: Any) -> dict[str, Any]:
     survival = survival_facts(model, columns, target, rows.raw, strata)
 
     def predict(X: Any) -> Floats:
-        return np.asarray(model.predict(X))[:, None]
+        return np.asarray(model.predict(X, np.zeros((X.shape[0], rows.raw.shape[1]))))[:, None]
 
     return {
         "task": "survival times",
