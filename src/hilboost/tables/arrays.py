@@ -26,11 +26,19 @@ def without_frame(values: Any) -> Any:
 
 
 def frame_columns(values: Any) -> list[str] | None:
-    """Return the names of the columns of a frame or an Arrow table; ``None`` for other values."""
+    """Return the names of the columns of a frame or an Arrow table; ``None`` for other values.
+
+    Columns in which pandas has stored an index are left out, if others remain.
+    """
     if not hasattr(values, "shape"):  # lazy frames would be computed
         return None
     names = getattr(values, "column_names", getattr(values, "columns", None))
-    return None if names is None else list(map(str, names))
+    if names is None:
+        return None
+    schema = getattr(values, "schema", None)
+    stored = index_names(schema) if hasattr(schema, "pandas_metadata") else []
+    found = list(map(str, names))
+    return [name for name in found if name not in stored] or found
 
 
 def n_rows(table: Any) -> int | None:
