@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.reference.machines import ridge
 
 from hilboost.backends.threads import ThreadTeam
@@ -101,6 +103,14 @@ def test_the_choice_is_the_same_on_any_number_of_threads():
     K = kernel.block(X[:150], X[:150])
     predicted = kernel.block(X[150:], X[:150]) @ ridge(K, Y[:150], lam)
     assert np.mean((predicted - Y[150:]) ** 2) < 0.1 * Y.var()
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(20, 150), r=st.integers(1, 3))
+def test_the_choice_has_the_same_bits_in_other_units(seed, n, r):
+    X, Y, weight = draw(n, r=r, weighted=True, seed=seed)
+    one, other = (chosen(X, Y * unit, weight, tuning="auto") for unit in (1.0, 1e-3))
+    np.testing.assert_array_equal(one[0].block(X, X), other[0].block(X, X))
+    assert one[1] == other[1]
 
 
 def test_given_kernels_and_regularizations_are_kept():

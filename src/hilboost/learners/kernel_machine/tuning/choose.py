@@ -38,6 +38,7 @@ _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold
 _FEWEST_ROWS = 64
 _UNLIKE = 30.0  # targets whose spreads differ by more are standardized one by one
+_RESOLUTION = 2.0**-30  # of standardized targets
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
 _SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut short
 _ROWS_OF_SLOW_STEPS = 15_000
@@ -142,7 +143,9 @@ class StandardizedSample:
         spread = _spread(Y)
         w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
         mass = workspace.row_weight if weight is None else float(weight[rows].mean())
-        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y / spread, w, rows)
+        # Rounding errors, which depend on the unit of the targets, would lead the search astray.
+        Y = np.rint(Y / spread / _RESOLUTION) * _RESOLUTION
+        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y, w, rows)
         return cls(sampled, middle, spread, len(inside), mass)
 
     def held_out(self, best: Candidate[Any]) -> tuple[NDArray[np.int64] | None, Floats | None]:
