@@ -62,6 +62,21 @@ def test_fit_of_several_targets_equals_the_fit_in_python():
     assert {"r2_of_width", "r2_of_height"} <= set(json.loads(shown.stdout)["scores"])
 
 
+def test_columns_of_predictions_have_the_names_of_the_targets():
+    X, y = (boxes(300)[names] for names in (["area", "age"], ["width", "height"]))
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=5).fit(X[:200], y[:200])
+    model.calibrate(X[200:], y[200:]).save("m")
+    run("predict", "m", write(X), "--out", "out.csv", "--coverage", "0.9")
+    found = pd.read_csv("out.csv")
+    assert list(found.columns) == [
+        *("prediction_width", "prediction_height"),
+        *("lower_width", "upper_width", "lower_height", "upper_height"),
+    ]
+    np.testing.assert_allclose(found["prediction_height"], model.predict(X)[:, 1])
+    ends = found[["lower_height", "upper_height"]]
+    np.testing.assert_allclose(ends, model.predict_interval(X, 0.9)[:, 1])
+
+
 def test_a_column_whose_name_contains_a_comma_is_one_target():
     path = write(boxes().rename(columns={"width": "a,b"}).drop(columns="height"))
     notes("fit", path, "--target", "a,b", "--out", "m", *FAST)

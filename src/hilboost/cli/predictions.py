@@ -158,7 +158,8 @@ def _predictions(model: Any, X: Any, proba: bool, more: dict[str, Any]) -> "pd.D
         return pd.DataFrame({"prediction": ["; ".join(labels) for labels in sets]})
     if values.ndim > 1:
         values = values.reshape(len(values), -1)
-        return pd.DataFrame(values, columns=_output_names(model, values.shape[1]))
+        names = [f"prediction_{name}" for name in _output_names(model, values.shape[1])]
+        return pd.DataFrame(values, columns=names)
     result = pd.DataFrame({"prediction": values})
     if proba:
         names = [f"probability_{label}" for label in model.classes_]
@@ -172,9 +173,9 @@ def _interval(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict
     if ends.ndim == 2:
         return {"lower": ends[:, 0], "upper": ends[:, 1]}
     return {
-        f"{name}_{k}": ends[:, k, j]
-        for k in range(ends.shape[1])
-        for j, name in enumerate(("lower", "upper"))
+        f"{end}_{name}": ends[:, k, j]
+        for k, name in enumerate(_output_names(model, ends.shape[1]))
+        for j, end in enumerate(("lower", "upper"))
     }
 
 
@@ -217,6 +218,9 @@ def _remedy(model: Any) -> str:
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:
+    """Names of the levels or the targets, or their numbers."""
     if model.loss == "quantile":
-        return [f"prediction_q{level:g}" for level in model.quantile]
-    return [f"prediction_{number}" for number in range(n_outputs)]
+        return [f"q{level:g}" for level in model.quantile]
+    codec = model.fitted_.codec
+    names = codec.of_numbers().names if codec.kind == "numbers" else None
+    return list(names or map(str, range(n_outputs)))
