@@ -133,10 +133,6 @@ class Observations:
 def drawn(rng, kind, m, repeats, noise, weights, most_rows=SOME):
     """Observations of m cells: repeated rows, whole weights instead, or fractions."""
     truth = truth_of(rng, m, kind)
-    if kind == "quantiles":
-        # Gradients are signs, which are equal in a leaf whose upper tenth is one cell.  LightGBM,
-        # XGBoost and scikit-learn end at 2 to 16 times the limit there, too.
-        noise = max(noise, 0.3)
     # Where no rows can be held out, a hundred stages do not sort more times than trees have leaves.
     sorts = kind != "times" or m <= LEAVES_OF_TIMES
     exact = weights == "whole" and not noise and kind != "grades" and sorts
@@ -182,6 +178,11 @@ def limit(seen):
 def test_as_good_as_a_table_lookup(name, seed, m, repeats, kind, noise, weights):
     rng = np.random.default_rng(seed)
     most_rows = ROWS.get(name, SOME)
+    if ALL[name][0] in ("medians", "quantiles"):
+        # Trees are fitted to signs, which do not tell a cell with large residuals from one with
+        # small ones: where these are in one leaf, its median is that of the heavier cell.
+        # LightGBM, XGBoost and scikit-learn end at the same losses, up to 16 times the limit.
+        noise = max(noise, 0.3)
     seen = drawn(rng, ALL[name][0], m, repeats, noise, weights, most_rows)
     X = cells_of(rng, m, kind)
     rows = X.iloc[seen.cells] if isinstance(X, pd.DataFrame) else X[seen.cells]
@@ -197,6 +198,15 @@ def test_leaves_are_as_small_as_cells(name, weights):
     seen = drawn(rng, ALL[name][0], 24, 11, 0.0, weights)
     X = cells_of(rng, 24, "numbers")
     found = predicted(name, fitted(name, X[seen.cells], seen.y, seen.weight), X)
+    assert seen.loss(found) <= limit(seen)
+
+
+def test_ordered_pairs_of_a_ranking_are_not_penalized():
+    """Their hessians are far below one a row, so that the usual penalty would stop the descent."""
+    rng = np.random.default_rng(130138)
+    seen = drawn(rng, "grades", 33, 9744, 0.0, "fractions")
+    X = cells_of(rng, 33, "mixed")
+    found = predicted("ranker", fitted("ranker", X.iloc[seen.cells], seen.y, seen.weight), X)
     assert seen.loss(found) <= limit(seen)
 
 

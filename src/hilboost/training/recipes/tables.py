@@ -41,6 +41,7 @@ from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
+_LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
 _ENTRIES_OF_LEVELS = 4
 """Factor of the entries per thread for symmetric trees, in whose growth threads meet more often."""
@@ -134,6 +135,8 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
     if (coupled or loss.has_leaf_values) and is_designed(data, scale.row):
         least = min(FEWEST_EQUAL, resolved.min_samples_leaf)
         resolved = replace(resolved, min_samples_leaf=least)
+        if coupled and is_auto(p["l2_regularization"]):
+            resolved = replace(resolved, l2_regularization=_LITTLE_PENALTY)
     return in_given_weights(resolved, p, scale)
 
 
