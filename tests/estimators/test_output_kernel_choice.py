@@ -84,7 +84,10 @@ def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
 
     def recording(recipe, n_threads):
         sizes.append((len(recipe.data.X), recipe.data.target.weight is not None))
-        assert not recipe.learner.capabilities.penalizes or recipe.learner.setting.tunes_briefly
+        assert (
+            not recipe.config.learner.capabilities.penalizes
+            or recipe.config.learner.setting.tunes_briefly
+        )
         return plain(recipe, n_threads)
 
     monkeypatch.setattr(learner_choice, "train", recording)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.state import TrainingState
@@ -14,6 +14,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
+from hilboost.rules import Shrinkage
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,22 @@ class BoostingConfig:
     """The components of a fit and its stopping criteria.
 
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
-    ``metric`` is the loss by which stages are compared, if it is another one.  The first of
-    ``metrics`` decides when to stop, if there are any.  With ``takes_snapshots``, the state
-    contains what its stages do not determine.
-    ``division`` names workers that have the same rows.
+    ``rules`` set step lengths and leaf values; the learning rate comes last.
+    ``metric`` is the loss of the history and of early stopping, if it is another one.  The first of
+    ``metrics``, those of the held-out rows, decides when to stop, if there are any.  With
+    ``takes_snapshots``, the state contains what its stages do not determine.
+    ``division`` names workers that have the same rows, among which kernel values are divided.
     """
 
     loss: Loss
     learner: Learner
-    rules: Sequence[Rule]
     n_stages: int
-    sampling: RowSampling
-    stopping: EarlyStopping | None
-    callbacks: Sequence[Callback]
     seed: int
+    rules: tuple[Rule, ...] = ()
+    learning_rate: float = 1.0
+    sampling: RowSampling = field(default_factory=RowSampling)
+    stopping: EarlyStopping | None = None
+    callbacks: Sequence[Callback] = ()
     units: TargetUnits | None = None
     metric: Loss | None = None
     takes_snapshots: bool = False
@@ -43,10 +46,16 @@ class BoostingConfig:
     own_callbacks: Sequence[Callback] = ()
 
     @property
+    def steps(self) -> tuple[Rule, ...]:
+        """The rules that set the steps, with the learning rate last."""
+        rate = self.learning_rate
+        return self.rules if rate == 1 else (*self.rules, Shrinkage(rate))
+
+    @property
     def rate(self) -> float | None:
         """The factor of all stages, or ``None`` if rules do more than multiply."""
         rate = 1.0
-        for rule in self.rules:
+        for rule in self.steps:
             if rule.factor is None:
                 return None
             rate *= rule.factor

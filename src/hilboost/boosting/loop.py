@@ -173,7 +173,7 @@ def advance(
     fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
-    for rule in config.rules:
+    for rule in config.steps:
         stage = rule(stage, context)
     add_stage(member.raw, stage, fitted, team)
     config.learner.stage_added(data, stage)

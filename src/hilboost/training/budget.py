@@ -10,7 +10,6 @@ import numpy as np
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.rules import Shrinkage
 from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import in_time
 from hilboost.training.race import Trial, n_trial_stages
@@ -40,13 +39,13 @@ def paced(
     Trial runs are left out if they would take too long.
     """
     assert recipe.time_budget is not None
-    if not recipe.learner.capabilities.resumable:
+    if not recipe.config.learner.capabilities.resumable:
         return recipe
     whole = SHARE_OF_FIT * recipe.time_budget
     beside = in_time(recipe, n_kernel_threads, (1 - _SHARE_OF_TREES) * whole)
     recipe = replace(recipe, time_budget=whole)
     resolved = recipe.resolved
-    if recipe.stopping is None or resolved is None:
+    if recipe.config.stopping is None or resolved is None:
         return recipe
     probe = _Probe(recipe, resolved, config, initial, team)
     ends = began + (whole if beside is None else _SHARE_OF_TREES * whole)
@@ -54,15 +53,15 @@ def paced(
     race = n_trial_stages(recipe) * probe.seconds_per_stage
     members = len(initial.state.members)
     per_stage = probe.seconds_per_stage * members
-    if race <= _SHARE_OF_RACE * left and per_stage * recipe.n_stages <= left - race:
+    if race <= _SHARE_OF_RACE * left and per_stage * recipe.config.n_stages <= left - race:
         return recipe
-    progress, patience = probe.progress(_SHARE_OF_PROBE * left), recipe.stopping.patience
+    progress, patience = probe.progress(_SHARE_OF_PROBE * left), recipe.config.stopping.patience
     per_stage = probe.seconds_per_stage * members
     left = ends - time.monotonic()
     needed = _SMALLER_RATES * progress / resolved.learning_rate + patience
     if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
         recipe, race = replace(recipe, candidates=()), 0.0
-    if not recipe.chooses_rate or per_stage * recipe.n_stages <= left - race:
+    if not recipe.chooses_rate or per_stage * recipe.config.n_stages <= left - race:
         return recipe
     n_stages = max((left - race) / per_stage - patience, 1.0)
     return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)
@@ -79,10 +78,10 @@ class _Probe:
         initial: InitialState,
         team: ThreadTeam,
     ) -> None:
-        assert recipe.stopping is not None
-        stopping = replace(recipe.stopping, patience=_STEP_OF_PROBE)
-        fast = replace(config, rules=[*recipe.rules, Shrinkage(_LARGEST_RATE)], stopping=stopping)
-        self._trial = Trial.of(Candidate(recipe.learner, resolved), fast, initial)
+        assert recipe.config.stopping is not None
+        stopping = replace(recipe.config.stopping, patience=_STEP_OF_PROBE)
+        fast = replace(config, learning_rate=_LARGEST_RATE, stopping=stopping)
+        self._trial = Trial.of(Candidate(recipe.config.learner, resolved), fast, initial)
         self._target, self._team = recipe.data.target, team
         self._trial.run(1 + _TIMED_STAGES, self._target, team)
 
@@ -109,4 +108,5 @@ def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Rec
         replace(one, resolved=replace(one.resolved, learning_rate=rate))
         for one in recipe.candidates
     )
-    return replace(recipe, learning_rate=rate, resolved=resolved, candidates=candidates)
+    config = replace(recipe.config, learning_rate=rate)
+    return replace(recipe, config=config, resolved=resolved, candidates=candidates)

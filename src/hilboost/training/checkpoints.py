@@ -100,9 +100,9 @@ def header_of(
         "row_draws": ROW_DRAWS,
         "parameters": fingerprint.parameters,
         "data": fingerprint.data,
-        "seed": recipe.seed,
+        "seed": recipe.config.seed,
         "chosen": None if resolved is None else fitted.resolved_to_file(resolved),
-        **fitted.stages_to_file(recipe.learner),
+        **fitted.stages_to_file(recipe.config.learner),
         "n_members": n_members,
         "n_features_in": n_features,
     }

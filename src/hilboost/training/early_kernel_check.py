@@ -94,7 +94,7 @@ class TimedWatch:
             return False
         if n_stages >= self._next:
             self._next = 2 * n_stages
-            if n_stages * self._recipe.learning_rate < _PROGRESS:
+            if n_stages * self._recipe.config.learning_rate < _PROGRESS:
                 return False
             stops = self._attempt.needs_no_more(n_stages)
             self._pace.resume()
@@ -114,7 +114,7 @@ class TimedWatch:
         recipe = replace(self._recipe, kernel_part=learner)
         self._attempt = KernelTrial(recipe, self._initial, self._team)
         self._attempt.look()
-        self._next = max(self._next, _PROGRESS / self._recipe.learning_rate)
+        self._next = max(self._next, _PROGRESS / self._recipe.config.learning_rate)
         self._pace.resume()
 
     def stops_after(self, n_stages: int) -> bool:

@@ -171,8 +171,8 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             raw = snapshot.members[k].raw.copy(order="K")
             if len(raw) != len(X):
                 raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
-        member.raw = np.asarray(raw, order=recipe.learner.capabilities.layout)
-    division = recipe.learner.row_division()
+        member.raw = np.asarray(raw, order=recipe.config.learner.capabilities.layout)
+    division = recipe.config.learner.row_division()
     if recipe.shards.at_start > 1 and division is not None:
         state.rotation = Rotation.of(
             recipe.shards.now,
@@ -235,7 +235,7 @@ def _fold_rows(
     if recipe.n_folds == 1:
         return None, [None]
     target = recipe.data.target
-    key = key_of(recipe.seed, Purpose.FOLDS)
+    key = key_of(recipe.config.seed, Purpose.FOLDS)
     of_units = assign_folds(key, recipe.data.strata, recipe.n_folds, target.share)
     folds = target.of_units(of_units)
     return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
@@ -246,12 +246,12 @@ def _encoded(
 ) -> tuple[Encoding | None, list[Floats]]:
     if recipe.encoder is None:
         return None, [recipe.data.X] * len(rows)
-    return recipe.encoder.learn(recipe.data.X, recipe.data.target, rows, recipe.seed)
+    return recipe.encoder.learn(recipe.data.X, recipe.data.target, rows, recipe.config.seed)
 
 
 def _measures(recipe: Recipe) -> set[str]:
     """Names of the metrics, and of losses and metrics of further validation sets."""
-    names = [metric.name for metric in recipe.metrics]
+    names = [metric.name for metric in recipe.config.metrics]
     others = (f"{one.name}: {name}" for one in recipe.data.others for name in ["loss", *names])
     return {*names, *others}
 
@@ -276,8 +276,9 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
             "warm_start=False."
         )
     so_far = len(members[0].stages)
-    if so_far > recipe.n_stages:
+    n_stages = recipe.config.n_stages
+    if so_far > n_stages:
         raise InvalidParameter(
-            f"n_estimators={recipe.n_stages} is less than the {so_far} stages already fitted; with "
+            f"n_estimators={n_stages} is less than the {so_far} stages already fitted; with "
             f"warm_start=True, it must be at least {so_far}."
         )

@@ -59,7 +59,8 @@ def best_learner(
         found = {}
         for name, recipe_of in recipes.items():
             recipe = recipe_of(learned)
-            recipe = replace(recipe, learner=recipe.learner.tuned_briefly())
+            config = replace(recipe.config, learner=recipe.config.learner.tuned_briefly())
+            recipe = replace(recipe, config=config)
             result = train(recipe, n_threads)
             if result.interrupt is not None:
                 raise result.interrupt

@@ -107,7 +107,7 @@ class KernelTrial:
         self._learner = recipe.kernel_part
         self._recipe, self._state, self._team = recipe, initial.state, team
         of_few = recipe.data.target.n_rows < FEW_ROWS
-        self._judge = Blender(recipe.loss, recipe.initial_raw, of_few)
+        self._judge = Blender(recipe.config.loss, recipe.initial_raw, of_few)
         arrays: dict[int, Floats] = {}
         for X in initial.inputs:
             if id(X) not in arrays:
@@ -134,8 +134,8 @@ class KernelTrial:
         """The kernel machines, which know what the columns are worth to the first stages."""
         data, folds = self._recipe.data, self._state.folds
         more = self._table(*self._held[0]) if data.is_split else None
-        seed, team = self._recipe.seed, self._team
-        loss_of = None if self._recipe.loss.quadratic else self._loss_of_machine
+        seed, team = self._recipe.config.seed, self._team
+        loss_of = None if self._recipe.config.loss.quadratic else self._loss_of_machine
         members = Members(self._inputs, folds, self._priorities, seed, team, more, loss_of)
         tables = [self._table(X, data.target) for X in self._inputs]
         if self._shares:
@@ -158,7 +158,7 @@ class KernelTrial:
         """The rows with the negative gradients at the start as targets."""
         start = self._recipe.initial_raw
         raw = np.tile(start, (len(target.y), 1))
-        negative = self._recipe.loss.gradients(target, raw).negative_gradient
+        negative = self._recipe.config.loss.gradients(target, raw).negative_gradient
         return Rows(X, negative, target.weight)
 
     def _held_rows(self, initial: InitialState) -> list[tuple[Floats, Target]]:
@@ -366,7 +366,7 @@ class KernelTrial:
             members.append(replace(member, stages=[*stages, Stage((term,))]))
         train = self._training_losses([member.model() for member in members])
         n_stages = len(members[0].stages)
-        size = 1.0 if self._recipe.units is None else self._recipe.units.value
+        size = 1.0 if self._recipe.config.units is None else self._recipe.config.units.value
         metrics = {}
         for one in self._further:
             name, X = one.named("loss"), columns_of(one.X, np.arange(one.X.shape[1]))
@@ -403,7 +403,7 @@ class KernelTrial:
 
     def _loss_of(self, raw: Floats, target: Target) -> float:
         mass = mass_of(target)
-        return float(mass @ self._recipe.loss.value(target, raw)) / float(mass.sum())
+        return float(mass @ self._recipe.config.loss.value(target, raw)) / float(mass.sum())
 
 
 def _of_learner(stage: Stage, learner: int) -> Stage:

@@ -37,8 +37,8 @@ def raw_out_of_fold(
     raw = np.empty((len(folds), recipe.n_outputs))
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
         rows = np.flatnonzero(folds == k)
-        raw[rows] = in_own_units(recipe.units, member).predict_raw(X[rows], n_threads)
-    offset = offset_in_own_units(recipe.units, recipe.data.target)
+        raw[rows] = in_own_units(recipe.config.units, member).predict_raw(X[rows], n_threads)
+    offset = offset_in_own_units(recipe.config.units, recipe.data.target)
     return raw if offset is None else raw + offset
 
 
@@ -53,12 +53,12 @@ def out_of_fold(
     with the targets.
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
-    compares = recipe.loss.couples_rows or data.codec.kind == "survival"
+    compares = recipe.config.loss.couples_rows or data.codec.kind == "survival"
     if raw is None or folds is None or members is None or compares:
         return None
     if not _can_be_split(members):
         return None
-    y = data.target.y if recipe.units is None else data.target.y * recipe.units.size
+    y = data.target.y if recipe.config.units is None else data.target.y * recipe.config.units.size
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:
         return None

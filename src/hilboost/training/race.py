@@ -11,7 +11,6 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
 from hilboost.core.base_model import Stage
 from hilboost.core.target import Target
-from hilboost.rules import Shrinkage
 from hilboost.training.defaults import seconds_of_stage
 from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import hasty
@@ -188,7 +187,7 @@ def best_candidate(
     """
     short = replace(
         config,
-        rules=[*recipe.rules, Shrinkage(_RATE)],
+        learning_rate=_RATE,
         stopping=config.stopping and replace(config.stopping, patience=_PATIENCE),
     )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))

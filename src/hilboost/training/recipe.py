@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hilboost.boosting import EarlyStopping, EnsembleMember, RowSampling, TrainingState
+from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
-from hilboost.core.metric import Metric
-from hilboost.core.rule import Rule
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoder, Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
@@ -61,19 +58,11 @@ def unchanged(outcome: Outcome) -> Outcome:
 class Recipe:
     """A fully specified fit."""
 
-    loss: Loss  # the loss for the given targets, masked where some of them are missing
+    config: BoostingConfig
     # (r,) float64: best constant for all rows, including those that will be held out, because a
     # class may be missing in a subset of the rows
     initial_raw: Floats
-    learner: Learner
     data: TrainingData  # training data with the held-out rows
-    seed: int
-    n_stages: int
-    # rules for step lengths and leaf values; shrinkage is separate and comes last
-    rules: tuple[Rule, ...] = ()
-    learning_rate: float = 1.0
-    sampling: RowSampling = field(default_factory=RowSampling)
-    stopping: EarlyStopping | None = None
     n_folds: int = 1  # number of members of a cross-validated ensemble; 1 for a single model
     shards: ShardPlan = field(default_factory=ShardPlan)
     # encoder of category columns that base models cannot read directly
@@ -81,23 +70,15 @@ class Recipe:
     # learners to select from by short trial runs; either none or at least two
     candidates: tuple[Candidate, ...] = ()
     resolved: ResolvedParameters | None = None
-    # units of the loss, the data and the stages until the fit ends
-    units: TargetUnits | None = None
     time_budget: float | None = None  # seconds, from the start of the fit
     chooses_rate: bool = False  # whether the learning rate may depend on the time budget
-    # the loss of the history and of early stopping, if it is not that of the stages
-    metric: Loss | None = None
     # the kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`
     kernel_part: MetricKernelLearner | None = None
-    # metrics of the held-out rows; the first one decides about early stopping
-    metrics: tuple[Metric, ...] = ()
     # converts the outcome of boosting, for learners that need it
     finish: Callable[[Outcome], Outcome] = unchanged
     # selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
     # and the number of basis vectors
     choose_penalty: Callable[..., float] | None = None
-    # other workers with the same rows, among which kernel values are divided
-    division: RowShare | None = None
 
     @property
     def n_outputs(self) -> int:

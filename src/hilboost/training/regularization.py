@@ -19,7 +19,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import advance
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.sampling import RowSampling, StageKey
+from hilboost.boosting.sampling import StageKey
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -269,10 +269,8 @@ class _WholeTrial:
         self._machine = FullState(workspace, Choice(kernel, 0.0))
         raw = self._target.starting_raw(start)
         self._member = EnsembleMember(start, raw=np.array(raw, order="F"))
-        rules, sampling = [PenalizedLineSearch()], RowSampling(1.0)
-        self._plan = BoostingConfig(
-            loss, FullLearner(), rules, _STAGES, sampling, None, (), data.seed
-        )
+        rules = (PenalizedLineSearch(),)
+        self._plan = BoostingConfig(loss, FullLearner(), _STAGES, data.seed, rules)
 
     def error(self, lam: float) -> float:
         """Mean held-out loss of the machine with this λ, warm-started from the previous one."""

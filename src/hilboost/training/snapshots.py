@@ -61,8 +61,8 @@ def belongings(recipe: Recipe) -> Mapping[str, str]:
     """Hash what the state of a fit depends on: the learner, the loss, and the data."""
     target = recipe.data.target
     return {
-        "learner": str(plain_value("learner", recipe.learner)),
-        "loss": str(plain_value("loss", (recipe.loss, recipe.units))),
+        "learner": str(plain_value("learner", recipe.config.learner)),
+        "loss": str(plain_value("loss", (recipe.config.loss, recipe.config.units))),
         "X": fingerprint(recipe.data.X),
         "y": fingerprint(target.y.astype(np.float64, copy=False)),
         "sample_weight": fingerprint(target.weight),
@@ -71,12 +71,12 @@ def belongings(recipe: Recipe) -> Mapping[str, str]:
 
 def belongings_to_keep(recipe: Recipe) -> Mapping[str, str] | None:
     """Return :func:`belongings`, or ``None`` if the fit can be continued from its stages alone."""
-    if recipe.learner.capabilities.resumable:
+    if recipe.config.learner.capabilities.resumable:
         return None
     try:
         return belongings(recipe)
     except InvalidParameter:
-        if recipe.learner.capabilities.has_state:
+        if recipe.config.learner.capabilities.has_state:
             raise
         return None
 
@@ -89,7 +89,7 @@ def kept(state: TrainingState, belongs_to: Mapping[str, str] | None) -> KeptStat
 
 def snapshot_to_continue(recipe: Recipe, continuation: Continuation) -> FitSnapshot | None:
     """Return the snapshot that a continued fit starts from; ``None`` if stages are sufficient."""
-    learner, state = recipe.learner, continuation.state
+    learner, state = recipe.config.learner, continuation.state
     n_stages = len(state.members[0].stages)
     if learner.capabilities.resumable or not n_stages:
         return None

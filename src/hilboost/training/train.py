@@ -28,7 +28,6 @@ from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning, IncompatibleParts, InvalidParameter, warn_caller
 from hilboost.core.learner import Learner
-from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
@@ -36,7 +35,6 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import summary
-from hilboost.rules import Shrinkage
 from hilboost.training.budget import SHARE_OF_FIT, paced
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
@@ -94,13 +92,13 @@ def train(
     began = time.monotonic()
     ends = None if recipe.time_budget is None else began + SHARE_OF_FIT * recipe.time_budget
     if resumable is not None:
-        resumable.check_learner(recipe.learner)
+        resumable.check_learner(recipe.config.learner)
         resumable.check_width(recipe.width)
     initial = begin(recipe, continuation, n_threads)
     initial = replace(initial, phases=Phases.of(callbacks))
     state, target = initial.state, recipe.data.target
     budget = None if recipe.time_budget is None else TimeBudget(began, recipe.time_budget)
-    config = _config(recipe, callbacks, budget)
+    config = _observed(recipe, callbacks, budget)
     if recipe.data.has_one_class:
         return _without_stages(recipe, config, initial, n_threads)
     with (
@@ -114,20 +112,21 @@ def train(
         try:
             initial = _with_prepared_held_out(recipe, initial, data)
             if initial.snapshot is not None:
-                restore(recipe.learner, state, initial.snapshot)
+                restore(recipe.config.learner, state, initial.snapshot)
             if budget is not None:
                 recipe = paced(recipe, config, initial, team, kernels.n_threads, began)
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
-                trials = replace(config, rules=_rules(recipe)), data, initial, team
+                trials = recipe.config, data, initial, team
                 is_observed = bool(callbacks) or resumable is not None or observer is not None
                 winner = settled_candidate(recipe, *trials, kernels, is_observed)
                 if winner is None:
                     with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
                         winner = best_candidate(recipe, *trials)
-                recipe = replace(recipe, learner=winner.learner, resolved=winner.resolved)
+                chosen = replace(recipe.config, learner=winner.learner)
+                recipe = replace(recipe, config=chosen, resolved=winner.resolved)
             watch = _watch(recipe, initial, kernels, began, ends)
-            config = _config(recipe, callbacks, budget, watch)
+            config = _observed(recipe, callbacks, budget, watch)
             if watch is not None and watch.stops_after(len(state.members[0].stages)):
                 config = _complete(config, state)
             belongs_to = belongings_to_keep(recipe) if keeps_state else None
@@ -182,53 +181,36 @@ def _complete(config: BoostingConfig, state: TrainingState) -> BoostingConfig:
     return replace(config, n_stages=len(state.members[0].stages))
 
 
-def _config(
+def _observed(
     recipe: Recipe,
     callbacks: Sequence[Callback],
     budget: TimeBudget | None,
     watch: Watch | TimedWatch | None = None,
 ) -> BoostingConfig:
-    return BoostingConfig(
-        loss=recipe.loss,
-        learner=recipe.learner,
-        rules=_rules(recipe),
-        n_stages=recipe.n_stages,
-        sampling=recipe.sampling,
-        stopping=recipe.stopping,
-        callbacks=callbacks,
-        own_callbacks=tuple(one for one in (budget, watch) if one is not None),
-        seed=recipe.seed,
-        units=recipe.units,
-        metric=recipe.metric,
-        metrics=recipe.metrics,
-        division=recipe.division,
-    )
-
-
-def _rules(recipe: Recipe) -> list[Rule]:
-    shrinkage = [Shrinkage(recipe.learning_rate)] if recipe.learning_rate != 1 else []
-    return [*recipe.rules, *shrinkage]
+    """Add the callbacks to the components of the recipe."""
+    own = tuple(one for one in (budget, watch) if one is not None)
+    return replace(recipe.config, callbacks=callbacks, own_callbacks=own)
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     """Prepare the learner's data for the first member; others get theirs if inputs differ."""
     first, target = initial.inputs[0], recipe.data.target
-    weight, share, seed = target.weight, target.share or recipe.division, recipe.seed
-    among = None if share is None else recipe.learner.among_workers()
+    weight, share, seed = target.weight, target.share or recipe.config.division, recipe.config.seed
+    among = None if share is None else recipe.config.learner.among_workers()
     if recipe.n_folds > 1:
         n_threads = 1
 
     def prepared(X: Floats) -> Any:
         if share is not None and among is not None:
             return among(X, weight, seed, n_threads, share)
-        return recipe.learner.prepare(X, weight, seed, n_threads)
+        return recipe.config.learner.prepare(X, weight, seed, n_threads)
 
     data = prepared(first)
     for k, (member, X) in enumerate(zip(initial.state.members, initial.inputs, strict=True)):
         if k == 0:
             member.data = data
         elif X is first:
-            member.data = recipe.learner.for_member(data)
+            member.data = recipe.config.learner.for_member(data)
         else:
             member.data = prepared(X)
     if initial.state.rotation is not None:
@@ -236,13 +218,13 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     data = initial.state.members[0].data
     if recipe.choose_penalty is not None:
         for member in initial.state.members:
-            recipe.learner.choose_penalty_by(member.data, recipe.choose_penalty)
+            recipe.config.learner.choose_penalty_by(member.data, recipe.choose_penalty)
     return data
 
 
 def _with_prepared_held_out(recipe: Recipe, initial: InitialState, data: Any) -> InitialState:
     """Prepare held-out rows that remain rows of a larger table, where the learner can."""
-    held, division = initial.validation, recipe.learner.row_division()
+    held, division = initial.validation, recipe.config.learner.row_division()
     if held is None or division is None or not recipe.data.held_in_place:
         return initial
     prepared = division.prepared_like(data, held.X)
@@ -272,16 +254,16 @@ def _boost_until_interrupted(
 
 def _check_growth(recipe: Recipe, state: TrainingState) -> None:
     """Reject stages that made the training loss grow, or warn, unless early stopping chose some."""
-    growth, chosen = state.growth, recipe.stopping is not None and state.members[0].stages
+    growth, chosen = state.growth, recipe.config.stopping is not None and state.members[0].stages
     if growth <= _GROWTH or chosen or state.interrupt is not None:
         return
-    first, last = losses_in_own_units(recipe.units, [state.train[0], state.train[-1]])
+    first, last = losses_in_own_units(recipe.config.units, [state.train[0], state.train[-1]])
     message = (
         f"the training loss had grown from {first:.4g} to {last:.4g} after stage "
-        f"{len(state.train) - 1} with learning_rate={recipe.learning_rate:g}; set a smaller "
+        f"{len(state.train) - 1} with learning_rate={recipe.config.learning_rate:g}; set a smaller "
         "learning_rate, or correct the gradients of the loss if it is your own."
     )
-    if growth > HOPELESS_GROWTH and recipe.stopping is None:
+    if growth > HOPELESS_GROWTH and recipe.config.stopping is None:
         raise InvalidParameter(message)
     warn_caller(message, FitWarning)
 
@@ -308,7 +290,7 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
 
 def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedModel:
     """Create the record of the stages so far."""
-    state, data, units = outcome.state, recipe.data, recipe.units
+    state, data, units = outcome.state, recipe.data, recipe.config.units
     members = [member.model() for member in state.members]
     in_own = [in_own_units(units, member) for member in members]
     # Several steps on nested machines become one stage.
@@ -322,7 +304,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         learner=outcome.learner,
         schema=data.schema,
         codec=data.codec,
-        seed=recipe.seed,
+        seed=recipe.config.seed,
         history=History(
             losses_in_own_units(units, state.train),
             losses_in_own_units(units, state.validation) if state.validation else None,

@@ -114,7 +114,8 @@ def fit_share(
             "compute its sums over rows with hilboost.reductions, and set divides_rows = True."
         )
     seed = task.seed if continuation is None else continuation.seed
-    recipe = replace(model._recipe(data, seed, continuation), division=division)
+    recipe = model._recipe(data, seed, continuation)
+    recipe = replace(recipe, config=replace(recipe.config, division=division))
     _check_recipe(recipe)
     result = train(recipe, task.n_threads, callbacks, continuation, progress)
     return result.fitted, data.schema
@@ -135,9 +136,9 @@ def _identify(
 
 
 def _check_recipe(recipe: Recipe) -> None:
-    if recipe.learner.among_workers() is None:
+    if recipe.config.learner.among_workers() is None:
         raise InvalidParameter(
-            f"{type(recipe.learner).__name__} is not supported by several workers; set "
+            f"{type(recipe.config.learner).__name__} is not supported by several workers; set "
             "learner='tree'."
         )
 

@@ -167,7 +167,7 @@ def _record(
 ) -> StageRecord:
     last = slice(None) if event.stage == 1 else slice(-1, None)
     # A fit cannot be continued from the stages of a kernel machine alone.
-    members = state.members if recipe.learner.capabilities.resumable else []
+    members = state.members if recipe.config.learner.capabilities.resumable else []
     return StageRecord(
         event.stage,
         event.n_stages,

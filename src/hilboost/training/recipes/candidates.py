@@ -23,7 +23,7 @@ def candidates(
     p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
     """Tree learners with other settings in place of ``"auto"``, to compare in trial runs."""
-    if recipe.stopping is None or not names(p["learner"], "tree"):
+    if recipe.config.stopping is None or not names(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
@@ -42,7 +42,7 @@ def candidates(
         return with_named(
             p["learner"],
             "tree",
-            recipe.learner,
+            recipe.config.learner,
             lambda trees: trees.for_trial(one.max_features, factor, one.max_leaf_nodes),
         )
 
@@ -57,7 +57,7 @@ def candidates(
 def _max_features_tried(
     p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[float, ...]:
-    squared = recipe.data.target.groups is not None and recipe.loss.bounded_hessian
+    squared = recipe.data.target.groups is not None and recipe.config.loss.bounded_hessian
     if squared or not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
         return (resolved.max_features,)
     draws_few = _has_few_rows(recipe) and recipe.width >= _COLUMNS_TO_DRAW_FEW
@@ -80,7 +80,7 @@ def _leaves_tried(
 
 def _has_few_rows(recipe: Recipe) -> bool:
     """Whether there are few rows of numbers or classes; for others, nothing is known."""
-    known = not recipe.loss.couples_rows and recipe.data.codec.kind != "survival"
+    known = not recipe.config.loss.couples_rows and recipe.data.codec.kind != "survival"
     return known and recipe.data.target.n_rows < _FEW_ROWS
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
@@ -138,19 +138,22 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     learner = kernel_learner(p, count_distinct(data.X), data.schema.categories)
     firsts = () if p.listed is None else first_of_equals(p.listed)
     early = data.held_out is not None and p.early_stopping is not False
-    return Recipe(
+    config = BoostingConfig(
         loss=loss,
-        initial_raw=initial_raw,
         learner=learner,
-        data=data,
         seed=seed,
         n_stages=_n_stages(p, loss, learner, max(1, len(set(firsts)))),
         rules=_rules(p, loss, learner),
         learning_rate=float(p.learning_rate),
         sampling=RowSampling(p.subsample),
         stopping=EarlyStopping(p.n_iter_no_change, 0.0) if early else None,
-        time_budget=p.time_budget,
         units=units,
+    )
+    return Recipe(
+        config,
+        initial_raw,
+        data,
+        time_budget=p.time_budget,
         choose_penalty=penalty_choice(loss, data, initial_raw),
         finish=KernelFinish(
             p.is_given, is_auto(p.regularization), firsts, None if units is None else units.size
@@ -163,14 +166,18 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     p = replace(p, stages="sparse", row_weight=data.row_weight)
     recipe = kernel_recipe(p, loss, data, seed)
     learner = nested_learner(p, data.schema.categories)
-    return replace(
-        recipe,
+    config = replace(
+        recipe.config,
         learner=replace(learner, regularize=_held_out_lambda(p, recipe)),
         n_stages=_ENDLESS,
-        rules=() if recipe.loss.quadratic else (PenalizedLineSearch(),),
-        choose_penalty=None,
+        rules=() if recipe.config.loss.quadratic else (PenalizedLineSearch(),),
         # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
+    )
+    return replace(
+        recipe,
+        config=config,
+        choose_penalty=None,
         finish=NestedFinish(p.is_given, is_auto(p.regularization), learner=learner),
     )
 
@@ -183,9 +190,10 @@ def nested_learner(p: KernelParameters, categorical: tuple[int, ...]) -> NestedL
 
 def _held_out_lambda(p: KernelParameters, recipe: Recipe) -> Callable[..., float] | None:
     """Return the function that selects λ by the held-out loss, if λ is to be selected."""
-    if not (is_auto(p.regularization) and is_auto(p.tuning)) or recipe.loss.quadratic:
+    loss = recipe.config.loss
+    if not (is_auto(p.regularization) and is_auto(p.tuning)) or loss.quadratic:
         return None
-    return partial(held_out_regularization, recipe.loss, recipe.data.target, recipe.initial_raw)
+    return partial(held_out_regularization, loss, recipe.data.target, recipe.initial_raw)
 
 
 def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) -> Learner:

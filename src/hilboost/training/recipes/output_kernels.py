@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
@@ -113,22 +113,20 @@ def output_recipe(
         warn_of_light_weights(data.target, trees.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.capabilities.penalizes and not loss.quadratic
-    return Recipe(
+    config = BoostingConfig(
         loss=begun.loss,
-        initial_raw=initial_raw,
         learner=learner,
-        data=data,
         seed=seed,
         n_stages=n_stages,
         rules=() if loss.quadratic else table_rules("auto", begun.loss, learner),
         learning_rate=rate,
         sampling=RowSampling(p["subsample"]),
         stopping=EarlyStopping(p["n_iter_no_change"], 0.0) if early else None,
-        encoder=encoder,
         units=begun.units,
-        choose_penalty=penalty_choice(begun.loss, data, initial_raw) if searches_penalty else None,
         metric=metric,
     )
+    choice = penalty_choice(begun.loss, data, initial_raw) if searches_penalty else None
+    return Recipe(config, initial_raw, data, encoder=encoder, choose_penalty=choice)
 
 
 def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Learner]:

@@ -152,11 +152,11 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
     is_judged = recipe.n_folds > 1 or data.held_out is not None
     constrained = p["monotonic_cst"] is not None or p["interaction_cst"] is not None
     possible = (
-        recipe.stopping is not None
+        recipe.config.stopping is not None
         and is_judged
-        and recipe.loss.joins_kernel_machine
+        and recipe.config.loss.joins_kernel_machine
         and recipe.n_outputs <= _MOST_OUTPUTS
-        and not recipe.metrics
+        and not recipe.config.metrics
         and data.target.share is None
         and data.target.groups is None
         and data.target.offset is None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from hilboost.boosting import EarlyStopping, RowSampling
+from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -85,23 +85,26 @@ def table_recipe(
     learner = _counting_weights(p, learner, scale, resolved, data)
     encoder, learner = _encoded(p, learner, loss, data)
     resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
-    recipe = Recipe(
+    config = BoostingConfig(
         loss=loss,
-        initial_raw=initial_raw,
         learner=learner,
-        data=data,
         seed=seed,
         n_stages=resolved.n_estimators,
         rules=table_rules(p["line_search"], loss, learner),
         learning_rate=float(resolved.learning_rate),
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
         stopping=_early_stopping(p, resolved, data),
+        units=begun.units,
+        metrics=metrics,
+    )
+    recipe = Recipe(
+        config,
+        initial_raw,
+        data,
         n_folds=n_folds,
         shards=plan,
         encoder=encoder,
         resolved=resolved,
-        units=begun.units,
-        metrics=metrics,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
         time_budget=p["time_budget"],
         chooses_rate=is_auto(p["learning_rate"]),
@@ -251,7 +254,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
     """Number of entries that a stage processes."""
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
     n_entries = int(recipe.data.X.size * n_trees * recipe.n_folds)
-    one_tree = n_trees * recipe.n_folds == 1 and len(recipe.learner.parts) == 1
+    one_tree = n_trees * recipe.n_folds == 1 and len(recipe.config.learner.parts) == 1
     by_levels = recipe.resolved is not None and recipe.resolved.symmetric
     return n_entries // _ENTRIES_OF_LEVELS if one_tree and by_levels else n_entries
 
