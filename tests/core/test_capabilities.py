@@ -43,6 +43,34 @@ def test_a_declaration_outside_of_the_record_is_an_error(name):
         type("Own", (Learner,), {name: True})
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("among_workers", "prepare_among_workers="),
+        ("choose_penalty_by", "for_members"),
+        ("draws", "generator"),
+        ("for_member", "for_members"),
+        ("for_trials", "MixedLearner"),
+        ("in_series", "fit_stages"),
+        ("other_stage_added", "stage_added"),
+        ("rounded", "already rounded"),
+        ("splitting", "SplittingLearner"),
+        ("takes_series", "fit_stages"),
+        ("tuned_briefly", "parameter"),
+        ("with_parts", "MixedLearner"),
+    ],
+)
+def test_members_of_earlier_versions_are_not_ignored(name, instead):
+    with pytest.raises(InvalidParameter, match=f"Own defines {name}, which .*; .*{instead}"):
+        type("Own", (Learner,), {name: lambda self: None})
+
+
+def test_a_learner_may_have_names_unless_it_combines_others():
+    type("Own", (Learner,), {"names": ("a", "b")})
+    with pytest.raises(InvalidParameter, match="Own defines names"):
+        type("Own", (Learner,), {"names": ("a", "b"), "parts": property(lambda self: ())})
+
+
 def test_learners_can_be_generic():
     kind = TypeVar("kind")
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from hilboost import BoostingRegressor
-from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -34,6 +34,26 @@ LEARNERS = (
     SparseLearner(CONFIG, n_basis=20),
     RidgeLearner(),
 )
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, MixedLearner(LEARNERS)])
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_data_of_members_leave_the_prepared_data_unchanged(learner, n_members):
+    """Every member fits what the prepared data fit, although the others have added stages."""
+
+    def first_stage(own):
+        terms = learner.fit(own, Gradients(G), RowSample(None, None), np.random.default_rng(0))
+        stage = Stage(tuple(one.term for one in terms))
+        learner.stage_added(own, stage)
+        return np.sum([term.model.predict_raw(X)[0].sum() for term in stage.terms])
+
+    data = learner.prepare(X, None, 0, 1)
+    members = learner.for_members(data, n_members, None)
+    assert len(members) == n_members
+    found = [first_stage(own) for own in members]
+    assert found == [first_stage(data)] * n_members
+    for own in (data, *members):
+        learner.close(own)
 
 
 @dataclass(frozen=True)

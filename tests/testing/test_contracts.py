@@ -323,11 +323,8 @@ class Sampled(Slopes):
         return replace(one.term.model, slopes=slopes, offset=np.zeros(slopes.shape[1]))
 
 
-class Divided(Sampled, RowDivision):
-    """Divides its data, which are the inputs, by rows."""
-
-    def row_division(self):
-        return self
+class Ranges(RowDivision):
+    """Divides inputs by rows."""
 
     def divided(self, data, ranges):
         return [data[rows] for rows in ranges]
@@ -343,24 +340,34 @@ class Divided(Sampled, RowDivision):
             raw[:, term.columns] += term.coefficient * term.model.predict_raw(data)
 
 
-class WithoutCoefficients(Divided):
+class WithoutCoefficients(Ranges):
     def add_outputs(self, data, terms, raw, n_threads):
         super().add_outputs(data, [replace(term, coefficient=1.0) for term in terms], raw, 1)
 
 
-class OnKnownRows(Divided):
+class OnKnownRows(Ranges):
     def prepared_like(self, data, X):
         return data
 
 
-class Undivided(Divided):
+class Undivided(Ranges):
     def divided(self, data, ranges):
         return [data for _ in ranges]
 
 
-class Reversed(Divided):
+class Reversed(Ranges):
     def joined(self, parts):
         return np.concatenate(parts[::-1])
+
+
+class Divided(Sampled):
+    capabilities = replace(Sampled().capabilities, row_division=Ranges())
+
+
+def divided_by(division):
+    """Return a learner with this division of its data, which are the inputs."""
+    supported = replace(Divided.capabilities, row_division=division())
+    return type(division.__name__, (Divided,), {"capabilities": supported})
 
 
 @pytest.mark.parametrize("learner", [Sampled, Divided])
@@ -376,10 +383,10 @@ def test_learners_that_keep_their_contract_pass(learner):
         (Global, "with the same seed must give equal models"),
         (Uphill, "must be a descent direction"),
         (Slopes, "test_rows_outside_of_the_sample"),
-        (Undivided, "test_parts_of_the_data"),
-        (WithoutCoefficients, "add_outputs must add the outputs of the base models"),
-        (OnKnownRows, "prepared_like must return data of the given rows"),
-        (Reversed, "joined must return the data of the rows of all parts"),
+        (divided_by(Undivided), "test_parts_of_the_data"),
+        (divided_by(WithoutCoefficients), "add_outputs must add the outputs of the base models"),
+        (divided_by(OnKnownRows), "prepared_like must return data of the given rows"),
+        (divided_by(Reversed), "joined must return the data of the rows of all parts"),
     ],
 )
 def test_mistakes_of_learners_are_found(learner, check, monkeypatch):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from hilboost.core.base_model import BaseModel
+from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class Capabilities:
         Whether a fit can be continued from the base models alone.
     in_checkpoints : bool
         Whether files can store a fit that is not complete; implied by ``resumable``.
+    row_division : RowDivision or None
+        Divides the prepared data by rows, so that stages can learn from shards.
+    prepare_among_workers : callable or None
+        Prepares the rows of one of several workers.  It takes the learner, the arguments of
+        ``prepare``, and what connects the workers (:class:`hilboost.core.exchange.RowShare`).
     """
 
     base_model: type[BaseModel] | None = None
@@ -82,6 +88,8 @@ class Capabilities:
     continues: bool = True
     resumable: bool = False
     in_checkpoints: bool = False
+    row_division: RowDivision | None = None
+    prepare_among_workers: PrepareAmongWorkers | None = None
 
     def __post_init__(self) -> None:
         """Set what other fields imply."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,12 +14,25 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 
-if TYPE_CHECKING:
-    from hilboost.core.splitting_learner import SplittingLearner
+_REPLACED = {
+    "among_workers": "declare Capabilities(prepare_among_workers=...)",
+    "choose_penalty_by": "let for_members take the function",
+    "draws": "fit always gets a generator",
+    "for_member": "define for_members, which returns the data of all members",
+    "for_trials": "trial runs compare the parts of a MixedLearner by themselves",
+    "in_series": "define fit_stages",
+    "names": "combine learners by a MixedLearner, which has names",
+    "other_stage_added": "define stage_added, whose stage is None then",
+    "rounded": "return terms from fit that are already rounded",
+    "splitting": "derive the class from SplittingLearner",
+    "takes_series": "define fit_stages",
+    "tuned_briefly": "declare a shorter search as a parameter",
+    "with_parts": "combine learners by a MixedLearner, whose learners can be changed",
+}
+"""Members of earlier versions, and what to do instead."""
 
 
 class Learner(ABC):
@@ -38,7 +51,7 @@ class Learner(ABC):
     """Name in model files and reports, for built-in learners."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Reject declarations outside of ``capabilities``, which would have no effect."""
+        """Reject declarations outside of ``capabilities`` and members of earlier versions."""
         super().__init_subclass__(**arguments)
         misplaced = [name for name in DECLARED if name in vars(cls)]
         if misplaced:
@@ -46,64 +59,23 @@ class Learner(ABC):
                 f"{cls.__name__} declares {' and '.join(misplaced)} as an attribute; a learner "
                 f"declares capabilities = Capabilities({misplaced[0]}=...)."
             )
+        own = vars(cls)
+        for name, instead in _REPLACED.items():
+            is_ours = own.get("in_files") or (name == "names" and "parts" not in own)
+            if name in own and not is_ours:
+                raise InvalidParameter(
+                    f"{cls.__name__} defines {name}, which learners no longer have; {instead}."
+                )
 
     @property
     def capabilities(self) -> Capabilities:
         """What the learner supports; a class declares ``capabilities = Capabilities(...)``."""
         return Capabilities()
 
-    def splitting(self) -> SplittingLearner | None:
-        """Return the learner itself if it is a :class:`SplittingLearner`, otherwise ``None``.
-
-        Returns
-        -------
-        SplittingLearner or None
-        """
-        return None
-
-    def row_division(self) -> RowDivision | None:
-        """Return what divides the prepared data by rows, so that stages can learn from shards.
-
-        Returns
-        -------
-        RowDivision or None
-        """
-        return None
-
-    def among_workers(self) -> PrepareAmongWorkers | None:
-        """Return what prepares the rows of one of several workers, if the learner supports it.
-
-        Returns
-        -------
-        callable or None
-            Takes the arguments of :meth:`prepare`, and what connects the workers
-            (:class:`hilboost.core.exchange.RowShare`); returns ``data`` as :meth:`prepare` does.
-        """
-        return None
-
     @property
     def parts(self) -> tuple[Learner, ...]:
         """The learners that each stage chooses from; by default, only the learner itself."""
         return (self,)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the learners that each stage chooses from; empty if there is only one."""
-        return ()
-
-    def with_parts(self, change: Callable[[Learner], Learner]) -> Learner:
-        """Return a learner with each of :attr:`parts` changed.
-
-        Parameters
-        ----------
-        change : callable
-            Returns the learner that replaces a part.
-
-        Returns
-        -------
-        Learner
-        """
-        return change(self)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner for a table with category columns; by default, the learner itself.
@@ -186,8 +158,10 @@ class Learner(ABC):
         """
         return None
 
-    def for_member(self, data: Any) -> Any:
-        """Return the ``data`` of another member of an ensemble with the same inputs.
+    def for_members(
+        self, data: Any, n_members: int, choose_penalty: Callable[..., float] | None
+    ) -> Sequence[Any]:
+        """Return the ``data`` of each member of an ensemble with the same inputs.
 
         By default, all members share ``data``.  Learners that store information on earlier stages
         override this method.
@@ -195,52 +169,17 @@ class Learner(ABC):
         Parameters
         ----------
         data : object
-            Result of :meth:`prepare`.
+            Result of :meth:`prepare`; remains unchanged.
+        n_members : int
+        choose_penalty : callable or None
+            Chooses the strength of a penalty by the loss, from the data, the kernel and the number
+            of basis vectors; by default, ignored.
 
         Returns
         -------
-        object
+        sequence of object
         """
-        return data
-
-    def for_trials(self, data: Any) -> tuple[Learner, Any]:
-        """Return the learner whose parameters are compared in trial runs, and its ``data``.
-
-        By default, the learner itself.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`.
-
-        Returns
-        -------
-        tuple of Learner and object
-        """
-        return self, data
-
-    def tuned_briefly(self) -> Learner:
-        """Return the learner for a comparison with others, whose parameters take less time to tune.
-
-        By default, the learner itself.
-
-        Returns
-        -------
-        Learner
-        """
-        return self
-
-    def choose_penalty_by(self, data: Any, choice: Callable[..., float]) -> None:
-        """Use a function of the loss to choose the strength of the penalty; by default, ignore it.
-
-        Parameters
-        ----------
-        data : object
-            Result of :meth:`prepare`.
-        choice : callable
-            Takes ``data``, the kernel and the number of basis vectors.
-        """
-        return
+        return [data] * n_members
 
     def stage_added(self, data: Any, stage: Stage | None) -> None:
         """Process a stage after it has been added to the model.

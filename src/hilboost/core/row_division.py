@@ -81,8 +81,8 @@ class RowDivision(ABC):
         """
 
 
-PrepareAmongWorkers = Callable[[Any, Floats | None, int, int, RowShare], Any]
-"""Takes the arguments of ``Learner.prepare``, and what connects the workers.
+PrepareAmongWorkers = Callable[[Any, Any, Floats | None, int, int, RowShare], Any]
+"""Takes a learner, the arguments of its ``prepare``, and what connects the workers.
 
 The rows are those that are here, or all rows if workers divide kernel values.
 """

@@ -31,10 +31,6 @@ class SplittingLearner(Learner):
         """Whether splits on levels are supported; otherwise, categories are target-encoded."""
         return True
 
-    def splitting(self) -> Self:
-        """Return the learner itself."""
-        return self
-
     @abstractmethod
     def counting(self, row: float) -> Self:
         """Return a learner whose constants are adapted to rows of this weight.
@@ -107,3 +103,8 @@ class SplittingLearner(Learner):
         -------
         SplittingLearner
         """
+
+
+def splitting_parts(learner: Learner) -> tuple[SplittingLearner, ...]:
+    """Return the tree learners among the learners that each stage chooses from."""
+    return tuple(part for part in learner.parts if isinstance(part, SplittingLearner))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.splitting_learner import splitting_parts
 from hilboost.engine import MAX_LEVELS, Tree
 
 
@@ -31,7 +32,7 @@ class Columns:
         fitted = model.fitted_
         names: list[Any] = [column.name for column in fitted.schema.columns]
         levels: dict[int, Sequence[tuple[Any, ...]]] = {}
-        for trees in filter(None, (part.splitting() for part in fitted.learner.parts)):
+        for trees in splitting_parts(fitted.learner):
             levels |= {k: [(code,) for code in range(n)] for k, n in trees.categorical}
         levels |= {k: [(level,) for level in found] for k, found in fitted.schema.levels}
         encoding = fitted.encoding

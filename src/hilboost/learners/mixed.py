@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,10 +108,6 @@ class MixedLearner(Learner):
         """The learners."""
         return self.learners
 
-    def with_parts(self, change: Callable[[Learner], Learner]) -> Self:
-        """Return the same with each learner changed."""
-        return replace(self, learners=tuple(change(learner) for learner in self.learners))
-
     @cached_property
     def capabilities(self) -> Capabilities:
         """What all learners support."""
@@ -127,24 +123,19 @@ class MixedLearner(Learner):
         parts = [learner.prepare(table, weight, seed, n_threads) for learner in self.learners]
         return MixedData(parts, weight, parts_of_rows(X), Schedule.of(len(parts)))
 
-    def for_member(self, data: MixedData) -> MixedData:
-        """Return data with a schedule of its own."""
-        pairs = zip(self.learners, data.parts, strict=True)
-        parts = [learner.for_member(part) for learner, part in pairs]
-        return replace(data, parts=parts, schedule=Schedule.of(len(parts)))
-
-    def for_trials(self, data: MixedData) -> tuple[Learner, Any]:
-        """Return the first tree learner: trial runs compare parameters of trees."""
-        places = [
-            k for k, learner in enumerate(self.learners) if learner.capabilities.constant_on_leaves
+    def for_members(
+        self, data: MixedData, n_members: int, choose_penalty: Callable[..., float] | None
+    ) -> list[MixedData]:
+        """Return data with schedules of their own."""
+        parts = [
+            learner.for_members(part, n_members, choose_penalty)
+            for learner, part in zip(self.learners, data.parts, strict=True)
         ]
-        k = places[0] if places else 0
-        return self.learners[k].for_trials(data.parts[k])
-
-    def choose_penalty_by(self, data: MixedData, choice: Callable[..., float]) -> None:
-        """Pass the function on to each learner."""
-        for learner, part in zip(self.learners, data.parts, strict=True):
-            learner.choose_penalty_by(part, choice)
+        schedules = (Schedule.of(len(parts)) for _ in range(n_members))
+        return [
+            replace(data, parts=list(own), schedule=schedule)
+            for own, schedule in zip(zip(*parts, strict=True), schedules, strict=True)
+        ]
 
     def fit(
         self, data: MixedData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
@@ -226,6 +217,20 @@ class MixedLearner(Learner):
         """Close every learner."""
         for learner, part in zip(self.learners, data.parts, strict=True):
             learner.close(part)
+
+
+def names_of(learner: Learner) -> tuple[str, ...]:
+    """Return the names of the learners that each stage chooses from; empty if there is only one."""
+    return learner.names if isinstance(learner, MixedLearner) else ()
+
+
+def in_trials(learner: Learner, data: Any) -> tuple[Learner, Any]:
+    """Return the learner whose parameters trial runs compare, with its data: the first of trees."""
+    if not isinstance(learner, MixedLearner):
+        return learner, data
+    of_trees = [part.capabilities.constant_on_leaves for part in learner.learners]
+    k = of_trees.index(True) if any(of_trees) else 0
+    return learner.learners[k], data.parts[k]
 
 
 def decrease(proposal: Sequence[FittedTerm], gradients: Gradients, comparison: Comparison) -> float:

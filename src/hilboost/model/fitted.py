@@ -17,6 +17,7 @@ from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
@@ -100,12 +101,12 @@ class FittedModel:
     @property
     def learners(self) -> StageLearners:
         """Which of several learners fitted which stage."""
-        if len(self.learner.names) < 2:
+        if len(names_of(self.learner)) < 2:
             raise AttributeError(
                 "learners_ is defined only for models of several learners; all stages were fitted "
                 f"by {type(self.learner).__name__}."
             )
-        return StageLearners.of(self.learner.names, self.model.stages)
+        return StageLearners.of(names_of(self.learner), self.model.stages)
 
     @property
     def mixes_kernels(self) -> bool:

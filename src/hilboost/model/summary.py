@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hilboost.learners.mixed import names_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 
@@ -48,8 +49,8 @@ def _n_members(fitted: FittedModel) -> int:
 
 def _named(fitted: FittedModel) -> str:
     """Name what the learners of a model fit, and the kernel and size of kernel machines."""
-    if fitted.learner.names:
-        return ", ".join(fitted.learner.names)
+    if names := names_of(fitted.learner):
+        return ", ".join(names)
     models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
     kind = _LEARNERS.get(fitted.learner.name or "") or next(models, type(fitted.learner).__name__)
     machine, n_centers = fitted.kernel_machine, fitted.model.n_basis

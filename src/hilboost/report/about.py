@@ -16,6 +16,7 @@ from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
+from hilboost.learners.mixed import names_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 from hilboost.model.resolved import is_auto
@@ -69,7 +70,7 @@ def model_facts(model: Any) -> dict[str, Any]:
 
 def learner_facts(record: FittedModel) -> list[dict[str, Any]] | None:
     """Number and share of the stages that each of several learners fitted."""
-    if not record.learner.names:
+    if not names_of(record.learner):
         return None
     counts = record.learners.counts
     total = max(1, sum(counts.values()))

@@ -247,7 +247,7 @@ class LearnerContract(BoostingContract):
     def test_parts_of_the_data_are_those_of_the_rows(self) -> None:
         """Base models of a part of the data learn from its rows; joined parts are the whole."""
         learner = self.make()
-        division = learner.row_division()
+        division = learner.capabilities.row_division
         if division is None:
             return
         X, targets = self.data(np.random.default_rng(3), _N)

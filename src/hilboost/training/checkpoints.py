@@ -19,6 +19,7 @@ from hilboost.core.callback import Callback, Event
 from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.version import ROW_DRAWS, __version__
+from hilboost.learners.mixed import names_of
 from hilboost.model import AdditiveModel
 from hilboost.persistence import container as files
 from hilboost.persistence.require import require
@@ -256,7 +257,7 @@ class Resumable:
         """Reject learners whose fits files cannot store."""
         if learner.capabilities.in_checkpoints:
             return
-        names = learner.names or ("it",)
+        names = names_of(learner) or ("it",)
         pairs = zip(names, learner.parts, strict=True)
         refused = [
             "the learner" if name == "it" else f"the learner {name!r}"

@@ -172,7 +172,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             if len(raw) != len(X):
                 raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
         member.raw = np.asarray(raw, order=recipe.config.learner.capabilities.layout)
-    division = recipe.config.learner.row_division()
+    division = recipe.config.learner.capabilities.row_division
     if recipe.shards.at_start > 1 and division is not None:
         state.rotation = Rotation.of(
             recipe.shards.now,

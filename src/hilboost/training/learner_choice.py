@@ -13,6 +13,7 @@ from hilboost.backends.row_draws import assign_folds, draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
+from hilboost.learners.kernel_machine.kernel_learner import tuned_briefly
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.train import train
@@ -59,7 +60,7 @@ def best_learner(
         found = {}
         for name, recipe_of in recipes.items():
             recipe = recipe_of(learned)
-            config = replace(recipe.config, learner=recipe.config.learner.tuned_briefly())
+            config = replace(recipe.config, learner=tuned_briefly(recipe.config.learner))
             recipe = replace(recipe, config=config)
             result = train(recipe, n_threads)
             if result.interrupt is not None:

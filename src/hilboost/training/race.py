@@ -11,6 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
 from hilboost.core.base_model import Stage
 from hilboost.core.target import Target
+from hilboost.learners.mixed import in_trials
 from hilboost.training.defaults import seconds_of_stage
 from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import hasty
@@ -54,7 +55,7 @@ class Trial:
         """
         state, validation = initial.state, initial.validation
         first = state.members[0]
-        learner, own = candidate.learner.for_trials(data if first.data is None else first.data)
+        learner, own = in_trials(candidate.learner, data if first.data is None else first.data)
         stages: list[Stage] = []
         raw = first.raw if in_place else first.raw.copy(order="F")
         member = replace(first, raw=raw, stages=stages, data=own)

@@ -16,6 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
+from hilboost.core.splitting_learner import splitting_parts
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 from hilboost.model.additive import members_of
@@ -76,8 +77,7 @@ def _check(fitted: FittedModel, keep: float) -> None:
             f"refit_leaves requires a model of trees, but {not_of_trees(fitted)}; use "
             "learner='tree', or learner_part('tree')."
         )
-    trees = fitted.learner.splitting()
-    if trees is not None and any(trees.monotonic):
+    if any(any(trees.monotonic) for trees in splitting_parts(fitted.learner)):
         raise IncompatibleParts(
             "refit_leaves does not support monotonic_cst, because new values may be in another "
             "order; fit a new model."

@@ -43,7 +43,7 @@ class ShardPlan:
             _check(int(n_shards), learner, n)
             return cls(int(n_shards), int(n_shards))
         at_start = 1
-        if n_folds == 1 and learner.row_division() is not None:
+        if n_folds == 1 and learner.capabilities.row_division is not None:
             at_start = most_shards(n, resolved.max_leaf_nodes)
         goes_on = continued and at_start % resolved.n_shards == 0
         return cls(at_start, resolved.n_shards if goes_on else at_start, adapts=True)
@@ -61,7 +61,7 @@ class ShardPlan:
 def _check(n_shards: int, learner: Learner, n: int) -> None:
     if n_shards == 1:
         return
-    if learner.row_division() is None:
+    if learner.capabilities.row_division is None:
         raise InvalidParameter(
             f"n_shards={n_shards} is only supported by learners that divide their data by rows, "
             f"and {type(learner).__name__} does not; set n_shards=1, or learner='tree'."

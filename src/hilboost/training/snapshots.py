@@ -13,6 +13,7 @@ from hilboost.boosting import EnsembleMember, TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.learner import Learner
+from hilboost.learners.mixed import names_of
 from hilboost.model.snapshot import FitSnapshot, KeptState, MemberSnapshot
 from hilboost.persistence.container import DAMAGE
 from hilboost.persistence.require import require
@@ -135,4 +136,4 @@ def restore(learner: Learner, state: TrainingState, snapshot: FitSnapshot) -> No
 
 
 def _described(learner: Learner) -> str:
-    return "a model of several learners" if learner.names else "a kernel machine"
+    return "a model of several learners" if names_of(learner) else "a kernel machine"

@@ -196,35 +196,32 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
     """Prepare the learner's data for the first member; others get theirs if inputs differ."""
     first, target = initial.inputs[0], recipe.data.target
     weight, share, seed = target.weight, target.share or recipe.config.division, recipe.config.seed
-    among = None if share is None else recipe.config.learner.among_workers()
+    learner = recipe.config.learner
+    among = learner.capabilities.prepare_among_workers
     if recipe.n_folds > 1:
         n_threads = 1
 
     def prepared(X: Floats) -> Any:
         if share is not None and among is not None:
-            return among(X, weight, seed, n_threads, share)
-        return recipe.config.learner.prepare(X, weight, seed, n_threads)
+            return among(learner, X, weight, seed, n_threads, share)
+        return learner.prepare(X, weight, seed, n_threads)
 
-    data = prepared(first)
-    for k, (member, X) in enumerate(zip(initial.state.members, initial.inputs, strict=True)):
-        if k == 0:
-            member.data = data
-        elif X is first:
-            member.data = recipe.config.learner.for_member(data)
-        else:
-            member.data = prepared(X)
+    if all(X is first for X in initial.inputs):
+        n_members = len(initial.inputs)
+        found = list(learner.for_members(prepared(first), n_members, recipe.choose_penalty))
+    else:
+        each = (learner.for_members(prepared(X), 1, recipe.choose_penalty) for X in initial.inputs)
+        found = [data for (data,) in each]
+    for member, data in zip(initial.state.members, found, strict=True):
+        member.data = data
     if initial.state.rotation is not None:
         initial.state.rotation.divide(initial.state.members)
-    data = initial.state.members[0].data
-    if recipe.choose_penalty is not None:
-        for member in initial.state.members:
-            recipe.config.learner.choose_penalty_by(member.data, recipe.choose_penalty)
-    return data
+    return initial.state.members[0].data
 
 
 def _with_prepared_held_out(recipe: Recipe, initial: InitialState, data: Any) -> InitialState:
     """Prepare held-out rows that remain rows of a larger table, where the learner can."""
-    held, division = initial.validation, recipe.config.learner.row_division()
+    held, division = initial.validation, recipe.config.learner.capabilities.row_division
     if held is None or division is None or not recipe.data.held_in_place:
         return initial
     prepared = division.prepared_like(data, held.X)

@@ -136,7 +136,7 @@ def _identify(
 
 
 def _check_recipe(recipe: Recipe) -> None:
-    if recipe.config.learner.among_workers() is None:
+    if recipe.config.learner.capabilities.prepare_among_workers is None:
         raise InvalidParameter(
             f"{type(recipe.config.learner).__name__} is not supported by several workers; set "
             "learner='tree'."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 from hilboost.core.base_model import Stage, Term
@@ -13,7 +12,6 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
-from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -39,15 +37,12 @@ class KernelLearner(Learner):
             takes_categories=bool(self.setting.categorical),
             has_state=True,
             in_checkpoints=kernel is None or is_described(kernel),
+            prepare_among_workers=prepare_divided,
         )
 
     @abstractmethod
     def state(self, workspace: Workspace) -> MachineState:
         """Create the state before the first stage."""
-
-    def among_workers(self) -> PrepareAmongWorkers:
-        """Divide kernel values of all rows among workers, each of which has all rows."""
-        return partial(prepare_divided, self)
 
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
         """Return the learner that compares the codes in these columns by equality."""
@@ -56,18 +51,11 @@ class KernelLearner(Learner):
         changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
         return changed
 
-    def tuned_briefly(self) -> Self:
-        """Return the learner that considers fewer families of kernels."""
-        changed: Any = replace(self, setting=replace(self.setting, tunes_briefly=True))  # type: ignore[type-var]
-        return changed
-
-    def for_member(self, data: MachineState) -> MachineState:
-        """Return a state with the same rows and choice of kernel, and a function of its own."""
-        return data.for_member()
-
-    def choose_penalty_by(self, data: MachineState, choice: PenaltyChoice) -> None:
-        """Let a function choose λ, if the user does not."""
-        data.choose_penalty_by(choice)
+    def for_members(
+        self, data: MachineState, n_members: int, choose_penalty: PenaltyChoice | None
+    ) -> list[MachineState]:
+        """Return states with the same rows and choice of kernel, and functions of their own."""
+        return data.for_members(n_members, choose_penalty)
 
     def stage_added(self, data: MachineState, stage: Stage | None) -> None:
         """Add the stage to the function so far, or discard the proposed step.
@@ -101,7 +89,15 @@ class KernelLearner(Learner):
 def prepare_divided(
     learner: Learner, X: Floats, weight: Floats | None, seed: int, n_threads: int, share: RowShare
 ) -> Any:
-    """Prepare all rows for a learner each of whose workers evaluates some kernel values."""
+    """Prepare all rows, which each worker has, and divide their kernel values among the workers."""
     data = learner.prepare(X, weight, seed, n_threads)
     data.workspace = replace(data.workspace, exchange=share.exchange)
     return data
+
+
+def tuned_briefly(learner: Learner) -> Learner:
+    """Return a kernel learner that considers fewer families of kernels; others are unchanged."""
+    if not isinstance(learner, KernelLearner):
+        return learner
+    changed: Any = replace(learner, setting=replace(learner.setting, tunes_briefly=True))  # type: ignore[type-var]
+    return changed

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -19,12 +18,11 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
-from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.kernel_learner import KernelLearner, prepare_divided
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
@@ -65,21 +63,15 @@ class SeveralKernelsLearner(Learner):
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
         return replace(stage, in_checkpoints=in_checkpoints)
 
-    def among_workers(self) -> PrepareAmongWorkers:
-        """Same as for the stages."""
-        return partial(prepare_divided, self)
-
     def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> SeveralKernelsLearner:
         """Same as for the stages."""
         return replace(self, stage=self.stage.seeing_categories(columns))
 
-    def for_member(self, data: SeveralKernelsState) -> SeveralKernelsState:
-        """Return a state with the same rows and choice, and functions of its own."""
-        return data.for_member()
-
-    def choose_penalty_by(self, data: SeveralKernelsState, choice: PenaltyChoice) -> None:
-        """Let a function choose λ, if the user does not."""
-        data.choose_penalty_by(choice)
+    def for_members(
+        self, data: SeveralKernelsState, n_members: int, choose_penalty: PenaltyChoice | None
+    ) -> list[SeveralKernelsState]:
+        """Return states with the same rows and choice, and functions of their own."""
+        return data.for_members(n_members, choose_penalty)
 
     def prepare(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int

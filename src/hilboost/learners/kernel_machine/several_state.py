@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
@@ -24,9 +23,9 @@ from hilboost.learners.kernel_machine.reweighting import ReweightedStages, origi
 from hilboost.learners.kernel_machine.snapshots import JointSnapshot, SeveralSnapshot
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
-from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice
+from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
-from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
+from hilboost.learners.kernel_machine.tuning.shared import MemberState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 
@@ -66,7 +65,7 @@ _PATIENCE = {"full": 1, "sparse": 5, "block": 5}
 _LEAST_FALL = 1e-7
 
 
-class SeveralKernelsState:
+class SeveralKernelsState(MemberState):
     """The state of each kernel, and which one made which stage.
 
     Its methods change it in place, like the methods of :class:`~.state.MachineState`.
@@ -86,9 +85,7 @@ class SeveralKernelsState:
         self.states: list[MachineState] = []
         self.choice: Choice | None = None
         self._kernels: tuple[Kernel, ...] = ()
-        self._choose_penalty: PenaltyChoice | None = None
         self._conversion: Conversion | None = None
-        self._shared: SharedChoice[SeveralChoice] | None = None
         self._is_least_squares = False
         self._joint: JointKernels | None = None
         self._descent = Descent(1)
@@ -98,19 +95,6 @@ class SeveralKernelsState:
         self._steps: tuple[Descending, ...] = ()
         self._made_by: list[int] = []
         self._norms: list[Floats] = []
-
-    def for_member(self) -> SeveralKernelsState:
-        """The state of another member of an ensemble: the same rows, amplitudes and λ."""
-        if self._shared is None:
-            self._shared = SharedChoice()
-        team = ThreadTeam(self.workspace.team.n_threads)
-        member = SeveralKernelsState(replace(self.workspace, team=team))
-        member._shared = self._shared
-        return member
-
-    def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
-        """Let a function choose λ, if the user does not."""
-        self._choose_penalty = choose_penalty
 
     def begin(
         self,
@@ -198,7 +182,7 @@ class SeveralKernelsState:
     ) -> SeveralChoice:
         """Choose from the rows of the stage, or once for all members from all rows."""
         assert self._conversion is not None
-        rows = sample if self._shared is None else self.workspace.all_rows
+        rows = sample if self.shared is None else self.workspace.all_rows
         seen, weight = self._conversion.seen(gradients, rows)
 
         def choice() -> SeveralChoice:
@@ -209,10 +193,10 @@ class SeveralKernelsState:
                 seen,
                 weight,
                 stage.name == "full",
-                self._choose_penalty,
+                self.choose_penalty,
             )
 
-        found = choice() if self._shared is None else self._shared.settled(choice)
+        found = choice() if self.shared is None else self.shared.settled(choice)
         # A time limit may end the search of another worker earlier.
         exchange = self.workspace.exchange
         return found if exchange is None else exchange.first(found)

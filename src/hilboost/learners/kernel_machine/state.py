@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
@@ -39,12 +37,12 @@ from hilboost.learners.kernel_machine.solvers.multipliers import (
     minimizer,
 )
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.tuning.choose import Choice, PenaltyChoice, choose
-from hilboost.learners.kernel_machine.tuning.shared import SharedChoice
+from hilboost.learners.kernel_machine.tuning.choose import Choice, choose
+from hilboost.learners.kernel_machine.tuning.shared import MemberState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 
-class MachineState(ABC):
+class MachineState(MemberState, ABC):
     """The function so far, the kernel and λ; each learner adds the state of its solver.
 
     This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
@@ -70,8 +68,6 @@ class MachineState(ABC):
         self.n_stages = 0
         self._components: dict[int, Component] = {}
         self._conversion: Conversion | None = None
-        self._choose_penalty: PenaltyChoice | None = None
-        self._shared: SharedChoice[Choice] | None = None
         self._first: tuple[Gradients, Floats | None] | None = None
         self._proposed: tuple[Descending, ...] = ()
         self._corners: CornerRows | None = None
@@ -91,26 +87,13 @@ class MachineState(ABC):
         """Kernels of the stages; ``None`` if there is one kernel."""
         return None
 
-    def for_member(self) -> Self:
-        """The state of another member of an ensemble: the same rows, kernel and λ."""
-        if self._shared is None:
-            self._shared = SharedChoice()
-        team = ThreadTeam(self.workspace.team.n_threads)
-        member = type(self)(replace(self.workspace, team=team))
-        member._shared = self._shared
-        return member
-
-    def choose_penalty_by(self, choose_penalty: PenaltyChoice) -> None:
-        """Let a function choose λ, if the user does not."""
-        self._choose_penalty = choose_penalty
-
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
         if self._conversion is None:
             self._conversion = Conversion.of(self.workspace.distinct, gradients)
             observed = gradients.negative_gradient / self._conversion.unit
             self.workspace = self.workspace.observing(observed)
-            if self._shared is not None:
+            if self.shared is not None:
                 self._first = self._conversion.seen(gradients, self.workspace.all_rows)
         self._corners = self._conversion.corners(gradients, sample)
         return self._conversion.seen(gradients, sample)
@@ -151,10 +134,10 @@ class MachineState(ABC):
                 weight,
                 n_effective,
                 iterates,
-                self._choose_penalty,
+                self.choose_penalty,
             )
 
-        found = choice() if self._shared is None else self._shared.settled(choice)
+        found = choice() if self.shared is None else self.shared.settled(choice)
         # A time limit may end the search of another worker earlier.
         exchange = self.workspace.exchange
         return found if exchange is None else exchange.first(found)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
+from hilboost.core.row_division import RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.splitting_learner import SplittingLearner
@@ -30,8 +29,31 @@ from hilboost.engine import (
 from hilboost.tables import BlockTable
 
 
+class TreeRows(RowDivision):
+    """Division of the bins of trees by rows."""
+
+    def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
+        """Copy the bins of each range, so that they are contiguous; threads are shared."""
+        return data.divided(ranges)
+
+    def joined(self, parts: Sequence[TreeData]) -> TreeData:
+        """Put the bins of the parts together."""
+        first, *others = parts
+        return first.joined(others)
+
+    def prepared_like(self, data: TreeData, X: Floats | BlockTable) -> TreeData:
+        """Bin other rows by the same thresholds."""
+        return data.of_rows(X)
+
+    def add_outputs(
+        self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
+    ) -> None:
+        """Evaluate the trees on the bins."""
+        add_trees_on_bins(data.table, terms, raw, n_threads)
+
+
 @dataclass(frozen=True)
-class TreeLearner(TreeSettings, SplittingLearner, RowDivision):
+class TreeLearner(TreeSettings, SplittingLearner):
     """Learner of histogram trees, grown best first.
 
     Notes
@@ -63,6 +85,8 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision):
         keeps_gradients=False,
         derives_hessian=True,
         resumable=True,
+        row_division=TreeRows(),
+        prepare_among_workers=prepare_trees,
     )
 
     @property
@@ -117,39 +141,11 @@ class TreeLearner(TreeSettings, SplittingLearner, RowDivision):
         """Bin the table."""
         return prepare_trees(self, X, weight, seed, n_threads)
 
-    def for_member(self, data: TreeData) -> TreeData:
-        """Return the same data without what trees of one member leave to its next ones."""
-        return data.without_memory()
-
-    def among_workers(self) -> PrepareAmongWorkers | None:
-        """Return the function that bins this worker's rows by the quantiles of all rows.
-
-        Random projections round differently for other rows; one worker grows symmetric trees.
-        """
-        return partial(prepare_trees, self) if self.sketch is None and not self.symmetric else None
-
-    def row_division(self) -> RowDivision:
-        """Return the learner itself."""
-        return self
-
-    def divided(self, data: TreeData, ranges: Sequence[slice]) -> list[TreeData]:
-        """Copy the bins of each range, so that they are contiguous; threads are shared."""
-        return data.divided(ranges)
-
-    def joined(self, parts: Sequence[TreeData]) -> TreeData:
-        """Put the bins of the parts together."""
-        first, *others = parts
-        return first.joined(others)
-
-    def prepared_like(self, data: TreeData, X: Floats | BlockTable) -> TreeData:
-        """Bin other rows by the same thresholds."""
-        return data.of_rows(X)
-
-    def add_outputs(
-        self, data: TreeData, terms: Sequence[Term], raw: Floats, n_threads: int
-    ) -> None:
-        """Evaluate the trees on the bins."""
-        add_trees_on_bins(data.table, terms, raw, n_threads)
+    def for_members(
+        self, data: TreeData, n_members: int, choose_penalty: Callable[..., float] | None
+    ) -> list[TreeData]:
+        """Return the same data, without what trees of one member leave to its next ones."""
+        return [data, *(data.without_memory() for _ in range(n_members - 1))]
 
     def close(self, data: TreeData) -> None:
         """Stop the threads."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_division import PrepareAmongWorkers
 from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.engine import (
@@ -57,6 +55,7 @@ class VectorTreeLearner(VectorSettings, SplittingLearner):
         takes_categories=True,
         encodes_categories=True,
         resumable=True,
+        prepare_among_workers=prepare_vector_trees,
     )
 
     def counting(self, row: float) -> Self:
@@ -85,10 +84,6 @@ class VectorTreeLearner(VectorSettings, SplittingLearner):
     ) -> VectorTreeData:
         """Bin the table."""
         return prepare_vector_trees(self, X, weight, seed, n_threads)
-
-    def among_workers(self) -> PrepareAmongWorkers:
-        """Return the function that bins this worker's rows by the values of all rows."""
-        return partial(prepare_vector_trees, self)
 
     def close(self, data: VectorTreeData) -> None:
         """Stop the threads."""

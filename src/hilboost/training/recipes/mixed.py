@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hilboost.core.errors import InvalidParameter, InvalidType
@@ -65,10 +66,11 @@ def _distinct(found: list[str]) -> tuple[str, ...]:
     )
 
 
-def splitting_parts(learner: Learner) -> tuple[SplittingLearner, ...]:
-    """Return the tree learners among the learners that each stage chooses from."""
-    found = (part.splitting() for part in learner.parts)
-    return tuple(trees for trees in found if trees is not None)
+def with_parts(learner: Learner, change: Callable[[Learner], Learner]) -> Learner:
+    """Change each of the learners that each stage chooses from."""
+    if isinstance(learner, MixedLearner):
+        return replace(learner, learners=tuple(map(change, learner.learners)))
+    return change(learner)
 
 
 def with_splitting(
@@ -77,10 +79,9 @@ def with_splitting(
     """Change the tree learners among the learners that each stage chooses from."""
 
     def changed(part: Learner) -> Learner:
-        trees = part.splitting()
-        return part if trees is None else change(trees)
+        return change(part) if isinstance(part, SplittingLearner) else part
 
-    return learner.with_parts(changed)
+    return with_parts(learner, changed)
 
 
 def with_named(
@@ -93,13 +94,10 @@ def with_named(
     named = [is_name(one, name) for one in listed(given)]
     if len(named) != len(learner.parts):  # one object that combines several learners
         return learner
-    places = iter(named)
-
-    def changed(part: Learner) -> Learner:
-        trees = part.splitting() if next(places) else None
-        return part if trees is None else change(trees)
-
-    return learner.with_parts(changed)
+    is_named = iter(named)
+    return with_parts(
+        learner, lambda part: with_splitting(part, change) if next(is_named) else part
+    )
 
 
 def check_parts(given: Any, learner: Learner, schema: Schema, instead: str) -> None:

@@ -15,6 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding
+from hilboost.core.splitting_learner import splitting_parts
 from hilboost.core.target import Target
 from hilboost.encoders import Encoder
 from hilboost.learners.tree import VectorTreeLearner
@@ -24,7 +25,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
-from hilboost.training.recipes.mixed import check_parts, splitting_parts, with_splitting
+from hilboost.training.recipes.mixed import check_parts, with_parts, with_splitting
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -136,7 +137,7 @@ def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Lear
     encoder = level_encoder(splitting_parts(learner), data)
     if encoder is None:
         return None, learner
-    learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
+    learner = with_parts(learner, lambda part: part.seeing_categories(encoder.categorical))
     return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
 

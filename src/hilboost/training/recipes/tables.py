@@ -15,6 +15,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
+from hilboost.core.splitting_learner import splitting_parts
 from hilboost.encoders import Encoder
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
@@ -32,8 +33,8 @@ from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed,
 from hilboost.training.recipes.mixed import (
     check_parts,
     mixed_rules,
-    splitting_parts,
     with_named,
+    with_parts,
     with_splitting,
 )
 from hilboost.training.recipes.table_learners import as_trees, kernel_part, table_learner
@@ -308,14 +309,13 @@ def _counting_weights(
     if not splitting_parts(learner):
         return learner
     learner = with_named(p["learner"], "tree", learner, lambda trees: trees.counting(scale.row))
-    trees = learner.splitting()
-    if trees is None:
+    if len(learner.parts) > 1:
         return learner
     if is_auto(p["min_samples_leaf"]):
-        warn_of_uneven_weights(scale, data.target, trees.min_samples_leaf)
+        warn_of_uneven_weights(scale, data.target, splitting_parts(learner)[0].min_samples_leaf)
     else:
         warn_of_light_weights(data.target, resolved.min_samples_leaf, scale.divisor)
-    return trees
+    return learner
 
 
 def _encoded(
@@ -335,7 +335,7 @@ def _encoded(
         by_mean = True
     groups = trees[0].groups if trees else ()
     encoder = Encoder.of(data.X, columns, data.target, data.codec.averaged, by_mean, groups)
-    learner = learner.with_parts(lambda part: part.seeing_categories(encoder.categorical))
+    learner = with_parts(learner, lambda part: part.seeing_categories(encoder.categorical))
     return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
 
