@@ -33,7 +33,7 @@ def test_one_pass_gives_the_bits_of_two(loss, r, n, weighted, order):
     assert mean == mean_loss(loss, target, raw, team)
     assert np.array_equal(found.negative_gradient, expected.negative_gradient)
     assert np.array_equal(found.hessian, expected.hessian)
-    assert found.bound == expected.bound
+    assert found.structure.bound == expected.structure.bound
 
 
 @pytest.mark.parametrize("parameters", [{}, {"cv_folds": 2}, {"n_shards": 2}, {"subsample": 0.5}])

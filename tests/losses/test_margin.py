@@ -104,5 +104,5 @@ def test_gradients_at_the_kink_are_zero():
 
 def test_the_bound_of_the_squared_hinge_is_declared_where_it_is_asked_for():
     y, _, raw, _ = draw(1)
-    assert SquaredHinge(2).gradients(Target(y), raw).bound is None
-    assert SquaredHinge(2, shares_curvature=True).gradients(Target(y), raw).bound == 1.0
+    assert SquaredHinge(2).gradients(Target(y), raw).structure.bound is None
+    assert SquaredHinge(2, shares_curvature=True).gradients(Target(y), raw).structure.bound == 1.0

@@ -161,7 +161,7 @@ def test_the_parabola_lies_above_the_loss(name, seed, size):
     rng, target, raw = draw(seed)
     curved = RadialLoss(MAKE[name]()).with_curvature(target, raw)
     now, step = curved.gradients(target, raw), size * rng.normal(size=raw.shape)
-    assert now.isotropic
+    assert now.structure.isotropic
     assert (now.hessian == now.hessian[:, :1]).all()
     parabola = (-now.negative_gradient * step + 0.5 * now.hessian * step**2).sum(axis=1)
     rise = curved.value(target, raw + step) - curved.value(target, raw)

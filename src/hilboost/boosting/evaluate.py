@@ -31,7 +31,7 @@ from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
-from hilboost.core.gradients import Corners, Gradients
+from hilboost.core.gradients import Corners, Gradients, Structure
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.engine import add_leaf_values
@@ -151,7 +151,7 @@ def mean_loss_and_gradients(
     """Compute :func:`mean_loss` and :func:`gradients` in one pass over the rows.
 
     ``inside`` (n,) must be ``None`` for a loss that couples rows.  ``logistic`` tells whether the
-    gradients may be without a hessian, see :attr:`Gradients.logistic`.
+    gradients may be without a hessian, see :attr:`Structure.logistic`.
     """
     whole = is_whole(target.weight, target.share)
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
@@ -200,9 +200,9 @@ def _in_ranges(
     memory = GradientMemory() if memory is None else memory
     negative = memory.like(raw, "negative gradient")
     hessian = memory.like(raw, "hessian") if memory.has("hessian") else None
-    logistic = logistic and hessian is None
+    structure = Structure(logistic=logistic and hessian is None)
     if len(ranges) == 1:
-        found, now = evaluated(ranges[0], Gradients(negative, hessian, logistic=logistic))
+        found, now = evaluated(ranges[0], Gradients(negative, hessian, structure))
         if now.hessian is not None:
             memory.like(raw, "hessian")  # for the next stage
         return [found], now
@@ -210,7 +210,7 @@ def _in_ranges(
 
     def fill(rows: slice) -> tuple[Any, Gradients]:
         own = None if hessian is None else hessian[rows]
-        room = Gradients(negative[rows], own, logistic=logistic)
+        room = Gradients(negative[rows], own, structure)
         found, here = evaluated(rows, room)
         if here.negative_gradient is not room.negative_gradient:
             negative[rows] = here.negative_gradient
@@ -238,17 +238,13 @@ def _joined_corners(parts: list[Gradients]) -> Corners | None:
 def checked(loss: Loss, result: Gradients, shape: tuple[int, ...]) -> Gradients:
     """Validate the gradients of a loss: float64 arrays of the right shape."""
     negative = _checked(loss, "negative gradient", result.negative_gradient, shape)
+    structure = result.structure
     if result.hessian is None:
-        return Gradients(negative, bound=result.bound, residual=result.residual)
+        structure = Structure(structure.bound, residual=structure.residual)
+        return Gradients(negative, structure=structure)
     hessian = _checked(loss, "hessian", result.hessian, shape)
-    return Gradients(
-        negative,
-        hessian,
-        result.bound,
-        result.isotropic,
-        of_probabilities=result.of_probabilities,
-        corners=result.corners,
-    )
+    structure = replace(structure, residual=False, logistic=False)
+    return Gradients(negative, hessian, structure, corners=result.corners)
 
 
 def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Floats:

@@ -24,15 +24,11 @@ class Corners:
 
 
 @dataclass(frozen=True)
-class Gradients:
-    """First and second derivatives of the loss with respect to ``raw``, without sample weights.
+class Structure:
+    """What is known about the derivatives of a loss besides their values.
 
     Attributes
     ----------
-    negative_gradient : (n, r) float64
-        The *negative* gradient, which is the direction of steepest descent.
-    hessian : (n, r) float64 or None
-        Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
     bound : float or None
         Upper bound on the eigenvalues of the hessian of any row at any ``raw`` (Böhning 1992);
         ``None`` if no bound is known.
@@ -42,9 +38,6 @@ class Gradients:
     residual : bool
         Whether a number that is added to ``raw`` is subtracted from the negative gradient, as with
         squared error.
-    smooth : Gradients or None
-        Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
-        learners are fitted to them; otherwise ``None``.
     of_probabilities : bool
         Whether they belong to a log loss: a gradient is the difference of a probability and 0
         or 1, and the hessian is about the variance of the gradient, so that both are at most one
@@ -52,16 +45,36 @@ class Gradients:
     logistic : bool
         Whether the hessian is ``|g| max(1 - |g|, 0.1)`` with the gradient ``g``, and ``hessian`` is
         not stored: the log loss of two classes, for learners that declare ``derives_hessian``.
+    """
+
+    bound: float | None = None
+    isotropic: bool = False
+    residual: bool = False
+    of_probabilities: bool = False
+    logistic: bool = False
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """First and second derivatives of the loss with respect to ``raw``, without sample weights.
+
+    Attributes
+    ----------
+    negative_gradient : (n, r) float64
+        The *negative* gradient, which is the direction of steepest descent.
+    hessian : (n, r) float64 or None
+        Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
+    structure : Structure
+        What is known about them besides their values; by default, nothing.
+    smooth : Gradients or None
+        Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
+        learners are fitted to them; otherwise ``None``.
     corners : Corners or None
         The loss itself, if the gradients belong to a smoothed version of a loss with corners.
     """
 
     negative_gradient: Floats
     hessian: Floats | None = None
-    bound: float | None = None
-    isotropic: bool = False
-    residual: bool = False
+    structure: Structure = Structure()
     smooth: Gradients | None = None
-    of_probabilities: bool = False
-    logistic: bool = False
     corners: Corners | None = None

@@ -51,7 +51,7 @@ class LossDeclarations:
     """Whether the loss is half a sum of squares, so that Newton steps are exact."""
 
     bounded_hessian: ClassVar[bool] = False
-    """Whether ``Gradients.bound`` always bounds the hessian, so that full steps never ascend."""
+    """Whether ``Structure.bound`` always bounds the hessian, so that full steps never ascend."""
 
     additive_over_targets: ClassVar[bool] = False
     """Whether the loss is a sum over target columns, so that some targets may be missing."""

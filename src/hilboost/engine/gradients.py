@@ -74,7 +74,7 @@ def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
     Hessians that are derived from the gradients are these.
     """
     negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
-    if gradients.logistic:
+    if gradients.structure.logistic:
         return negative, negative
     if gradients.hessian is None:
         return negative, np.empty((len(negative), 0))

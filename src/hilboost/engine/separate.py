@@ -50,7 +50,8 @@ class SeparateTask:
     def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
         """Arrange the gradients by output, and choose the layout."""
         n, r = gradients.negative_gradient.shape
-        logistic, of_probabilities = gradients.logistic, gradients.of_probabilities
+        structure = gradients.structure
+        logistic, of_probabilities = structure.logistic, structure.of_probabilities
         negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
         hessian = negative if logistic else np.empty((r, n, 0))
         if gradients.hessian is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import empty_sums, merge_sums
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.engine.buffer_pool import borrowed_growers, draws_for, each_by_one_thread
@@ -46,7 +46,7 @@ def fit_stages(
     hessian = None if request.loss == _SQUARED_ERROR else np.empty((r, n))
     sample = RowSample(_rows_of_stages(request), request.weight, stage=request.number)
     curved = None if hessian is None else hessian.T
-    gradients = Gradients(negative.T, curved, of_probabilities=curved is not None)
+    gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
     task = SeparateTask.of(gradients, sample)
     compiled = _compiled(request, task, data.team.n_threads)
     with borrowed_growers(settings, data, sample, task) as (growers, _):

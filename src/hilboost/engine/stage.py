@@ -70,7 +70,7 @@ def fit_trees(
 
 def _rounds(data: TreeData, gradients: Gradients, sample: RowSample) -> bool:
     """Return whether leaf values may be rounded."""
-    alone = gradients.residual and gradients.negative_gradient.shape[1] == 1
+    alone = gradients.structure.residual and gradients.negative_gradient.shape[1] == 1
     return data.rounds and alone and sample.rows is None
 
 
@@ -83,7 +83,7 @@ def _next_root(
         return None
     if sample.rows is not None or gradients.negative_gradient.shape[1] > 1:
         return None
-    found.by_leaves = gradients.residual
+    found.by_leaves = gradients.structure.residual
     return found if found.suits(data.n_rows, settings.max_leaf_nodes) else None
 
 
@@ -150,7 +150,7 @@ def fit_tree(
 ) -> FittedTerm:
     """Fit one tree to some outputs, on all threads."""
     table, team = data.table, data.team
-    learned = *columns_of(gradients, columns), gradients.logistic
+    learned = *columns_of(gradients, columns), gradients.structure.logistic
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
     space = borrowed(settings, data, team.n_threads, sample)
@@ -159,7 +159,7 @@ def fit_tree(
         salt = data.salt(columns.start, sample.stage)
         weighted = _projected(settings, space, learned, weight, sample, data, rng)
         places = data.team, data.share, data.order, next_root
-        packed = pack(space, weighted, gradients.of_probabilities, salt, *places)
+        packed = pack(space, weighted, gradients.structure.of_probabilities, salt, *places)
         growth = growth_of(settings, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
         is_given, n_spare = False, 0

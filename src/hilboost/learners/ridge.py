@@ -249,6 +249,6 @@ def _systems(gradients: Gradients, rows: Any, weight: Floats, r: int) -> list[tu
     """Group outputs with the same curvature; also return sample weight times curvature (m,)."""
     if gradients.hessian is None:
         return [(slice(0, r), weight)]
-    if gradients.bound is not None and r > 1:
-        return [(slice(0, r), weight * gradients.bound)]
+    if gradients.structure.bound is not None and r > 1:
+        return [(slice(0, r), weight * gradients.structure.bound)]
     return [(slice(k, k + 1), weight * gradients.hessian[rows, k]) for k in range(r)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import expit, logit
 from hilboost.backends.logistic import logistic
 from hilboost.backends.softmax import softmax
 from hilboost.core.dtypes import Floats
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -20,6 +21,8 @@ from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
+_TWO_CLASSES = Structure(bound=0.25, of_probabilities=True)
+_CLASSES = Structure(bound=0.5, of_probabilities=True)  # Böhning's bound, (I - 11'/C) / 2
 
 
 class BinomialLogLoss(Loss):
@@ -54,13 +57,13 @@ class BinomialLogLoss(Loss):
         """Both from the same exponentials."""
         value = np.empty(len(raw))
         scores, y = np.ascontiguousarray(raw[:, 0]), np.ascontiguousarray(target.y[:, 0])
-        if memory is not None and memory.logistic:
+        if memory is not None and memory.structure.logistic:
             negative = array_for(raw, memory)
             logistic(y, scores, value, negative[:, 0], None)
-            return value, Gradients(negative, bound=0.25, of_probabilities=True, logistic=True)
+            return value, Gradients(negative, structure=replace(_TWO_CLASSES, logistic=True))
         negative, hessian = arrays_for(raw, memory)
         logistic(y, scores, value, negative[:, 0], hessian[:, 0])
-        return value, Gradients(negative, hessian, bound=0.25, of_probabilities=True)
+        return value, Gradients(negative, hessian, _TWO_CLASSES)
 
     @property
     def link(self) -> LogitLink:
@@ -129,8 +132,7 @@ class MultinomialLogLoss(Loss):
         scores, codes = flat_columns(raw), _codes(target)
         curved = flat_columns(hessian)[0]
         softmax(self.n_classes, *scores, codes, value, totals, written, curved, apart)
-        # Böhning's bound, (I - 11'/C) / 2.
-        return value, Gradients(negative, hessian, bound=0.5, of_probabilities=True)
+        return value, Gradients(negative, hessian, _CLASSES)
 
     @property
     def link(self) -> SoftmaxLink:

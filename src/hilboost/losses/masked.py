@@ -89,7 +89,8 @@ class MaskedLoss(Loss):
         found = self.loss.gradients(Target(_filled(target.y, 1.0)), raw)
         hessian = known if found.hessian is None else known * found.hessian
         negative = known * found.negative_gradient
-        return Gradients(negative, hessian, found.bound, of_probabilities=found.of_probabilities)
+        structure = replace(found.structure, isotropic=False, residual=False, logistic=False)
+        return Gradients(negative, hessian, structure)
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Inverse link of the loss."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.core.dtypes import Floats
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.target import Target
 from hilboost.losses._ranking import RankingLoss
 
@@ -31,7 +31,8 @@ class QueryRMSE(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The centered residuals; the hessian is one."""
-        return Gradients(_centered(target, self._shown(target, raw))[:, None], bound=1.0)
+        residual = _centered(target, self._shown(target, raw))[:, None]
+        return Gradients(residual, structure=Structure(bound=1.0))
 
 
 def _centered(target: Target, raw: Floats) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
@@ -212,7 +212,7 @@ class _Majorized(Loss):
         distance = np.maximum(self.loss._distances(target, raw), self.width)
         weight = self.loss.reweighted(distance)[:, None]
         hessian = np.repeat(weight, raw.shape[1], axis=1)
-        return Gradients(weight * residual, hessian, isotropic=True)
+        return Gradients(weight * residual, hessian, Structure(isotropic=True))
 
 
 class _OfNumbers(Loss):

@@ -6,7 +6,7 @@ import numpy as np
 
 from hilboost.backends.squared_error import add_squares
 from hilboost.core.dtypes import RAW, Floats
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
@@ -47,14 +47,14 @@ class SquaredError(Loss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """The residuals; the hessian is one."""
-        return Gradients(target.y - raw, residual=True)
+        return Gradients(target.y - raw, structure=Structure(residual=True))
 
     def value_and_gradients(
         self, target: Target, raw: Floats, memory: Gradients | None = None
     ) -> tuple[Floats, Gradients]:
         """Both from the same residuals."""
         value, residual = _value_and_residual(target, raw, memory)
-        return value, Gradients(residual, residual=True)
+        return value, Gradients(residual, structure=Structure(residual=True))
 
 
 def _value_and_residual(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.target import Target
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 from hilboost.losses._row_sums import row_sums
@@ -55,7 +55,9 @@ class SquaredHinge(MarginLoss):
         signs = self._signs(target)
         missing = np.maximum(1 - signs * raw, 0.0)
         hessian = (missing > 0).astype(np.float64)
-        return Gradients(signs * missing, hessian, bound=1.0 if self.shares_curvature else None)
+        return Gradients(
+            signs * missing, hessian, Structure(bound=1.0 if self.shares_curvature else None)
+        )
 
     def _constants(self, rows: SortedLeaves) -> Floats:
         """Root of the slope, which is linear between kinks.

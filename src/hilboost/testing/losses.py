@@ -240,7 +240,7 @@ class LossContract(BoostingContract):
                     np.array_equal(value, loss.value(target, raw))
                     and np.array_equal(both.negative_gradient, one.negative_gradient)
                     and (curved is other or np.array_equal(np.asarray(curved), np.asarray(other)))
-                    and both.bound == one.bound
+                    and both.structure == one.structure
                 )
                 sentence = "must return the results of value and gradients, bit for bit."
                 ensure(same, f"value_and_gradients {sentence}")

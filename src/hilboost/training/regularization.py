@@ -109,7 +109,7 @@ class _Trial:
         self._K_DD = evaluate(kernel, points, points)
         self._weight = np.ones(len(learn)) if target.weight is None else target.weight[learn]
         at_start = self._target.starting_raw(start)
-        bound = loss.gradients(self._target, at_start).bound or 1.0
+        bound = loss.gradients(self._target, at_start).structure.bound or 1.0
         self._normal = bound * (self._K.T * self._weight) @ self._K
         self._alpha = np.zeros((len(basis), len(start)))
 

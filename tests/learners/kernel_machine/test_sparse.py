@@ -58,7 +58,7 @@ def system(staged, rows, now):
     g = K.T @ (weight[:, None] * gradients.negative_gradient) - LAMBDA * f[rows]
     hessian = np.ones_like(f) if gradients.hessian is None else gradients.hessian
     if now == "bound":
-        hessian = np.full_like(f, gradients.bound)
+        hessian = np.full_like(f, gradients.structure.bound)
     K_DD = KERNEL.block(X[rows], X[rows])
     H = [K.T @ ((weight * h)[:, None] * K) + LAMBDA * K_DD for h in hessian.T]
     return H, g

@@ -66,7 +66,7 @@ class Descending(FittedTerm[KernelExpansion]):
         slope = lam * (weights * function).sum(axis=0)
         curvature = lam * (weights * step).sum(axis=0)
         descent = (problem.weighted_gradient * outputs).sum(axis=0) - slope
-        if problem.gradients.isotropic:
+        if problem.gradients.structure.isotropic:
             slope, curvature, descent = (float(v.sum()) for v in (slope, curvature, descent))
         term = Term.of(model, slice(0, outputs.shape[1]))
         return cls(term, outputs=outputs, slope=slope, curvature=curvature, descent=descent)

@@ -186,8 +186,7 @@ class DistinctRows:
             Gradients(
                 self.means(gradients.negative_gradient, weight),
                 None if hessian is None else self.means(hessian, weight),
-                gradients.bound,
-                gradients.isotropic,
+                gradients.structure,
             ),
             self.sums(weight),
         )

@@ -43,7 +43,7 @@ class StageProblem:
     @property
     def is_newton(self) -> bool:
         """Whether the hessian is that at ``raw`` alone, so that every stage has its own system."""
-        return self.gradients.hessian is not None and self.gradients.bound is None
+        return self.gradients.hessian is not None and self.gradients.structure.bound is None
 
     @cached_property
     def weighted_gradient(self) -> Floats:
@@ -62,11 +62,11 @@ class StageProblem:
     @property
     def hessian(self) -> Floats | None:
         """``h`` without sample weights, bounded away from zero."""
-        gradients = self.gradients
-        if gradients.hessian is None:
+        bound = self.gradients.structure.bound
+        if self.gradients.hessian is None:
             return None
-        if gradients.bound is not None and self.n_outputs > 1:
-            return np.full((self.n_rows, 1), gradients.bound)  # one system for all outputs
+        if bound is not None and self.n_outputs > 1:
+            return np.full((self.n_rows, 1), bound)  # one system for all outputs
         return np.maximum(self.own_hessian, _SMALLEST_CURVATURE)
 
     @property
@@ -74,12 +74,12 @@ class StageProblem:
         """Hessian of the gradients, (n, 1) if all outputs share it, else (n, r)."""
         hessian = self.gradients.hessian
         assert hessian is not None
-        return hessian[:, :1] if self.gradients.isotropic else hessian
+        return hessian[:, :1] if self.gradients.structure.isotropic else hessian
 
     @property
     def curvature_bound(self) -> float:
         """A number that no entry of the hessian exceeds; 1 for squared error."""
-        gradients = self.gradients
-        if gradients.bound is not None:
-            return gradients.bound
-        return 1.0 if gradients.hessian is None else max(float(gradients.hessian.max()), 1e-12)
+        bound, hessian = self.gradients.structure.bound, self.gradients.hessian
+        if bound is not None:
+            return bound
+        return 1.0 if hessian is None else max(float(hessian.max()), 1e-12)
