@@ -85,9 +85,9 @@ def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, er
 def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypatch):
     begun, boost = [], race.boost
 
-    def noted(config, data, target, state, *rest):
+    def noted(config, target, state, *rest):
         begun.append(len(state.members[0].stages))
-        boost(config, data, target, state, *rest)
+        boost(config, target, state, *rest)
 
     for module in (race, train):
         monkeypatch.setattr(module, "boost", noted)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from typing import Any
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
@@ -35,7 +34,6 @@ HOPELESS_GROWTH = 1000.0
 
 def boost(
     config: BoostingConfig,
-    data: Any,  # result of ``config.learner.prepare``, for members without their own data
     target: Target,
     state: TrainingState,  # modified in place
     # trains several members in parallel; with a single member, threads share its rows
@@ -56,12 +54,11 @@ def boost(
             if isinstance(callback, AbstractContextManager):
                 stack.enter_context(callback)
         stack.enter_context(state.in_whole_stages())
-        _add_stages(config, data, target, state, team, validation, others)
+        _add_stages(config, target, state, team, validation, others)
 
 
 def _add_stages(
     config: BoostingConfig,
-    data: Any,
     target: Target,
     state: TrainingState,
     team: ThreadTeam,
@@ -76,26 +73,26 @@ def _add_stages(
         note_losses(config, target, state, team, validation)
         note_others(config, target, state, team, others)
     if not state.snapshots:
-        _take_snapshot(config, data, state)
+        _take_snapshot(config, state)
     so_far = len(state.train) - 1
     state.seconds += [math.nan] * (so_far - len(state.seconds))
     if state.rotation is not None:
         loss = loss_at_start(config.metric or config.loss, target, state.members[0])
         state.rotation.resume(loss, state.train, team)
-    ahead = StagesAhead.of(config, data, target, state, team)
+    ahead = StagesAhead.of(config, target, state, team)
     try:
         for number in range(so_far, config.n_stages):
             began = time.perf_counter()
             known = ahead.take(number)
             if known is None:
-                _fit_stage(config, data, target, state, number, team, inner)
+                _fit_stage(config, target, state, number, team, inner)
             for held in held_out:
                 add_held_out(held, state.members[0].stages[-1], team.n_threads)
             note_losses(config, target, state, team, validation, known)
             note_others(config, target, state, team, others)
-            _take_snapshot(config, data, state)
+            _take_snapshot(config, state)
             state.seconds.append(ahead.seconds(time.perf_counter() - began))
-            if _ends(config, data, target, state):
+            if _ends(config, target, state):
                 break
     finally:
         ahead.close()
@@ -103,7 +100,6 @@ def _add_stages(
 
 def _fit_stage(
     config: BoostingConfig,
-    data: Any,
     target: Target,
     state: TrainingState,
     number: int,
@@ -119,7 +115,7 @@ def _fit_stage(
 
     def step(member: int) -> None:
         turn = StageKey(config.seed, number, member)
-        advance(config, data, rows, members[member], turn, inner)
+        advance(config, rows, members[member], turn, inner)
 
     in_turn = ThreadTeam(1) if inner is team else team
     in_turn.map(step, range(len(members)))
@@ -136,7 +132,7 @@ def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:
         type(term.model).sum_of([term]).add_to(validation.raw, validation.X, n_threads)
 
 
-def _take_snapshot(config: BoostingConfig, data: Any, state: TrainingState) -> None:
+def _take_snapshot(config: BoostingConfig, state: TrainingState) -> None:
     """Keep the state after the last stage, and after the best one; cost O(n r) for each member."""
     if not config.takes_snapshots:
         return
@@ -144,10 +140,7 @@ def _take_snapshot(config: BoostingConfig, data: Any, state: TrainingState) -> N
     if config.stopping is not None and state.validation:
         best = config.stopping.best_stage(config.watched(state))
     members = tuple(
-        MemberSnapshot(
-            member.raw.copy(order="K"),
-            config.learner.snapshot(data if member.data is None else member.data),
-        )
+        MemberSnapshot(member.raw.copy(order="K"), config.learner.snapshot(member.data))
         for member in state.members
     )
     found = (*state.snapshots, FitSnapshot(n_stages, members))
@@ -156,27 +149,27 @@ def _take_snapshot(config: BoostingConfig, data: Any, state: TrainingState) -> N
 
 def advance(
     config: BoostingConfig,
-    data: Any,
     target: Target,
     member: EnsembleMember,
     turn: StageKey,
     team: ThreadTeam,
 ) -> None:
     """Fit one stage of one member: gradients, base models, rules, update."""
-    data = data if member.data is None else member.data
     sample = config.sampling.draw(target, member.rows, turn, team)
     target = member.visible(target, config.loss)
     loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
     apart = None if member.rows is None else member.outside
     sample = RowSample(sample.rows, sample.weight, apart, turn.stage, config.rate)
-    fitted: tuple[FittedTerm, ...] = tuple(config.learner.fit(data, now, sample, turn.generator()))
+    fitted: tuple[FittedTerm, ...] = tuple(
+        config.learner.fit(member.data, now, sample, turn.generator())
+    )
     stage = Stage(tuple(f.term for f in fitted))
     context = State(loss, target, member.raw, fitted, sample)
     for rule in config.steps:
         stage = rule(stage, context)
     add_stage(member.raw, stage, fitted, team)
-    config.learner.stage_added(data, stage)
+    config.learner.stage_added(member.data, stage)
     member.stages.append(stage)
 
 
@@ -212,7 +205,7 @@ def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
     return loss.with_curvature(target.rows(member.rows), member.raw[member.rows])
 
 
-def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingState) -> bool:
+def _ends(config: BoostingConfig, target: Target, state: TrainingState) -> bool:
     held_out = state.validation[-1] if state.validation else None
     metrics = {name: values[-1] for name, values in state.metrics.items()}
     event = Event(len(state.train) - 1, config.n_stages, state.train[-1], held_out, metrics)
@@ -222,8 +215,8 @@ def _ends(config: BoostingConfig, data: Any, target: Target, state: TrainingStat
     ended = bool(config.own_callbacks) and on_any_worker(
         any(callback(event) for callback in config.own_callbacks), share
     )
-    learner_data = [data if member.data is None else member.data for member in state.members]
-    if state.is_stopped or ended or all(map(config.learner.converged, learner_data)):
+    converged = all(config.learner.converged(member.data) for member in state.members)
+    if state.is_stopped or ended or converged:
         return True
     if state.growth > HOPELESS_GROWTH:
         return True

@@ -29,7 +29,7 @@ class EnsembleMember:
     # column by column (Fortran order): a stage updates whole columns, and sums over classes
     # vectorize. Empty if the stages learn from parts of the rows in turn.
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    data: Any = None  # result of ``config.learner.prepare``, if each member has its own inputs
+    data: Any = None  # result of ``for_members`` of the learner
     # shared by the parts of the rows, of which one learns at a time
     memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
     # gradients at ``raw``, if they were computed together with the last mean loss

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,6 @@ class StagesAhead:
     target: Target
     members: Sequence[EnsembleMember]
     team: ThreadTeam  # fits several members beside each other
-    data: list[Any]  # of each member, for the learner
     # whether nothing but the training loss is computed from the predictions of a stage, and the
     # learner has not refused
     is_possible: bool
@@ -59,19 +58,17 @@ class StagesAhead:
     def of(
         cls,
         config: BoostingConfig,
-        data: Any,
         target: Target,
         state: TrainingState,
         team: ThreadTeam,
     ) -> StagesAhead:
         """Create the object that fits the stages after those of the state."""
-        of_members = [data if member.data is None else member.data for member in state.members]
         is_possible = (
             config.rate is not None
             and config.loss.compiled_name is not None
             and _is_plain(config, target, state)
         )
-        return cls(config, target, state.members, team, of_members, is_possible)
+        return cls(config, target, state.members, team, is_possible)
 
     def take(self, number: int) -> KnownLosses | None:
         """Add a stage to every member, and return the losses; ``None`` if it has to be fitted."""
@@ -96,7 +93,7 @@ class StagesAhead:
             if taken < len(fitted.stages):
                 self.members[k].raw[:] = fitted.before
                 if taken > 0:
-                    self.config.learner.fit_stages(self.data[k], request.first(taken))
+                    self.config.learner.fit_stages(self.members[k].data, request.first(taken))
         self._ahead = []
 
     def _fit(self, number: int) -> None:
@@ -109,7 +106,7 @@ class StagesAhead:
         requests = [self._request(k, number, n_stages) for k in range(len(self.members))]
 
         def fit(k: int) -> FittedStages | None:
-            return self.config.learner.fit_stages(self.data[k], requests[k])
+            return self.config.learner.fit_stages(self.members[k].data, requests[k])
 
         answers = self.team.map(fit, range(len(self.members)))
         fitted = [answer for answer in answers if answer is not None]

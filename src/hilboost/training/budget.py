@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import BoostingConfig
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.initial_state import InitialState
 from hilboost.training.machine_time import in_time
@@ -28,7 +27,6 @@ _UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
 
 def paced(
     recipe: Recipe,  # with a time budget
-    config: BoostingConfig,
     initial: InitialState,  # the members have their data
     team: ThreadTeam,
     n_kernel_threads: int,  # of the kernel machine
@@ -47,7 +45,7 @@ def paced(
     resolved = recipe.resolved
     if recipe.config.stopping is None or resolved is None:
         return recipe
-    probe = _Probe(recipe, resolved, config, initial, team)
+    probe = _Probe(recipe, resolved, initial, team)
     ends = began + (whole if beside is None else _SHARE_OF_TREES * whole)
     left = ends - time.monotonic()
     race = n_trial_stages(recipe) * probe.seconds_per_stage
@@ -74,14 +72,14 @@ class _Probe:
         self,
         recipe: Recipe,
         resolved: ResolvedParameters,
-        config: BoostingConfig,
         initial: InitialState,
         team: ThreadTeam,
     ) -> None:
-        assert recipe.config.stopping is not None
-        stopping = replace(recipe.config.stopping, patience=_STEP_OF_PROBE)
+        config = recipe.config
+        assert config.stopping is not None
+        stopping = replace(config.stopping, patience=_STEP_OF_PROBE)
         fast = replace(config, learning_rate=_LARGEST_RATE, stopping=stopping)
-        self._trial = Trial.of(Candidate(recipe.config.learner, resolved), fast, initial)
+        self._trial = Trial.of(Candidate(config.learner, resolved), fast, initial)
         self._target, self._team = recipe.data.target, team
         self._trial.run(1 + _TIMED_STAGES, self._target, team)
 

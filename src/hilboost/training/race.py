@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
@@ -36,7 +35,6 @@ class Trial:
 
     candidate: Candidate
     config: BoostingConfig
-    data: Any
     state: TrainingState
     validation: Validation | None
 
@@ -46,7 +44,6 @@ class Trial:
         candidate: Candidate,
         config: BoostingConfig,
         initial: InitialState,
-        data: Any = None,
         in_place: bool = False,
     ) -> Trial:
         """Start a run with the first member, beside the state of the fit.
@@ -55,7 +52,7 @@ class Trial:
         """
         state, validation = initial.state, initial.validation
         first = state.members[0]
-        learner, own = in_trials(candidate.learner, data if first.data is None else first.data)
+        learner, own = in_trials(candidate.learner, first.data)
         stages: list[Stage] = []
         raw = first.raw if in_place else first.raw.copy(order="F")
         member = replace(first, raw=raw, stages=stages, data=own)
@@ -72,7 +69,7 @@ class Trial:
             own_callbacks=(),
             takes_snapshots=False,
         )
-        return cls(candidate, short, own, trial, held)
+        return cls(candidate, short, trial, held)
 
     def becomes_start_of(self, initial: InitialState) -> None:
         """Begin the fit with the stages of this run, which have its learning rate."""
@@ -110,13 +107,11 @@ class Trial:
         """Continue to a number of stages, unless early stopping has ended the run."""
         if len(self.state.train) <= 1 or self.is_going_on:
             self.config = replace(self.config, n_stages=n_stages)
-            boost(self.config, self.data, target, self.state, team, self.validation)
+            boost(self.config, target, self.state, team, self.validation)
 
 
 def settled_candidate(
     recipe: Recipe,
-    config: BoostingConfig,
-    data: Any,
     initial: InitialState,
     team: ThreadTeam,
     kernels: ThreadTeam,
@@ -139,8 +134,8 @@ def settled_candidate(
         return is_usual, own.max_features, -own.l2_regularization
 
     found = max(recipe.candidates, key=preference)
-    trial = Trial.of(found, config, initial, data)
-    trial.run(min(config.n_stages, FIRST_LOOK), recipe.data.target, team)
+    trial = Trial.of(found, recipe.config, initial)
+    trial.run(min(recipe.config.n_stages, FIRST_LOOK), recipe.data.target, team)
     members = [*trial.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
     attempt = KernelTrial(replace(recipe, kernel_part=hasty(part)), shown, kernels)
@@ -176,9 +171,7 @@ def n_trial_stages(recipe: Recipe) -> int:
     return _n_stages(len(recipe.candidates), *_lengths(recipe))
 
 
-def best_candidate(
-    recipe: Recipe, config: BoostingConfig, data: Any, initial: InitialState, team: ThreadTeam
-) -> Candidate:
+def best_candidate(recipe: Recipe, initial: InitialState, team: ThreadTeam) -> Candidate:
     """Return the candidate with the lowest held-out loss in a short run.
 
     For example, the best number of columns per node depends less on the size of the table than on
@@ -186,6 +179,7 @@ def best_candidate(
     the same held-out part: the first fold, or the validation rows.  After a quarter of the stages,
     only the best two candidates continue (successive halving), until one of them leads by far.
     """
+    config = recipe.config
     short = replace(
         config,
         learning_rate=_RATE,
@@ -194,8 +188,8 @@ def best_candidate(
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     target = recipe.data.target
     if len(recipe.candidates) <= _FINALISTS and target.n_rows > _MANY_ROWS:
-        return _best_one_by_one(recipe, short, data, initial, team, most)
-    found = [Trial.of(candidate, short, initial, data) for candidate in recipe.candidates]
+        return _best_one_by_one(recipe, short, initial, team, most)
+    found = [Trial.of(candidate, short, initial) for candidate in recipe.candidates]
     if len(found) > _FINALISTS:
         found = _in_order(found, first, target, team)[:_FINALISTS]
     for part, lead in _LEADS if target.n_rows >= _FEW_ROWS else ():
@@ -208,7 +202,6 @@ def best_candidate(
 def _best_one_by_one(
     recipe: Recipe,
     config: BoostingConfig,
-    data: Any,
     initial: InitialState,
     team: ThreadTeam,
     n_stages: int,
@@ -217,7 +210,7 @@ def _best_one_by_one(
     first, target, losses = initial.state.members[0], recipe.data.target, []
     held = initial.validation
     for candidate in recipe.candidates:
-        trial = Trial.of(candidate, config, initial, data, in_place=True)
+        trial = Trial.of(candidate, config, initial, in_place=True)
         trial.run(n_stages, target, team)
         losses.append(trial.loss)
         if initial.state.rotation is None:

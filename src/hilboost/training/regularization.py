@@ -268,7 +268,7 @@ class _WholeTrial:
         )
         self._machine = FullState(workspace, Choice(kernel, 0.0))
         raw = self._target.starting_raw(start)
-        self._member = EnsembleMember(start, raw=np.array(raw, order="F"))
+        self._member = EnsembleMember(start, raw=np.array(raw, order="F"), data=self._machine)
         rules = (PenalizedLineSearch(),)
         self._plan = BoostingConfig(loss, FullLearner(), _STAGES, data.seed, rules)
 
@@ -278,7 +278,7 @@ class _WholeTrial:
         machine.restart(lam, _LEAST_FALL)
         for stage in range(_STAGES):
             turn, team = StageKey(0, stage), machine.workspace.team
-            advance(self._plan, machine, self._target, self._member, turn, team)
+            advance(self._plan, self._target, self._member, turn, team)
             if machine.converged:
                 break
         alpha = machine.component(self._kernel, len(self._start)).alpha

@@ -108,21 +108,21 @@ def train(
         initial.phases.entered(),
     ):
         with initial.phases("preparing"):
-            data = _prepare(recipe, initial, n_threads)
+            _prepare(recipe, initial, n_threads)
+            data = state.members[0].data
         try:
-            initial = _with_prepared_held_out(recipe, initial, data)
+            initial = _with_prepared_held_out(recipe, initial)
             if initial.snapshot is not None:
                 restore(recipe.config.learner, state, initial.snapshot)
             if budget is not None:
-                recipe = paced(recipe, config, initial, team, kernels.n_threads, began)
+                recipe = paced(recipe, initial, team, kernels.n_threads, began)
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
-                trials = recipe.config, data, initial, team
                 is_observed = bool(callbacks) or resumable is not None or observer is not None
-                winner = settled_candidate(recipe, *trials, kernels, is_observed)
+                winner = settled_candidate(recipe, initial, team, kernels, is_observed)
                 if winner is None:
                     with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
-                        winner = best_candidate(recipe, *trials)
+                        winner = best_candidate(recipe, initial, team)
                 chosen = replace(recipe.config, learner=winner.learner)
                 recipe = replace(recipe, config=chosen, resolved=winner.resolved)
             watch = _watch(recipe, initial, kernels, began, ends)
@@ -137,9 +137,9 @@ def train(
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
             if any(part.capabilities.penalizes for part in config.learner.parts):
                 initial.phases.show("tuning the first stage")
-            _boost_until_interrupted(config, data, target, initial, team)
+            _boost_until_interrupted(config, target, initial, team)
         finally:
-            _close(config.learner, data, state)
+            _close(config.learner, state)
         is_complete = not state.is_stopped and state.interrupt is None
         attempt = watch.begun() if watch is not None and is_complete else None
         outcome = recipe.finish(_outcome(recipe, config, data, state))
@@ -160,7 +160,7 @@ def _without_stages(
 ) -> TrainingResult:
     """Return the model of targets that leave nothing to learn: the best constant."""
     with ThreadTeam(n_threads) as team:
-        boost(replace(config, n_stages=0), None, recipe.data.target, initial.state, team)
+        boost(replace(config, n_stages=0), recipe.data.target, initial.state, team)
     outcome = recipe.finish(_outcome(recipe, config, None, initial.state))
     return TrainingResult(_fitted(recipe, initial, outcome))
 
@@ -192,8 +192,8 @@ def _observed(
     return replace(recipe.config, callbacks=callbacks, own_callbacks=own)
 
 
-def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
-    """Prepare the learner's data for the first member; others get theirs if inputs differ."""
+def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> None:
+    """Prepare the learner's data for all members, once if they have the same inputs."""
     first, target = initial.inputs[0], recipe.data.target
     weight, share, seed = target.weight, target.share or recipe.config.division, recipe.config.seed
     learner = recipe.config.learner
@@ -216,33 +216,31 @@ def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> Any:
         member.data = data
     if initial.state.rotation is not None:
         initial.state.rotation.divide(initial.state.members)
-    return initial.state.members[0].data
 
 
-def _with_prepared_held_out(recipe: Recipe, initial: InitialState, data: Any) -> InitialState:
+def _with_prepared_held_out(recipe: Recipe, initial: InitialState) -> InitialState:
     """Prepare held-out rows that remain rows of a larger table, where the learner can."""
     held, division = initial.validation, recipe.config.learner.capabilities.row_division
     if held is None or division is None or not recipe.data.held_in_place:
         return initial
-    prepared = division.prepared_like(data, held.X)
+    prepared = division.prepared_like(initial.state.members[0].data, held.X)
     return replace(initial, validation=replace(held, division=division, data=prepared))
 
 
-def _close(learner: Learner, data: Any, state: TrainingState) -> None:
-    learner.close(data)
+def _close(learner: Learner, state: TrainingState) -> None:
+    for data in {id(member.data): member.data for member in state.members}.values():
+        learner.close(data)
     for member in state.members:
-        if member.data is not data:
-            learner.close(member.data)
         member.data = None
 
 
 def _boost_until_interrupted(
-    config: BoostingConfig, data: Any, target: Target, initial: InitialState, team: ThreadTeam
+    config: BoostingConfig, target: Target, initial: InitialState, team: ThreadTeam
 ) -> None:
     """Boost, and defer an interrupt if it would discard existing stages."""
     state = initial.state
     try:
-        boost(config, data, target, state, team, initial.validation, initial.others)
+        boost(config, target, state, team, initial.validation, initial.others)
     except KeyboardInterrupt as interrupt:
         if not state.members[0].stages:
             raise
