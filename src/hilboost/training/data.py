@@ -71,9 +71,7 @@ class TrainingData:
         is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, share)
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-        X: Any = self.X
-        if in_place and isinstance(X, np.ndarray):
-            X = DenseTable(X)
+        X = _in_place(self.X) if in_place else self.X
         held = X[hold]
         stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING
         if isinstance(held, DenseTable | FileTable) and not stays:
@@ -94,15 +92,18 @@ class TrainingData:
 
         With ``in_place``, the inputs are not copied, but remain rows of another table.
         """
-        X: Any = self.X
-        if in_place and isinstance(X, np.ndarray):
-            X = DenseTable(X)
+        X = _in_place(self.X) if in_place else self.X
         return replace(
             self,
             X=X[order],
             target=self.target.rows(order),
             sample_weight=None if self.sample_weight is None else self.sample_weight[order],
         )
+
+
+def _in_place(X: Any) -> Any:
+    """Return inputs whose rows are not copied when some are taken."""
+    return DenseTable(X) if isinstance(X, np.ndarray) else X
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,34 +28,41 @@ _WIDE = 10  # columns for each row
 _LEAVES_OF_WIDE, _SHARE_OF_WIDE = 8, 0.5
 
 
+@dataclass(frozen=True)
+class FitTraits:
+    """Properties of the rows, the target and the loss on which default parameters depend."""
+
+    n: float  # effective number of rows: see :mod:`hilboost.boosting.effective_size`
+    n_here: int  # number of rows as they are, which can be held out and take time
+    d: int  # number of columns
+    n_trees: int = 1  # number of trees per stage
+    held_out: bool = False  # whether the caller passed validation data
+    # whether the loss sets leaf values itself (medians, quantiles), so that L2 regularization
+    # cannot stabilize small leaves
+    leaf_loss: bool = False
+    # whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per row
+    two_classes: bool = False
+    coupled: bool = False  # whether the loss compares rows
+    # whether a scale is estimated from the residuals, which requires rows that a model has not
+    # learned from
+    scaled: bool = False
+    # number of leaves of symmetric trees; ``None`` if trees grow best first
+    symmetric_leaves: int | None = None
+    small_hessians: bool = False  # whether hessians are much smaller than one
+    # whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
+    # keeps the model from learning single groups.  With it, and with squared errors, twice the
+    # folds and few columns at each level rank held-out groups better.
+    ranks: bool = False
+    # whether the loss changes only where rows change their order, so that its mean over the held-
+    # out groups falls and rises from stage to stage
+    noisy: bool = False
+
+
 def resolve(
     # parameters of the estimator.  The defaults are 20 stages with a learning rate of 1 for
     # ``learner="kernel"``, and 100 stages without early stopping for a learner object.
     parameters: Mapping[str, Any],
-    n: float,  # effective number of rows: see :mod:`hilboost.boosting.effective_size`
-    n_here: int,  # number of rows as they are, which can be held out and take time
-    d: int,  # number of columns
-    n_trees: int,  # number of trees per stage
-    held_out: bool,  # whether the caller passed validation data
-    # whether the loss sets leaf values itself (medians, quantiles), so that L2 regularization
-    # cannot stabilize small leaves
-    leaf_loss: bool,
-    # whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per row
-    two_classes: bool,
-    coupled: bool = False,  # whether the loss compares rows
-    # whether a scale is estimated from the residuals, which requires rows that a model has not
-    # learned from
-    scaled: bool = False,
-    # number of leaves of symmetric trees; ``None`` if trees grow best first
-    symmetric_leaves: int | None = None,
-    small_hessians: bool = False,  # whether hessians are much smaller than one
-    # whether rows of groups are ranked.  Without early stopping, a strong L2 regularization then
-    # keeps the model from learning single groups.  With it, and with squared errors, twice the
-    # folds and few columns at each level rank held-out groups better.
-    ranks: bool = False,
-    # whether the loss changes only where rows change their order, so that its mean over the held-
-    # out groups falls and rises from stage to stage
-    noisy: bool = False,
+    fit: FitTraits,
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
@@ -67,14 +74,14 @@ def resolve(
     Beyond that, a single model with one held-out part is fitted with a higher learning rate.
     Wide tables have small trees, which trial runs would choose most often, at many times the cost.
     """
-    rows = min(n, n_here)
+    n, d, rows = fit.n, fit.d, min(fit.n, fit.n_here)
     learner = parameters["learner"]
     trees = isinstance(learner, list) or is_name(learner, "tree")
     kernel = is_name(learner, "kernel")
     early = parameters["early_stopping"]
     if early == "auto":
-        asked = held_out or parameters.get("eval_metric") is not None
-        early = asked or (trees and rows >= (_SMALLEST_SCALED if scaled else _SMALLEST_EARLY))
+        asked = fit.held_out or parameters.get("eval_metric") is not None
+        early = asked or (trees and rows >= (_SMALLEST_SCALED if fit.scaled else _SMALLEST_EARLY))
     large = rows > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
@@ -82,32 +89,32 @@ def resolve(
     too_few = is_auto(parameters["early_stopping"])
     of_statistics = float(np.clip(n // _ROWS_PER_STATISTIC, 5, 20))
     of_fixed = float(np.clip(n // _ROWS_PER_LEAF_ROW, 5, 7 if too_few else 20))
-    smallest = 1 if careful else of_fixed
-    best_first = 63 if large and early else 15 if careful and two_classes else 31
+    smallest = of_statistics if fit.coupled or fit.leaf_loss else 1 if careful else of_fixed
+    best_first = 63 if large and early else 15 if careful and fit.two_classes else 31
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,
         "n_estimators": n_estimators,
-        "max_leaf_nodes": symmetric_leaves or best_first,
-        "min_samples_leaf": 20 if large else of_statistics if coupled or leaf_loss else smallest,
-        "l2_regularization": 1.0 if small_hessians or not (careful or coupled) else 10.0,
+        "max_leaf_nodes": fit.symmetric_leaves or best_first,
+        "min_samples_leaf": 20 if large else smallest,
+        "l2_regularization": 1.0 if fit.small_hessians or not (careful or fit.coupled) else 10.0,
         "max_features": 1.0,
-        "subsample": 0.8 if careful and not two_classes else 1.0,
-        "cv_folds": _n_folds(rows * n_trees * d, n_trees, parameters.get("time_budget")),
-        "n_iter_no_change": 100 if careful and noisy else 30 if careful else 20,
+        "subsample": 0.8 if careful and not fit.two_classes else 1.0,
+        "cv_folds": _n_folds(rows * fit.n_trees * d, fit.n_trees, parameters.get("time_budget")),
+        "n_iter_no_change": 100 if careful and fit.noisy else 30 if careful else 20,
         "n_shards": 1,
     }
-    if careful and not (coupled or scaled or ranks) and is_wide(n, d):
+    if careful and not (fit.coupled or fit.scaled or fit.ranks) and is_wide(n, d):
         chosen["max_leaf_nodes"], chosen["max_features"] = _LEAVES_OF_WIDE, _SHARE_OF_WIDE
-    if ranks and not early:
+    if fit.ranks and not early:
         chosen["l2_regularization"] = 30.0
-    if ranks and careful and trees and not small_hessians:
+    if fit.ranks and careful and trees and not fit.small_hessians:
         chosen["max_features"] = min(1.0, max(_SHARE_FOR_RANKINGS, _FEWEST_COLUMNS / d))
         if chosen["cv_folds"] > 1 and parameters.get("time_budget") is None:
             chosen["cv_folds"] *= 2
     chosen = {name: _or(parameters[name], value) for name, value in chosen.items()}
     if chosen["max_leaf_nodes"] is None:
         chosen["max_leaf_nodes"] = int(max(2, np.ceil(n / chosen["min_samples_leaf"])))
-    symmetric = symmetric_leaves is not None
+    symmetric = fit.symmetric_leaves is not None
     return ResolvedParameters(**chosen, early_stopping=early, symmetric=symmetric)
 
 

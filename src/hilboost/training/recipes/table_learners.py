@@ -18,7 +18,7 @@ from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import DenseTable, Schema, category_columns
-from hilboost.training.defaults import SHARE_OF_TUNING, resolve
+from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.mixed import listed, mixed, names
 from hilboost.validation.choices import check_regressor, is_name
@@ -69,7 +69,7 @@ def stored_learner(
     if resolved is None and is_name(p["learner"], "tree"):
         return TreeLearner()
     if resolved is None:
-        resolved = resolve(p, 1.0, 1, schema.n_columns, 1, False, False, False)
+        resolved = resolve(p, FitTraits(1.0, 1, schema.n_columns))
     return with_stored_part(table_learner(p, resolved, schema), parts)
 
 

@@ -25,7 +25,7 @@ from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import category_columns
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
-from hilboost.training.defaults import in_fit_weights, in_given_weights, in_rows, resolve
+from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.initial_state import Start, start_in_units
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.candidates import candidates
@@ -120,22 +120,22 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
     two_classes = data.codec.n_classes == 2 and not loss.quadratic and gives_probabilities(loss)
     is_survival = data.codec.kind == "survival"
     coupled = loss.couples_rows or (is_survival and not loss.adaptive)
-    resolved = resolve(
-        in_rows(p, scale),
-        total_weight(data.target) / scale.row,
-        data.target.n_rows,
-        data.X.shape[1],
-        1 if p["multi_output"] == "shared" else len(begun.initial_raw),
-        data.held_out is not None,
-        loss.has_leaf_values,
-        two_classes,
-        coupled,
-        loss.adaptive and is_survival,
-        _symmetric_leaves(p, data),
-        two_classes or (coupled and not loss.bounded_hessian),
-        data.target.groups is not None,
-        loss.counts_positions,
+    traits = FitTraits(
+        n=total_weight(data.target) / scale.row,
+        n_here=data.target.n_rows,
+        d=data.X.shape[1],
+        n_trees=1 if p["multi_output"] == "shared" else len(begun.initial_raw),
+        held_out=data.held_out is not None,
+        leaf_loss=loss.has_leaf_values,
+        two_classes=two_classes,
+        coupled=coupled,
+        scaled=loss.adaptive and is_survival,
+        symmetric_leaves=_symmetric_leaves(p, data),
+        small_hessians=two_classes or (coupled and not loss.bounded_hessian),
+        ranks=data.target.groups is not None,
+        noisy=loss.counts_positions,
     )
+    resolved = resolve(in_rows(p, scale), traits)
     if (coupled or loss.has_leaf_values) and is_designed(data, scale.row):
         least = min(FEWEST_EQUAL, resolved.min_samples_leaf)
         resolved = replace(resolved, min_samples_leaf=least)
