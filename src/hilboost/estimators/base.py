@@ -288,6 +288,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             continuation = resumable.continuation
             seed = seed if continuation is None else continuation.seed
         recipe = self._recipe(data, seed, continuation)
+        recipe = replace(recipe, config=replace(recipe.config, takes_snapshots=self.warm_start))
         del data
         n_kernel_threads = None
         if recipe.kernel_part is not None:
@@ -299,7 +300,6 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             continuation,
             resumable,
             None if relay is None else relay.watch,
-            self.warm_start,
             n_kernel_threads,
         )
 

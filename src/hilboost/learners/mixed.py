@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core import dtypes
-from hilboost.core.base_model import LeafModel, Stage, Term
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities, of_any
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -271,9 +271,10 @@ def _is_whole(fitted: FittedTerm, sets_leaves: bool) -> bool:
 def _outputs(fitted: FittedTerm, rows: Any) -> Floats:
     if fitted.outputs is not None:
         return fitted.outputs[rows]
-    assert isinstance(fitted.term.model, LeafModel)
+    model = fitted.term.model.on_leaves()
+    assert model is not None
     assert fitted.leaves is not None
-    return fitted.term.model.values[fitted.leaves[rows]]
+    return model.values[fitted.leaves[rows]]
 
 
 def parts_of_rows(X: Floats | SparseTable) -> NDArray[np.uint8]:

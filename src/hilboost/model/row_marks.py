@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.reductions.distinct import distinct
-from hilboost.tables import BlockTable, DenseTable
+from hilboost.tables import BlockTable, as_table
 
 _MARKED = 4096  # different rows, or more if several share a key
 _MOST_MARKED, _BLOCK = 2**16, 2**16
@@ -40,7 +40,7 @@ class RowMarks:
         Returns RowMarks or None: ``None`` for tables on disk, which are read in order, for large
         sparse tables, and for large tables with few different keys.
         """
-        table = _table(X)
+        table = as_table(X)
         if not isinstance(table, BlockTable):
             return None
         columns = None
@@ -75,7 +75,7 @@ class RowMarks:
         The share is exact if the training data have at most 4,096 different rows and ``X`` has at
         most 20,000, and 0 if ``X`` has too few rows to estimate it.
         """
-        table = _table(X)
+        table = as_table(X)
         table = table[_spaced(len(table), _CHECKED)]
         rows = np.flatnonzero(table.row_hashes(self.columns) <= self.limit)
         if len(rows) < min(_FEWEST, len(table)):
@@ -88,12 +88,8 @@ class RowMarks:
         A new row recurs with about the probability that a training row occurs twice (Good 1953).
         """
         share, chance = self.share_of(X), self.by_chance
-        noise = 3 * np.sqrt(chance * (1 - chance) / min(len(_table(X)), _CHECKED))
+        noise = 3 * np.sqrt(chance * (1 - chance) / min(len(as_table(X)), _CHECKED))
         return share if share > chance + max(_LEAK, noise) else 0.0
-
-
-def _table(X: Any) -> Any:
-    return DenseTable(X) if isinstance(X, np.ndarray) else X
 
 
 def _spaced(n: int, most: int) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from hilboost.tables.arrays import (
     without_frame,
     without_mask,
 )
-from hilboost.tables.blocks import BlockTable, DenseTable
+from hilboost.tables.blocks import BlockTable, DenseTable, as_table
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
@@ -46,6 +46,7 @@ __all__ = [
     "Table",
     "are_numbers",
     "as_array",
+    "as_table",
     "category_choice",
     "category_columns",
     "check_sparse",

@@ -154,17 +154,17 @@ class DenseTable(BlockTable):
     def __init__(
         self, columns: NDArray[Any] | Sequence[NDArray[Any]], rows: NDArray[np.uint32] | None = None
     ) -> None:
-        self._columns = columns
+        self._columns, self._matrix = columns, columns if isinstance(columns, np.ndarray) else None
         self._rows = rows if rows is None or not RowBits.is_smaller(rows) else RowBits(rows)
-        arrays = [columns] if isinstance(columns, np.ndarray) else columns
+        arrays = columns if self._matrix is None else [self._matrix]
         single = all(array.dtype == np.float32 for array in arrays)
         self.dtype = np.dtype(np.float32 if single else np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
         """``(n, d)``"""
-        if isinstance(self._columns, np.ndarray):
-            n, d = self._columns.shape
+        if self._matrix is not None:
+            n, d = self._matrix.shape
         else:
             n, d = len(self._columns[0]), len(self._columns)
         return (n if self._rows is None else len(self._rows)), d
@@ -174,32 +174,31 @@ class DenseTable(BlockTable):
         if self._rows is not None:
             return DenseTable(columns, self._rows[rows])
         if isinstance(rows, slice):
-            one = isinstance(columns, np.ndarray)
-            return DenseTable(columns[rows] if one else [column[rows] for column in columns])
+            one = self._matrix
+            return DenseTable([each[rows] for each in columns] if one is None else one[rows])
         if isinstance(rows, np.ndarray) and rows.dtype.kind == "u":
             return DenseTable(columns, rows.astype(ROW, copy=False))
         return DenseTable(columns, np.arange(len(self), dtype=ROW)[rows])
 
     def column(self, k: int) -> Floats:
         """Return column ``k``, (n,) float64 or float32."""
-        columns = self._columns
-        values = columns[:, k] if isinstance(columns, np.ndarray) else columns[k]
+        values = self._columns[k] if self._matrix is None else self._matrix[:, k]
         values = values if self._rows is None else values[self._rows[:]]
         return values.astype(self.dtype, copy=False)
 
     def block(self, begin: int, end: int) -> Floats:
         """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""
-        columns = self._columns
+        matrix = self._matrix
         rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
-        if isinstance(columns, np.ndarray):
-            if isinstance(rows, slice) or not columns.flags.c_contiguous:
-                block = columns[rows]
+        if matrix is not None:
+            if isinstance(rows, slice) or not matrix.flags.c_contiguous:
+                block = matrix[rows]
             else:
                 # Copies whole rows, unlike [rows]; of an array in another order, it would copy all.
-                block = columns.take(rows, axis=0)
+                block = matrix.take(rows, axis=0)
             return np.ascontiguousarray(block, dtype=self.dtype)
-        block = np.empty((end - begin, len(columns)), dtype=self.dtype)
-        for k, column in enumerate(columns):
+        block = np.empty((end - begin, len(self._columns)), dtype=self.dtype)
+        for k, column in enumerate(self._columns):
             block[:, k] = column[rows]
         return block
 
@@ -221,3 +220,8 @@ class DenseTable(BlockTable):
             end = min(begin + step, n)
             block = self.block(begin, end)
             yield slice(begin, end), block if every else np.ascontiguousarray(block[:, columns])
+
+
+def as_table(X: Any) -> Any:
+    """Return an array as a table, so that taking rows copies none; other inputs are unchanged."""
+    return DenseTable(X) if isinstance(X, np.ndarray) else X

@@ -15,7 +15,7 @@ from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.reductions.draws import hold_out, renumbered
 from hilboost.reductions.sums import count
-from hilboost.tables import DenseTable, FileTable, Schema
+from hilboost.tables import DenseTable, FileTable, Schema, as_table
 
 CELLS_WORTH_LEAVING = 2**18
 """Fewer held-out cells are copied."""
@@ -71,7 +71,7 @@ class TrainingData:
         is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, share)
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-        X = _in_place(self.X) if in_place else self.X
+        X = as_table(self.X) if in_place else self.X
         held = X[hold]
         stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING
         if isinstance(held, DenseTable | FileTable) and not stays:
@@ -92,18 +92,13 @@ class TrainingData:
 
         With ``in_place``, the inputs are not copied, but remain rows of another table.
         """
-        X = _in_place(self.X) if in_place else self.X
+        X = as_table(self.X) if in_place else self.X
         return replace(
             self,
             X=X[order],
             target=self.target.rows(order),
             sample_weight=None if self.sample_weight is None else self.sample_weight[order],
         )
-
-
-def _in_place(X: Any) -> Any:
-    """Return inputs whose rows are not copied when some are taken."""
-    return DenseTable(X) if isinstance(X, np.ndarray) else X
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:

@@ -83,8 +83,6 @@ def train(
     continuation: Continuation | None = None,  # earlier fit to continue
     resumable: StageKeeper | None = None,  # what keeps the stages while the fit runs
     observer: Observer | None = None,
-    # whether the fitted model is to be continued, as with ``warm_start=True``
-    keeps_state: bool = False,
     # the same for the kernel machine beside the trees; ``None`` for ``n_threads``
     n_kernel_threads: int | None = None,
 ) -> TrainingResult:
@@ -119,17 +117,13 @@ def train(
                 budget = TimeBudget(began, recipe.time_budget or math.inf)
             if continuation is None and recipe.candidates:
                 is_observed = bool(callbacks) or resumable is not None or observer is not None
-                winner = settled_candidate(recipe, initial, team, kernels, is_observed)
-                if winner is None:
-                    with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
-                        winner = best_candidate(recipe, initial, team)
-                chosen = replace(recipe.config, learner=winner.learner)
-                recipe = replace(recipe, config=chosen, resolved=winner.resolved)
+                recipe = _with_winner(recipe, initial, team, kernels, is_observed)
             watch = _watch(recipe, initial, kernels, began, ends)
             config = _observed(recipe, callbacks, budget, watch)
             if watch is not None and watch.stops_after(len(state.members[0].stages)):
-                config = _complete(config, state)
-            belongs_to = belongings_to_keep(recipe) if keeps_state else None
+                # The fit in the checkpoint was complete.
+                config = replace(config, n_stages=len(state.members[0].stages))
+            belongs_to = belongings_to_keep(recipe) if config.takes_snapshots else None
             config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
                 config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
@@ -165,6 +159,18 @@ def _without_stages(
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
+def _with_winner(
+    recipe: Recipe, initial: InitialState, team: ThreadTeam, kernels: ThreadTeam, is_observed: bool
+) -> Recipe:
+    """Replace the settings by those of the best candidate."""
+    winner = settled_candidate(recipe, initial, team, kernels, is_observed)
+    if winner is None:
+        with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
+            winner = best_candidate(recipe, initial, team)
+    config = replace(recipe.config, learner=winner.learner)
+    return replace(recipe, config=config, resolved=winner.resolved)
+
+
 def _watch(
     recipe: Recipe, initial: InitialState, team: ThreadTeam, began: float, ends: float | None
 ) -> Watch | TimedWatch | None:
@@ -174,11 +180,6 @@ def _watch(
     if ends is not None:
         return TimedWatch(recipe, initial, team, began, ends)
     return Watch(recipe, initial, team)
-
-
-def _complete(config: BoostingConfig, state: TrainingState) -> BoostingConfig:
-    """Add no stages to a checkpoint: the fit in the file was complete."""
-    return replace(config, n_stages=len(state.members[0].stages))
 
 
 def _observed(
