@@ -25,7 +25,7 @@ class Corners:
 
 @dataclass(frozen=True)
 class Structure:
-    """What is known about the derivatives of a loss besides their values.
+    """Properties of the derivatives of a loss that their values do not show.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Gradients:
     hessian : (n, r) float64 or None
         Diagonal of the hessian, or an upper bound on it; ``None`` means one everywhere.
     structure : Structure
-        What is known about them besides their values; by default, nothing.
+        Properties that the values do not show; by default, none.
     smooth : Gradients or None
         Gradients of :meth:`~hilboost.core.loss.Loss.with_curvature`, if only some of several
         learners are fitted to them; otherwise ``None``.
