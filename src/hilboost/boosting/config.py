@@ -24,7 +24,7 @@ class BoostingConfig:
     If ``units`` is given, the loss, targets and stages are expressed in them until the fit ends.
     ``rules`` set step lengths and leaf values; the learning rate comes last.
     ``metric`` is the loss of the history and of early stopping, if it is another one.  The first of
-    ``metrics``, those of the held-out rows, decides when to stop, if there are any.  With
+    ``metrics``, computed on the held-out rows, decides when to stop, if there are any.  With
     ``takes_snapshots``, the state contains what its stages do not determine.
     ``division`` names workers that have the same rows, among which kernel values are divided.
     """

@@ -162,7 +162,7 @@ def _without_stages(
 def _with_winner(
     recipe: Recipe, initial: InitialState, team: ThreadTeam, kernels: ThreadTeam, is_observed: bool
 ) -> Recipe:
-    """Replace the settings by those of the best candidate."""
+    """Set the learner and the parameters to the best candidate."""
     winner = settled_candidate(recipe, initial, team, kernels, is_observed)
     if winner is None:
         with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
