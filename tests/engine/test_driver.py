@@ -10,7 +10,9 @@ from tests.workers.together import run_together
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import RowShare
-from hilboost.engine import buffers, driver
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.engine import buffers, driver, prepare_trees
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import growth_of
 from hilboost.engine.ops import reference
@@ -28,10 +30,10 @@ from hilboost.engine.ops.cpu.nodes import (
     open_root,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations
-from hilboost.engine.ops.cpu.sync import SYNC_SIZE
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import bin_table
 from hilboost.engine.tree_data import TreeData
+from hilboost.learners.tree import TreeLearner
 
 N, D = 150, 9
 PARAMETERS = [
@@ -51,7 +53,7 @@ parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 
 def cpu(n_threads=1):
     """The operations on some threads, which are those of the fit."""
-    return CpuOperations(ThreadTeam(n_threads), n_threads, np.zeros(SYNC_SIZE, dtype=np.int64))
+    return CpuOperations(ThreadTeam(n_threads), n_threads)
 
 
 def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1):
@@ -181,6 +183,24 @@ def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batc
 
     for found in run_together(n_workers, work):
         assert_same(found, tree_of(whole, with_rows=False))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"max_features": 0.5}, {"categorical": ((8, 12),)}])
+def test_a_fit_with_the_operations_of_a_device_grows_the_same_trees(parameters):
+    learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
+    rng, device, trees = np.random.default_rng(0), Trace(), []
+    X, gradients = rng.normal(size=(N, D)), Gradients(rng.normal(size=(N, 2)))
+    X[:, 8] = rng.integers(12, size=N)
+    for operations in (None, device):
+        data = prepare_trees(learner, X, None, 0, 1, operations=operations)
+        fitted = learner.fit(data, gradients, RowSample(None, None), np.random.default_rng(1))
+        trees.append([(one.term.model, one.leaves) for one in fitted])
+    for (tree, leaves), (expected, expected_leaves) in zip(*trees, strict=True):
+        np.testing.assert_array_equal(tree.column, expected.column)
+        np.testing.assert_array_equal(tree.threshold, expected.threshold)
+        np.testing.assert_array_equal(tree.values, expected.values)
+        np.testing.assert_array_equal(leaves, expected_leaves)
+    assert {name for name, _ in device.calls} == {"partition", "histogram", "search"}
 
 
 def test_batches_take_fewer_steps():

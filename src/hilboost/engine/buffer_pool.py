@@ -27,7 +27,7 @@ def each_by_one_thread(settings: TreeSettings, data: TreeData, r: int) -> bool:
     Symmetric trees keep histograms of all leaves, for which several at once need more memory.
     """
     n_threads = data.team.n_threads
-    if settings.shared or data.share is not None or (settings.symmetric and n_threads > 1):
+    if settings.shared or data.operations or (settings.symmetric and n_threads > 1):
         return False
     return one_thread_each(r, n_threads)
 
@@ -46,7 +46,7 @@ def borrowed(
         n_bins=table.n_bins,
         n_threads=min(n_threads, len(table.n_values)),
         max_leaves=leaves,
-        spare_leaves=0 if data.share is None else n_spare_leaves(leaves),
+        spare_leaves=0 if data.operations is None else n_spare_leaves(leaves),
         has_sets=int(bool(settings.categorical)),
         keeps_all=int(settings.symmetric),
     )
@@ -57,11 +57,11 @@ def borrowed(
 @contextmanager
 def borrowed_growers(
     settings: TreeSettings, data: TreeData, sample: RowSample, task: SeparateTask
-) -> Iterator[tuple[list[TreeGrower], list[TreeBuffers]]]:
-    """Lend every thread a grower of separate trees, and the memory in which it grows them."""
+) -> Iterator[list[TreeGrower]]:
+    """Lend every thread a grower of separate trees."""
     spaces = [borrowed(settings, data, 1, sample) for _ in range(data.team.n_threads)]
     try:
-        yield [_grower(settings, data, space, task) for space in spaces], spaces
+        yield [_grower(settings, data, space, task) for space in spaces]
     finally:
         for space in spaces:
             space.release()

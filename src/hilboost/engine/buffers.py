@@ -16,15 +16,12 @@ from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.nodes import empty_nodes
 from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
 from hilboost.engine.ops.cpu.split_search import NodeSums, SearchScratch
-from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE
 
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
 
 _BLOCK_ROWS = 2**16
 _NO_CELLS = np.empty(0, dtype=dtypes.PACKED)
-_FEWEST_ROWS_LENT = 2**15
-"""New memory for the leaves of fewer rows takes less time than a loan."""
 
 
 class TreeBuffers:
@@ -58,7 +55,6 @@ class TreeBuffers:
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
         self.left_sets = np.zeros((self.n_nodes if has_sets else 0, SET_WORDS), dtype=np.uint64)
         self._counts = np.zeros(8 * n_threads, dtype=np.int64)
-        self.sync = np.zeros(SYNC_SIZE, dtype=np.int64)
         self._permitted = np.empty(n_columns, dtype=np.uint8)
         self._drawn = np.empty((2, n_columns), dtype=np.uint8)
         self._best_gains = np.empty((n_threads, 2, 8))
@@ -71,7 +67,6 @@ class TreeBuffers:
         self.may_be_compact = True
         """Whether the packed gradients of every tree so far fit into 32 bits, if this was tried."""
         self._histograms: dict[int, NDArray[np.int64]] = {}
-        self._is_lent = False
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
@@ -83,27 +78,8 @@ class TreeBuffers:
             return cls(pool, key, **sizes)
 
     def release(self) -> None:
-        """Return the memory to the pool for the next tree, or later if leaves are still in it."""
-        if not self._is_lent:
-            self._pool[self._key].append(self)
-
-    def leaf_of_row(self, packed: NDArray[np.int64] | None, is_alone: bool) -> NDArray[np.int32]:
-        """Memory for the leaf of every row after growth, (n_rows,) int32.
-
-        With many rows, if the tree is the only one of its stage, that of its gradients: ``packed``
-        (n_rows, width), or those that move along with the rows.  The buffers return to the pool
-        once neither the array nor a view of it is used any more.
-        """
-        if not is_alone or self.n_rows < _FEWEST_ROWS_LENT:
-            return np.empty(self.n_rows, dtype=dtypes.LEAF)
-        (memory,) = [packed.reshape(-1)] if packed is not None else self._moved.values()
-        self._is_lent = True
-        return np.asarray(_Loan(self, memory.view(dtypes.LEAF)[: self.n_rows]))
-
-    def end_loan(self) -> None:
-        """Return the memory to the pool."""
-        self._is_lent = False
-        self.release()
+        """Return the memory to the pool for the next tree."""
+        self._pool[self._key].append(self)
 
     def learn_from(self, n_learned: int) -> None:
         """Set ``rows`` to (n_learned,); buffers cover the whole table, samples may be smaller."""
@@ -118,10 +94,6 @@ class TreeBuffers:
             part[:] = np.arange(begin, begin + len(part), dtype=dtypes.ROW)
 
         team.map(work, range(0, len(rows), _BLOCK_ROWS))
-
-    def abort(self) -> None:
-        """Release the threads that wait for a thread that has failed."""
-        self.sync[ABORT] = 1
 
     def packed(self, n_channels: int, width: int) -> NDArray[np.int64] | None:
         """(n_rows, width) int64; ``None`` with one channel, which uses ``ordered``."""
@@ -183,7 +155,6 @@ class TreeBuffers:
     ) -> tuple[NodeSums, SearchScratch]:
         """Initialize the sums of the nodes and the search state; ``totals`` (n_channels,)."""
         n_channels = len(totals)
-        self.sync[:] = 0
         self._permitted[:] = self._drawn[:] = allowed
         sums = NodeSums(
             np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
@@ -200,14 +171,3 @@ class TreeBuffers:
             np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),
         )
         return sums, scratch
-
-
-class _Loan:
-    """The owner of an array in the memory of buffers, which it returns in the end."""
-
-    def __init__(self, space: TreeBuffers, memory: NDArray[Any]) -> None:
-        self._space = space
-        self.__array_interface__ = memory.__array_interface__
-
-    def __del__(self) -> None:
-        self._space.end_loan()

@@ -172,7 +172,8 @@ class TreeGrower:
             np.empty(space.n_nodes),
         )
         summed = np.empty((1, MOST_BINS)) if symmetric else None
-        alone, walk = Threads(0, 1, space.sync), walk_scratch(space.n_nodes)
+        alone = Threads(0, 1, np.zeros(SYNC_SIZE, dtype=np.int64))
+        walk = walk_scratch(space.n_nodes)
         return cls(settings, table, layout, alone, growth, scratch, walk, summed)
 
     def suits(self, settings: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:

@@ -49,7 +49,7 @@ def fit_stages(
     gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
     task = SeparateTask.of(gradients, sample)
     compiled = _compiled(request, task, data.team.n_threads)
-    with borrowed_growers(settings, data, sample, task) as (growers, _):
+    with borrowed_growers(settings, data, sample, task) as growers:
         draws = draws_for(settings, data, task, sample.stage, lambda: _seeds(request))
         leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
         given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaf_of_row

@@ -96,11 +96,8 @@ def _fit_separately(
 ) -> list[FittedTerm]:
     """Fit one tree for each output, each on one thread."""
     task = SeparateTask.of(gradients, sample)
-    with borrowed_growers(settings, data, sample, task) as (growers, spaces):
-        if len(seeds) == 1:
-            leaves = spaces[0].leaf_of_row(growers[0].growth.packed, is_alone=True)[None]
-        else:
-            leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
+    leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
+    with borrowed_growers(settings, data, sample, task) as growers:
         draws = draws_for(settings, data, task, sample.stage, lambda: seeds)
         given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaves
         grown = grow_separately(*given)
@@ -174,8 +171,7 @@ def fit_tree(
         thresholds = table.thresholds[nodes[:, COLUMN], nodes[:, BIN]]
         categories = category_splits(settings, table, space)
         tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
-        is_alone = columns == slice(0, gradients.negative_gradient.shape[1])
-        leaf_of_row = space.leaf_of_row(packed.values, is_alone)
+        leaf_of_row = np.empty(table.n_rows, dtype=dtypes.LEAF)
         leaf_at = None if next_root is None or not next_root.by_leaves else space.flags
         leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order, leaf_at)
         if next_root is not None:
@@ -208,12 +204,11 @@ def _grow(
     settings: TreeSettings, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
 ) -> None:
     """Grow the tree from its root, in the order of the settings."""
-    operations = CpuOperations(data.team, space.n_threads, space.sync)
-    if data.share is None:
-        operations.grow(growth, settings.symmetric)
+    if data.operations is None:
+        CpuOperations(data.team, space.n_threads).grow(growth, settings.symmetric)
         return
     counted = sample.weight is None and growth.rules.packing.count_step == 1.0
-    grow_tree(growth, operations, batch_size(space.max_leaves), data.share, counted)
+    grow_tree(growth, data.operations, batch_size(space.max_leaves), data.share, counted)
 
 
 def _projected(

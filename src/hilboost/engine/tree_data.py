@@ -14,9 +14,11 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.engine.buffers import TreeBuffers
+from hilboost.engine.driver import Operations
 from hilboost.engine.joint_columns import joint_columns
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
+from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.row_order import RowOrder, n_sorts_worthwhile
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable, bin_table
@@ -46,6 +48,7 @@ class TreeData:
     """A binned table, the threads of a fit, and the memory reused for successive trees.
 
     ``share`` says which rows of the whole table these are, if other workers have the others.
+    ``operations`` are those of a device or worker, ``None`` where compiled code grows whole trees.
     ``groups`` are there if columns of few values may share sums, ``n_sorts`` says by how many of
     the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
     ``rounds`` says whether leaf values may be rounded, ``next_root`` is there if histograms are
@@ -56,6 +59,7 @@ class TreeData:
     team: ThreadTeam
     buffers: dict[tuple[int, ...], list[TreeBuffers]]
     share: RowShare | None = None
+    operations: Operations | None = None
     groups: ColumnGroups | None = None
     n_sorts: int = 0
     order: RowOrder | None = None
@@ -145,13 +149,19 @@ def prepare_trees(
     seed: int,
     n_threads: int,
     share: RowShare | None = None,
+    operations: Operations | None = None,
 ) -> TreeData:
-    """Bin a table, or one worker's share of it, and choose what saves time by its size."""
+    """Bin a table, or one worker's share of it, and choose what saves time by its size.
+
+    ``operations`` are those of a device.
+    """
     team = ThreadTeam(n_threads)
     levels = dict(settings.categorical)
     table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)
-    data = TreeData(table, team, {}, share, rounds=not settings.symmetric, seed=seed)
-    if share is not None:
+    if share is not None and operations is None:
+        operations = CpuOperations(team, min(n_threads, len(table.n_values)))
+    data = TreeData(table, team, {}, share, operations, rounds=not settings.symmetric, seed=seed)
+    if operations is not None:
         return data
     on_disk = isinstance(X, FileTable)
     # Trees with vector leaves have no use for groups, and trees of a table on disk no room.

@@ -20,7 +20,6 @@ from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.nodes import N_NODES, empty_nodes, open_root
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
-from hilboost.engine.ops.cpu.sync import SYNC_SIZE
 from hilboost.engine.ops.cpu.vector_candidates import (
     ValueRanges,
     empty_candidates,
@@ -98,8 +97,7 @@ def fit_vector_tree(
         learned = negative @ (rng.normal(size=(r, settings.sketch)) / np.sqrt(settings.sketch))
     growth = _growth(settings, data, learned, weight, rows, rng, team)
     if data.share is None:
-        n_threads, sync = len(growth.scratch.sums), np.zeros(SYNC_SIZE, dtype=np.int64)
-        operations = CpuOperations(team, n_threads, sync)
+        operations = CpuOperations(team, len(growth.scratch.sums))
         operations.together(lambda threads: grow_vector(threads, growth))
     else:
         grow_among_workers(growth, data.share.exchange)

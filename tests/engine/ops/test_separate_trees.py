@@ -8,7 +8,7 @@ from tests.reference import separate_trees as twin
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffers, separate
+from hilboost.engine import separate
 from hilboost.engine.stage import fit_tree
 from hilboost.learners.tree import TreeLearner
 
@@ -114,20 +114,16 @@ def test_memory_of_earlier_trees_serves_samples_of_other_sizes(symmetric):
 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("curved", [False, True])
-def test_leaves_in_the_memory_of_gradients_stay_there_until_they_are_dropped(
-    sampled, curved, monkeypatch
-):
+def test_the_leaves_of_a_tree_stay_while_another_grows(sampled, curved):
     learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3)
     X, gradients, sample = draw(3, curved, "none", sampled)
     hessian = gradients.hessian[:, :1] if curved else None
     one = Gradients(gradients.negative_gradient[:, :1], hessian)
     two = Gradients(gradients.negative_gradient[:, 1:2], hessian)
     expected = [fitted(learner, X, each, sample) for each in (one, two)]
-    monkeypatch.setattr(buffers, "_FEWEST_ROWS_LENT", 0)
     data = learner.prepare(X, None, 0, 1)
     rng = np.random.default_rng(0)
     found = [learner.fit(data, each, sample, rng) for each in (one, two)]
     for pair in zip(found, expected, strict=True):
         assert_same(*pair)
-    del found, pair
-    assert len(next(iter(data.buffers.values()))) == 2
+    assert len(next(iter(data.buffers.values()))) == 1

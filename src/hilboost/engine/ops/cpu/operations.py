@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,10 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.engine.ops.cpu.batches import partition_nodes, search_nodes, sum_nodes
 from hilboost.engine.ops.cpu.grow import Growth, grow
 from hilboost.engine.ops.cpu.symmetric import grow_symmetric
-from hilboost.engine.ops.cpu.sync import ABORT, Threads
+from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads
+
+if TYPE_CHECKING:
+    from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 MOST_BINS = 512
 
@@ -23,9 +27,10 @@ class CpuOperations:
 
     team: ThreadTeam
     n_threads: int
-    sync: NDArray[np.int64]  # (SYNC_SIZE,)
 
-    def partition(self, growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def partition(
+        self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Divide the rows of each node by its split."""
         found = np.empty((len(nodes), 2), dtype=np.int64)
         self.together(lambda threads: partition_nodes(threads, nodes, growth, found))
@@ -49,15 +54,16 @@ class CpuOperations:
 
     def together(self, step: Callable[[Threads], None]) -> None:
         """Run a step on all threads."""
+        sync = np.zeros(SYNC_SIZE, dtype=np.int64)
         if self.n_threads == 1:
-            step(Threads(0, 1, self.sync))
+            step(Threads(0, 1, sync))
             return
 
         def work(thread: int) -> None:
             if thread < self.n_threads:
-                step(Threads(thread, self.n_threads, self.sync))
+                step(Threads(thread, self.n_threads, sync))
 
         def abort() -> None:
-            self.sync[ABORT] = 1
+            sync[ABORT] = 1
 
         self.team.run(work, on_error=abort)

@@ -44,7 +44,7 @@ from hilboost.engine.ops.cpu.stage_series import (
     end_stage,
     n_stages_of,
 )
-from hilboost.engine.ops.cpu.symmetric import grow_levels
+from hilboost.engine.ops.cpu.symmetric import grow_symmetric
 
 
 class SeparateTrees(NamedTuple):
@@ -280,7 +280,7 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 def _grow_tree(alone, growth, summed):
     """Grow a tree whose root is open."""
     if summed is not None:
-        grow_levels(alone, growth, summed)
+        grow_symmetric(alone, growth, summed)
     else:
         # The steps of :func:`~hilboost.engine.ops.cpu.grow.grow`: a call of it would let the
         # compiler optimize all of them once more.

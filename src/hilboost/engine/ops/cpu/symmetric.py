@@ -324,9 +324,15 @@ def _draw_level(nodes, limits, scratch):
         draw_columns(scratch.permitted, limits.columns_per_node, seed, scratch.drawn[0])
 
 
-@inner
-def grow_levels(threads, growth, summed):
-    """Grow a tree level by level; the arguments as in :func:`grow_symmetric`."""
+@compiled
+def grow_symmetric(threads, growth, summed):
+    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
+
+    threads : Threads
+    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
+        ``rules.n_outputs`` is a number also with one channel
+    summed : (n_threads, 512) float64, working memory
+    """
     nodes, limits = growth.nodes, growth.limits
     sum_step(threads, growth)
     for _ in range(limits.max_depth):
@@ -342,15 +348,3 @@ def grow_levels(threads, growth, summed):
     barrier(threads)
     if threads.number == 0:
         _restore_depths(nodes)
-
-
-@compiled
-def grow_symmetric(threads, growth, summed):
-    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
-
-    threads : Threads
-    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
-        ``rules.n_outputs`` is a number also with one channel
-    summed : (n_threads, 512) float64, working memory
-    """
-    grow_levels(threads, growth, summed)
