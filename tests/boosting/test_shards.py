@@ -16,7 +16,8 @@ from hilboost.boosting import shards as boosting_shards
 from hilboost.boosting.shards import number_after
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
-from hilboost.engine import buffer_pool
+from hilboost.engine import tree_data
+from hilboost.engine.plan import Plan
 from hilboost.report import facts
 from hilboost.training import shards
 
@@ -372,5 +373,5 @@ def test_trees_of_several_classes_learn_from_the_shard_of_their_stage(monkeypatc
     """The oracle arranges what a tree is grown with anew for each tree."""
     X, y = classes()
     model = BoostingClassifier(**SETTINGS).fit(X, y)
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
+    monkeypatch.setattr(tree_data, "plan_for", lambda *sizes: Plan())
     assert_same_model(BoostingClassifier(**SETTINGS).fit(X, y), model)

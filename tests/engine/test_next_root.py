@@ -1,18 +1,30 @@
 """Histograms that follow from the tree before are those of all rows, and change no model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.engine import buffer_pool, buffers, next_root, separate
+from hilboost.engine import buffers, next_root, separate, tree_data
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
 from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals
+from hilboost.engine.plan import plan_for
 
 N = 4_000
 write = NextRoot.write
+
+
+def separate_from(monkeypatch, n_trees):
+    """Each tree is grown by one thread if a stage has so many of them, ``None``: never."""
+
+    def plan(*sizes):
+        return replace(plan_for(*sizes), fewest_separate=n_trees)
+
+    monkeypatch.setattr(tree_data, "plan_for", plan)
 
 
 @pytest.fixture
@@ -21,7 +33,7 @@ def small(monkeypatch):
     monkeypatch.setattr(next_root, "FEWEST_ROWS", 1000)
     monkeypatch.setattr(next_root, "_FEWEST_ROWS_PER_LEAF", 1)
     monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
+    separate_from(monkeypatch, None)
     # With few rows, gradients have more than 32 bits: take those of a million rows.
     layout = packing.layout_of.__wrapped__
 
@@ -208,7 +220,7 @@ def test_threads_and_separate_growth(small, monkeypatch):
     noted = count_written(monkeypatch)
     found = [fit(X, y, n_jobs=n_jobs).model_.predict_raw(X) for n_jobs in (1, 2)]
     assert any(noted)
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: True)
+    separate_from(monkeypatch, 1)
     n_trees = len(noted)
     found.append(fit(X, y).model_.predict_raw(X))
     assert len(noted) == n_trees
@@ -218,7 +230,7 @@ def test_threads_and_separate_growth(small, monkeypatch):
 
 @pytest.mark.parametrize("separate", [False, True])
 def test_weights_repeat_rows(separate, small, monkeypatch):
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: separate)
+    separate_from(monkeypatch, 1 if separate else None)
     X, y = draw(n=1_500)
     weight = np.random.default_rng(1).integers(1, 4, size=len(y)).astype(float)
     noted = count_written(monkeypatch)

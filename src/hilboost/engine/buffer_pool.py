@@ -1,35 +1,27 @@
-"""Buffer pool for tree growth."""
+"""Separate trees on the threads of a fit, and the memory of growth."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.driver import n_spare_leaves
 from hilboost.engine.growth_inputs import growth_of, n_levels
-from hilboost.engine.separate import SeparateTask, TreeDraws, TreeGrower
+from hilboost.engine.ops.cpu.stage_series import Series
+from hilboost.engine.separate import (
+    SeparateTask,
+    TreeDraws,
+    TreeGrower,
+    grow_separately,
+    trees_of,
+)
 from hilboost.engine.settings import TreeSettings
+from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import TreeData
-
-
-def one_thread_each(n_trees: int, n_threads: int) -> bool:
-    """Whether each tree is grown by one thread, and not by all of them together."""
-    return n_trees >= n_threads
-
-
-def each_by_one_thread(settings: TreeSettings, data: TreeData, r: int) -> bool:
-    """Return whether each tree is grown by one thread, and not by all of them together.
-
-    Symmetric trees keep histograms of all leaves, for which several at once need more memory.
-    """
-    n_threads = data.team.n_threads
-    if settings.shared or data.operations or (settings.symmetric and n_threads > 1):
-        return False
-    return one_thread_each(r, n_threads)
 
 
 def borrowed(
@@ -46,7 +38,7 @@ def borrowed(
         n_bins=table.n_bins,
         n_threads=min(n_threads, len(table.n_values)),
         max_leaves=leaves,
-        spare_leaves=0 if data.operations is None else n_spare_leaves(leaves),
+        spare_leaves=0 if data.plan.operations is None else n_spare_leaves(leaves),
         has_sets=int(bool(settings.categorical)),
         keeps_all=int(settings.symmetric),
     )
@@ -54,14 +46,29 @@ def borrowed(
     return space
 
 
-@contextmanager
-def borrowed_growers(
-    settings: TreeSettings, data: TreeData, sample: RowSample, task: SeparateTask
-) -> Iterator[list[TreeGrower]]:
-    """Lend every thread a grower of separate trees."""
+def fit_separately(
+    settings: TreeSettings,
+    data: TreeData,
+    sample: RowSample,
+    task: SeparateTask,
+    seeds: Callable[[], list[int]],
+    leaf_of_row: NDArray[np.int32],
+    series: Series | None = None,
+) -> tuple[list[Tree], TreeGrower]:
+    """Fit one tree for each output, each on one thread, in one stage or a series of stages.
+
+    ``leaf_of_row`` (r, n) is written.  The trees lie in the memory of the grower, too.
+    """
     spaces = [borrowed(settings, data, 1, sample) for _ in range(data.team.n_threads)]
     try:
-        yield [_grower(settings, data, space, task) for space in spaces]
+        growers = [_grower(settings, data, space, task) for space in spaces]
+        draws = _draws_for(settings, data, task, sample.stage, seeds)
+        l2 = settings.l2_regularization
+        grown = grow_separately(
+            task, data.table, draws, l2, growers, data.team, leaf_of_row, series
+        )
+        n_trees = len(leaf_of_row) * (1 if series is None else int(series.n_fitted[0]))
+        return trees_of(grown, n_trees, growers[0].growth.rules.is_category), growers[0]
     finally:
         for space in spaces:
             space.release()
@@ -81,7 +88,7 @@ def _grower(
     return found
 
 
-def draws_for(
+def _draws_for(
     settings: TreeSettings,
     data: TreeData,
     task: SeparateTask,

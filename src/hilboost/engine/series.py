@@ -13,10 +13,10 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.engine.buffer_pool import borrowed_growers, draws_for, each_by_one_thread
+from hilboost.engine.buffer_pool import fit_separately
 from hilboost.engine.next_root import has_enough_rows
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, RowDraws, Series
-from hilboost.engine.separate import SeparateTask, grow_separately, trees_of
+from hilboost.engine.separate import SeparateTask
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import TreeData
@@ -49,13 +49,10 @@ def fit_stages(
     gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
     task = SeparateTask.of(gradients, sample)
     compiled = _compiled(request, task, data.team.n_threads)
-    with borrowed_growers(settings, data, sample, task) as growers:
-        draws = draws_for(settings, data, task, sample.stage, lambda: _seeds(request))
-        leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
-        given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaf_of_row
-        grown = grow_separately(*given, compiled)
-        n_trees = int(compiled.n_fitted[0]) * r
-        trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
+    leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
+    trees, _ = fit_separately(
+        settings, data, sample, task, lambda: _seeds(request), leaf_of_row, compiled
+    )
     stages = _stages(trees, r, request.rate)
     first, *others = compiled.losses
     for sums in others:
@@ -68,10 +65,10 @@ def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest)
     r = request.raw.shape[1]
     if request.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
         return False
-    if not each_by_one_thread(settings, data, r):
+    if not data.plan.separates(r):
         return False
     total = len(request.y) if request.weight is None else request.weight.sum()
-    if data.rounds and r == 1 and has_enough_rows(total):
+    if data.plan.rounds and r == 1 and has_enough_rows(total):
         return False  # leaf values are rounded
     # The layout of weighted gradients depends on the total weight of the rows that are drawn.
     return request.weight is None or request.n_drawn is None

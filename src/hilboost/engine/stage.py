@@ -11,7 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine.buffer_pool import borrowed, borrowed_growers, draws_for, each_by_one_thread
+from hilboost.engine.buffer_pool import borrowed, fit_separately
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.constraints import MonotonicOrder
 from hilboost.engine.driver import batch_size, grow_tree
@@ -34,9 +34,7 @@ from hilboost.engine.row_order import ranks_of_leaves
 from hilboost.engine.separate import (
     SeparateTask,
     TreeGrower,
-    grow_separately,
     skip_one,
-    trees_of,
     within_bounds,
 )
 from hilboost.engine.settings import TreeSettings
@@ -53,7 +51,7 @@ def fit_trees(
 ) -> list[FittedTerm]:
     """Fit one shared tree, or one tree for each output, with a seed each."""
     r = gradients.negative_gradient.shape[1]
-    alone = each_by_one_thread(settings, data, r)
+    alone = data.plan.separates(r)
     if _next_root(settings, data, gradients, sample) is None:
         data.forget_tree()
     by_position = data.may_be_sorted and sample.rows is None and not (alone and r > 1)
@@ -71,7 +69,7 @@ def fit_trees(
 def _rounds(data: TreeData, gradients: Gradients, sample: RowSample) -> bool:
     """Return whether leaf values may be rounded."""
     alone = gradients.structure.residual and gradients.negative_gradient.shape[1] == 1
-    return data.rounds and alone and sample.rows is None
+    return data.plan.rounds and alone and sample.rows is None
 
 
 def _next_root(
@@ -97,13 +95,9 @@ def _fit_separately(
     """Fit one tree for each output, each on one thread."""
     task = SeparateTask.of(gradients, sample)
     leaves = np.empty((len(seeds), data.table.n_rows), dtype=dtypes.LEAF)
-    with borrowed_growers(settings, data, sample, task) as growers:
-        draws = draws_for(settings, data, task, sample.stage, lambda: seeds)
-        given = task, data.table, draws, settings.l2_regularization, growers, data.team, leaves
-        grown = grow_separately(*given)
-        trees = trees_of(grown, len(seeds), growers[0].growth.rules.is_category)
+    trees, grower = fit_separately(settings, data, sample, task, lambda: seeds, leaves)
     if _rounds(data, gradients, sample):
-        trees = [_rounded(settings, trees[0], growers[0], task.layout.packing, sample, data)]
+        trees = [_rounded(settings, trees[0], grower, task.layout.packing, sample, data)]
     return [_fitted(settings, k, tree, leaves[k]) for k, tree in enumerate(trees)]
 
 
@@ -204,11 +198,11 @@ def _grow(
     settings: TreeSettings, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
 ) -> None:
     """Grow the tree from its root, in the order of the settings."""
-    if data.operations is None:
+    if data.plan.operations is None:
         CpuOperations(data.team, space.n_threads).grow(growth, settings.symmetric)
         return
     counted = sample.weight is None and growth.rules.packing.count_step == 1.0
-    grow_tree(growth, data.operations, batch_size(space.max_leaves), data.share, counted)
+    grow_tree(growth, data.plan.operations, batch_size(space.max_leaves), data.share, counted)
 
 
 def _projected(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,13 +19,12 @@ from hilboost.engine.joint_columns import joint_columns
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.operations import CpuOperations
-from hilboost.engine.row_order import RowOrder, n_sorts_worthwhile
+from hilboost.engine.plan import Plan, plan_for
+from hilboost.engine.row_order import RowOrder
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable, bin_table
 from hilboost.tables import BlockTable, FileTable
 
-_ROWS_WORTH_JOINING = 2**13
-"""Fits to fewer rows need no code for groups of columns, and save little time by them."""
 _STEP = 2**16 // 32
 
 
@@ -48,22 +47,18 @@ class TreeData:
     """A binned table, the threads of a fit, and the memory reused for successive trees.
 
     ``share`` says which rows of the whole table these are, if other workers have the others.
-    ``operations`` are those of a device or worker, ``None`` where compiled code grows whole trees.
-    ``groups`` are there if columns of few values may share sums, ``n_sorts`` says by how many of
-    the next trees its rows are to be sorted.  ``order`` is that of the rows of a sorted table.
-    ``rounds`` says whether leaf values may be rounded, ``next_root`` is there if histograms are
-    carried from tree to tree.  ``seed`` is that of the fit.
+    ``n_sorts`` says by how many of the next trees the rows are to be sorted, ``order`` is that of
+    the rows of a sorted table.  ``seed`` is that of the fit.
     """
 
     table: BinnedTable
     team: ThreadTeam
     buffers: dict[tuple[int, ...], list[TreeBuffers]]
     share: RowShare | None = None
-    operations: Operations | None = None
+    plan: Plan = field(default_factory=Plan)
     groups: ColumnGroups | None = None
     n_sorts: int = 0
     order: RowOrder | None = None
-    rounds: bool = False
     next_root: NextRoot | None = None
     seed: int = 0
 
@@ -74,7 +69,8 @@ class TreeData:
 
     def without_memory(self) -> TreeData:
         """Return the same data without what a tree leaves to the next one of its fit."""
-        return replace(self, n_sorts=0, rounds=False, next_root=None)
+        plan = replace(self.plan, rounds=False)
+        return replace(self, plan=plan, n_sorts=0, next_root=None)
 
     def divided(self, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
@@ -160,14 +156,15 @@ def prepare_trees(
     table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)
     if share is not None and operations is None:
         operations = CpuOperations(team, min(n_threads, len(table.n_values)))
-    data = TreeData(table, team, {}, share, operations, rounds=not settings.symmetric, seed=seed)
-    if operations is not None:
-        return data
-    on_disk = isinstance(X, FileTable)
-    # Trees with vector leaves have no use for groups, and trees of a table on disk no room.
-    if not (settings.shared or on_disk or table.n_rows < _ROWS_WORTH_JOINING):
-        data.groups = ColumnGroups(table, team)
-    if not on_disk:
-        data.n_sorts = n_sorts_worthwhile(table.words)
-        data.next_root = None if settings.symmetric else NextRoot()
-    return data
+    plan = plan_for(settings, table, n_threads, isinstance(X, FileTable), operations)
+    return TreeData(
+        table,
+        team,
+        {},
+        share,
+        plan,
+        groups=ColumnGroups(table, team) if plan.joins_columns else None,
+        n_sorts=plan.n_sorts,
+        next_root=NextRoot() if plan.carries_root else None,
+        seed=seed,
+    )

@@ -1,12 +1,13 @@
 """Growth with float64 sums is the compiled growth where fixed-point numbers are exact."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.reference.float_grow import Float64Growth
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffer_pool
 from hilboost.engine import stage as fitting
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.learners.tree import TreeLearner
@@ -14,6 +15,7 @@ from hilboost.learners.tree import TreeLearner
 
 def fitted(parts, X, gradients):
     data = parts.prepare(X, None, 0, 1)
+    data.plan = replace(data.plan, fewest_separate=None)
     (term,) = parts.fit(data, gradients, RowSample(None, None), np.random.default_rng(0))
     parts.close(data)
     return term.term.model, term.leaves
@@ -33,7 +35,6 @@ def test_the_same_tree(seed, missing, curved, monkeypatch):
     hessian = rng.integers(1, 65, size=(n, 1)) / 256 if curved else None
     limits = {"min_samples_leaf": 3.0, "min_hessian": 0.1, "l2_regularization": 0.5 * seed}
     parts = TreeLearner(max_leaf_nodes=25, max_depth=5 if seed == 3 else None, **limits)
-    monkeypatch.setattr(buffer_pool, "one_thread_each", lambda *_: False)
     tree, leaves = fitted(parts, X, Gradients(negative, hessian))
     twin = Float64Growth(fitting.pack)
     monkeypatch.setattr(fitting, "pack", twin.pack)

@@ -1,7 +1,7 @@
 """The compiled grower against best-first growth by exhaustive search, on one and two threads."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.reference.isotonic import pairs_in_order
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffer_pool, buffers, separate
+from hilboost.engine import buffers, separate
 from hilboost.engine.ops.cpu.batches import partition_nodes
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.nodes import (
@@ -56,8 +56,8 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 
     with monkeypatch.context() as context:
         context.setattr(CpuOperations, "grow", recording)
-        context.setattr(buffer_pool, "one_thread_each", lambda *_: False)
         data = parts.prepare(X, sample.weight, 0, n_threads)
+        data.plan = replace(data.plan, fewest_separate=None)
         fitted = parts.fit(data, gradients, sample, np.random.default_rng(seed))
     parts.close(data)
     return before[0], after[0], fitted
