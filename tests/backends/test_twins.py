@@ -67,8 +67,12 @@ from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(6)
-# see test_driver.py; `inherit` is a part of `grow`, which has a twin
-BATCHES = {"partition_nodes", "sum_nodes", "search_nodes", "inherit"}
+# see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and
+# `draw_candidates` of `grow_vector`, which have twins
+BATCHES = {
+    "partition_nodes", "sum_nodes", "search_nodes", "inherit", "draw_candidates",
+    "mark_bins", "sum_bins", "search_sums", "choose_candidate",
+}  # fmt: skip
 seeded = pytest.mark.parametrize("seed", SEEDS)
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
 TESTS = "\n".join(path.read_text() for folder in FOLDERS for path in folder.rglob("test_*.py"))

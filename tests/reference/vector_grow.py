@@ -10,18 +10,24 @@ from tests.reference.random_bits import mix
 from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
 from tests.reference.vector_levels import best_subset, drawn_subset, settled_subset
 
+from hilboost.engine.ops.cpu.nodes import N_ROWS
 
-def weigh(node, growth):
-    """Of the root, whose priority depends on the limits alone."""
+
+def sum_rows(node, growth):
     begin, end = growth.nodes.fields[node, :2]
-    here = growth.buffers.rows[begin:end]
-    gradients, limits = growth.gradients, growth.limits
-    totals = gradients.values[here].sum(axis=0)
+    here, gradients = growth.buffers.rows[begin:end], growth.gradients
+    growth.sums.totals[node] = gradients.values[here].sum(axis=0)
     weight, squares = weights_of(gradients.weights, here).sum(), gradients.squares[here].sum()
-    variance = squares - (totals**2).sum() / weight
-    growth.sums.totals[node] = totals
-    growth.sums.masses[node] = weight, squares, variance
-    split = len(here) >= 2 and variance > limits.pure and weight >= 2 * limits.min_weight
+    growth.sums.masses[node, :2] = weight, squares
+
+
+def set_priority(node, growth):
+    """Of the root, whose priority depends on the limits alone."""
+    limits, masses, totals = growth.limits, growth.sums.masses[node], growth.sums.totals[node]
+    weight, squares, _ = masses
+    masses[2] = variance = squares - (totals**2).sum() / weight
+    n_rows = growth.nodes.fields[node, N_ROWS]
+    split = n_rows >= 2 and variance > limits.pure and weight >= 2 * limits.min_weight
     growth.nodes.priority[node] = variance if split and limits.max_depth > 0 else NO_GAIN
 
 

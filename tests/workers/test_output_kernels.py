@@ -143,9 +143,8 @@ def test_validation_rows():
     assert_same(model, CURVES, held_out=(X[:50], CURVES[:50]))
 
 
-def test_rows_in_blocks(monkeypatch):
-    """Many rows and columns are gathered and sent in several parts."""
-    monkeypatch.setattr(vector_workers, "_BLOCK_CELLS", 1)
+def test_sums_in_parts(monkeypatch):
+    """Sums of many columns are sent in several parts."""
     monkeypatch.setattr(vector_workers, "_MESSAGE_CELLS", 1)
     for learner in ("extra_trees", "ok3"):
         assert_same(clone(MODEL).set_params(learner=learner, output="gaussian"), CURVES)

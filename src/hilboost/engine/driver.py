@@ -13,8 +13,9 @@ batches changes no bit of the tree.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,16 @@ from hilboost.engine.ops.cpu.nodes import (
 )
 from hilboost.reductions.sums import count
 
+if TYPE_CHECKING:
+    from hilboost.engine.ops.cpu.vector_state import VectorGrowth
+
 
 class Operations(Protocol):
     """What a device does with the rows and histograms of a batch of nodes."""
 
-    def partition(self, growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def partition(
+        self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Divide the rows of each node by its split.
 
         Returns (n_nodes, 2): how many of the rows that are here go left, and where they begin.
@@ -86,44 +92,42 @@ def grow_tree(
     ``batch`` is the number of nodes that are expanded together, ``counted`` says whether
     histograms count the rows.
     """
-    _Driver(growth, operations, batch, share, counted).run()
+    _HistogramLoop(growth, operations, batch, share, counted).run()
 
 
-class _Driver:
-    """The growth of one tree; its nodes belong to all workers, and the rows are local."""
+class GrowthLoop(ABC):
+    """The growth of one tree; its nodes belong to all workers, and the rows are local.
+
+    ``by_node`` are the arrays by node besides the records of the nodes.
+    """
 
     def __init__(
         self,
-        growth: Growth,
+        growth: Growth | VectorGrowth,
         operations: Operations,
         batch: int,
-        share: RowShare | None,
-        counted: bool,
+        by_node: list[NDArray[Any]],
     ) -> None:
-        self._growth, self._operations = growth, operations
-        self._share, self._counted = share, counted
+        self._operations, self._batch = operations, batch
         self._nodes, self._fields = growth.nodes, growth.nodes.fields
-        self._n_splits = growth.limits.max_leaves - 1
-        n_slots = len(growth.histograms.slots)
-        # With two slots, histograms of parents and of other open nodes are not kept.
-        self._keeps = n_slots > self._n_splits
-        self._room = min(n_slots, len(self._fields) // 2 + 1) - 1 if self._keeps else 2**62
-        self._batch = batch if self._keeps else 1
-        self._permitted = {0: growth.scratch.permitted.copy()}  # columns of a node
+        self._rows, self._n_splits = growth.buffers.rows, growth.limits.max_leaves - 1
+        self._by_node = [self._fields, self._nodes.gains, *by_node]
+        self._room = len(self._fields) // 2  # expansions, some of which may be undone
         self._tree = [0]  # nodes by their number in the tree
-        self._open: list[tuple[float, int]] = []  # gains and numbers of open nodes
+        self._open: list[tuple[float, int]] = []  # priorities and numbers of open nodes
 
     def run(self) -> None:
         """Split the node of the largest gain until there are enough leaves."""
-        self._fields[0, N_ROWS] = count(int(self._fields[0, N_ROWS]), self._share)
-        self._find_splits(np.zeros(1, dtype=np.int64), 0)
+        self._start()
         self._note_open(0)
         n_splits = 0
         while self._open and n_splits < self._n_splits:
             node = self._tree[self._open[0][1]]
-            if self._fields[node, LEFT] < 0:
+            if self._may_be_divided(node):
                 self._expand(self._next_nodes(self._n_splits - n_splits), n_splits + 1)
             heappop(self._open)
+            if self._fields[node, LEFT] < 0:  # no split is allowed
+                continue
             for child in self._fields[node, [LEFT, RIGHT]].tolist():
                 self._tree.append(child)
                 self._note_open(len(self._tree) - 1)
@@ -133,26 +137,95 @@ class _Driver:
 
     def _note_open(self, number: int) -> None:
         """Put a node of the tree among those that may be split."""
-        gain = float(self._nodes.gains[self._tree[number]])
-        if gain > NO_GAIN:
-            heappush(self._open, (-gain, number))  # the first of equals is split first
+        priority = float(self._nodes.priority[self._tree[number]])
+        if priority > NO_GAIN:
+            heappush(self._open, (-priority, number))  # the first of equals is split first
+
+    def _may_be_divided(self, node: int) -> bool:
+        return self._fields[node, LEFT] < 0 and self._nodes.priority[node] > NO_GAIN
 
     def _next_nodes(self, n_splits: int) -> NDArray[np.int64]:
         """The next nodes to expand, as many as are useful if so many splits are left."""
         n_expanded = int(self._nodes.control[N_NODES]) // 2
         most = min(self._batch, n_splits, 1 + self._room - n_expanded - n_splits)
         nodes = [self._tree[number] for _, number in sorted(self._open)]
-        return np.array([node for node in nodes if self._fields[node, LEFT] < 0][:most])
+        return np.array([node for node in nodes if self._may_be_divided(node)][:most])
 
-    def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
-        """Divide nodes, open their children and find the best splits of these."""
-        here = self._operations.partition(self._growth, batch)
-        n_left = self._n_left(batch, here[:, 0])
+    def _open_children(
+        self, batch: NDArray[np.int64], here: NDArray[np.int64], n_left: NDArray[np.int64]
+    ) -> None:
+        """Open the children of divided nodes; ``n_left`` counts the rows of all workers."""
         control = self._nodes.control
         for node, (n_here, begin), n_all in zip(batch, here, n_left, strict=True):
             control[[NODE, N_LEFT_HERE, LEFT_BEGIN, N_LEFT]] = node, n_here, begin, n_all
             open_children(self._nodes)
-            self._inherit(int(node))
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Prepare the root."""
+
+    @abstractmethod
+    def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
+        """Divide nodes and prepare their children; ``n_splits`` is the number of splits so far."""
+
+    def _undo(self) -> None:
+        """Make leaves of the nodes whose expansions are not part of the tree."""
+        is_node = np.zeros(len(self._fields), dtype=bool)
+        is_node[self._tree] = True
+        for node in self._tree:
+            left, begin, end = self._fields[node, [LEFT, BEGIN, END]].tolist()
+            if left >= 0 and not is_node[left]:
+                self._rows[begin:end].sort()
+                self._fields[node, [LEFT, RIGHT]] = -1
+
+    def _renumber(self) -> None:
+        """Number the nodes in the order in which the tree was split."""
+        order, fields = np.array(self._tree), self._fields
+        numbers = np.full(len(fields) + 1, -1)  # the last one of no child
+        numbers[order] = np.arange(len(order))
+        for array in self._by_node:
+            array[: len(order)] = array[order]
+        fields[: len(order), [LEFT, RIGHT]] = numbers[fields[: len(order), [LEFT, RIGHT]]]
+        self._nodes.control[N_NODES] = len(order)
+
+
+class _HistogramLoop(GrowthLoop):
+    """Growth by histograms of fixed-point gradients."""
+
+    def __init__(
+        self,
+        growth: Growth,
+        operations: Operations,
+        batch: int,
+        share: RowShare | None,
+        counted: bool,
+    ) -> None:
+        by_node: list[NDArray[Any]] = [growth.sums.totals, growth.sums.left_totals]
+        if growth.categories is not None:
+            by_node.append(growth.categories.left_sets)
+        if growth.constraints is not None:
+            by_node.append(growth.constraints.bounds)
+        super().__init__(growth, operations, batch, by_node)
+        self._growth, self._share, self._counted = growth, share, counted
+        n_slots = len(growth.histograms.slots)
+        # With two slots, histograms of parents and of other open nodes are not kept.
+        self._keeps = n_slots > self._n_splits
+        if self._keeps:
+            self._room = min(n_slots - 1, self._room)
+        else:
+            self._batch, self._room = 1, 2**62
+        self._permitted = {0: growth.scratch.permitted.copy()}  # columns of a node
+
+    def _start(self) -> None:
+        self._fields[0, N_ROWS] = count(int(self._fields[0, N_ROWS]), self._share)
+        self._find_splits(np.zeros(1, dtype=np.int64), 0)
+
+    def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
+        """Divide nodes, open their children and find the best splits of these."""
+        here = self._operations.partition(self._growth, batch)
+        self._open_children(batch, here, self._n_left(batch, here[:, 0]))
+        for node in batch.tolist():
+            self._inherit(node)
         self._find_splits(batch, n_splits)
 
     def _n_left(self, batch: NDArray[np.int64], here: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -213,28 +286,3 @@ class _Driver:
             for node, drawn in zip(nodes, columns, strict=True):
                 draw_columns(drawn.copy(), n_drawn, self._nodes.seeds[node], drawn)
         return columns
-
-    def _undo(self) -> None:
-        """Make leaves of the nodes whose expansions are not part of the tree."""
-        is_node = np.zeros(len(self._fields), dtype=bool)
-        is_node[self._tree] = True
-        for node in self._tree:
-            left, begin, end = self._fields[node, [LEFT, BEGIN, END]].tolist()
-            if left >= 0 and not is_node[left]:
-                self._growth.buffers.rows[begin:end].sort()
-                self._fields[node, [LEFT, RIGHT]] = -1
-
-    def _renumber(self) -> None:
-        """Number the nodes in the order in which the tree was split."""
-        order, fields, growth = np.array(self._tree), self._fields, self._growth
-        numbers = np.full(len(fields) + 1, -1)  # the last one of no child
-        numbers[order] = np.arange(len(order))
-        arrays = [fields, self._nodes.gains, growth.sums.totals, growth.sums.left_totals]
-        if growth.categories is not None:
-            arrays.append(growth.categories.left_sets)
-        if growth.constraints is not None:
-            arrays.append(growth.constraints.bounds)
-        for array in arrays:
-            array[: len(order)] = array[order]
-        fields[: len(order), [LEFT, RIGHT]] = numbers[fields[: len(order), [LEFT, RIGHT]]]
-        self._nodes.control[N_NODES] = len(order)

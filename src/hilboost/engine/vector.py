@@ -15,6 +15,7 @@ from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.category_columns import marked_columns
+from hilboost.engine.driver import n_spare_leaves
 from hilboost.engine.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.nodes import N_NODES, empty_nodes, open_root
@@ -37,7 +38,7 @@ from hilboost.engine.ops.cpu.vector_state import (
 )
 from hilboost.engine.settings import VectorSettings
 from hilboost.engine.table import BinnedTable, bin_table
-from hilboost.engine.vector_workers import grow_among_workers
+from hilboost.engine.vector_workers import VectorLoop
 from hilboost.reductions.sums import added, count
 
 _TIE = 1e-10
@@ -96,11 +97,11 @@ def fit_vector_tree(
     if settings.sketch is not None and settings.sketch < r:
         learned = negative @ (rng.normal(size=(r, settings.sketch)) / np.sqrt(settings.sketch))
     growth = _growth(settings, data, learned, weight, rows, rng, team)
+    operations = CpuOperations(team, len(growth.scratch.sums))
     if data.share is None:
-        operations = CpuOperations(team, len(growth.scratch.sums))
         operations.together(lambda threads: grow_vector(threads, growth))
     else:
-        grow_among_workers(growth, data.share.exchange)
+        VectorLoop(growth, operations, data.share.exchange).run()
     found = int(growth.nodes.control[N_NODES])
     nodes = growth.nodes.fields[:found]
     values, categories = growth.sums.values[:found], growth.categories
@@ -136,7 +137,10 @@ def _growth(
     m, k = len(rows), learned.shape[1]
     gradients, pure = _centered(learned, weight, rows, data.share)
     limits = _limits(settings, d, count(m, data.share), pure)
-    n_nodes, n_threads = 2 * limits.max_leaves - 1, min(team.n_threads, limits.n_columns)
+    n_threads = min(team.n_threads, limits.n_columns)
+    is_limited = data.share is not None and not limits.in_turn
+    spare_leaves = n_spare_leaves(limits.max_leaves) if is_limited else 0
+    n_nodes = 2 * (limits.max_leaves + spare_leaves) - 1
     nodes = empty_nodes(n_nodes, by_gain=False)
     open_root(nodes, m, int(rng.integers(2**62)))
     spare = np.empty(n_spare(m, n_threads), dtype=dtypes.ROW)
@@ -157,7 +161,7 @@ def _growth(
         candidates=empty_candidates(d, bool(settings.categorical)),
         scratch=VectorScratch(
             np.empty((n_threads, n_bins + 1), dtype=np.int64),
-            np.empty((n_threads, m), dtype=dtypes.ROW),
+            np.empty((n_threads, max(m, n_bins)), dtype=dtypes.ROW),
             np.empty((n_threads, k)),
             _level_scratch(settings, n_threads, k),
         ),

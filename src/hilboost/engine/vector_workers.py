@@ -1,327 +1,169 @@
 """Growth of one tree with vector leaves, whose rows are divided among workers.
 
-The tree is that of :func:`~hilboost.engine.ops.cpu.vector_grow.grow_vector`.  For each split, the
-workers add up sums over their rows, from which each of them takes the same decisions::
-
-    random cuts    least and greatest bins of the drawn columns, then the sums left of each cut
-    best cuts      the sums in each bin of the columns
-    levels         the sums in each level
-
-Sums are rounded, so that trees may differ where splits are equal up to rounding.
+Histograms of many gradients are large: workers send those of the columns that are searched, and for
+random cuts, which bins have rows and the sums on the left of the cuts.  Sums are rounded, so that
+trees may differ where splits are equal up to rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
+from hilboost.engine.driver import GrowthLoop, batch_size
+from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.nodes import (
-    BEGIN,
-    BIN,
-    COLUMN,
-    DEPTH,
-    END,
-    LEFT,
-    LEFT_BEGIN,
-    MISSING_LEFT,
-    N_LEFT,
-    N_LEFT_HERE,
-    N_ROWS,
-    NODE,
-    RIGHT,
-    choose_node,
-    open_children,
-)
-from hilboost.engine.ops.cpu.vector_cuts import ALMOST
-from hilboost.engine.ops.cpu.vector_state import SQUARES, VARIANCE, WEIGHT, VectorGrowth
-from hilboost.engine.splits_from_sums import (
-    OF_ROWS,
-    OF_SQUARES,
-    OF_WEIGHT,
-    Drawn,
-    NodeSums,
-    Split,
-    best_cut,
-    best_levels,
-    draw_columns,
-    drawn_levels,
-    first_best,
+from hilboost.engine.ops.cpu.nodes import BEGIN, END, LEFT, N_ROWS, RIGHT
+from hilboost.engine.ops.cpu.operations import CpuOperations
+from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates
+from hilboost.engine.ops.cpu.vector_cuts import NodeRows
+from hilboost.engine.ops.cpu.vector_grow import set_priority, sum_rows
+from hilboost.engine.ops.cpu.vector_state import VARIANCE, WEIGHT, VectorGrowth
+from hilboost.engine.ops.cpu.vector_sums import (
+    choose_candidate,
+    mark_bins,
+    search_sums,
+    sum_bins,
 )
 
-_BLOCK_CELLS = 2**22  # numbers of the gradients that are gathered at once
 _MESSAGE_CELLS = 2**22  # numbers that are sent at once
+_BATCH_OF_ALL = 32  # nodes that are divided together where every node that can be split is
 
 
-def grow_among_workers(growth: VectorGrowth, exchange: Exchange) -> None:
-    """Grow one tree; each worker calls with its rows, and finds the same nodes.
+class VectorLoop(GrowthLoop):
+    """The growth of one tree; each worker calls with its rows, and finds the same nodes.
 
     ``growth``: with the limits of the whole table.
     """
-    _SharedGrowth(growth, exchange).run()
 
+    def __init__(self, growth: VectorGrowth, operations: CpuOperations, exchange: Exchange) -> None:
+        limits, sets = growth.limits, growth.categories.left_sets
+        by_node = [growth.sums.values, *([sets] if len(sets) else [])]
+        batch = _BATCH_OF_ALL if limits.in_turn else batch_size(limits.max_leaves)
+        super().__init__(growth, operations, batch, by_node)
+        if limits.in_turn:
+            self._room = 2**62  # no node is divided in vain
+        self._growth, self._together, self._exchange = growth, operations.together, exchange
+        self._bins = np.arange(growth.table.n_bins, dtype=dtypes.ROW)
 
-class _Extent(NamedTuple):
-    """Least and greatest bin of a column in a node, and whether values are missing."""
+    def _start(self) -> None:
+        self._weigh(np.zeros(1, dtype=np.int64))
 
-    first: int
-    last: int
-    any_missing: bool
+    def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
+        """Search some nodes, divide those with a split, and weigh the children."""
+        self._search(batch)
+        batch = batch[self._nodes.priority[batch] > NO_GAIN]
+        here = self._operations.partition(self._growth, batch)
+        self._open_children(batch, here, here[:, 0])
+        self._weigh(self._fields[batch][:, [LEFT, RIGHT]].ravel())
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether there are two values, or one beside missing ones."""
-        return self.last >= 0 and (self.first < self.last or self.any_missing)
+    def _weigh(self, nodes: NDArray[np.int64]) -> None:
+        """Set the sums of some nodes over the rows of all workers, and their priorities."""
+        growth, (totals, masses, _) = self._growth, self._growth.sums
+        for node in nodes:
+            sum_rows(node, growth)
+        counts = self._fields[nodes, END] - self._fields[nodes, BEGIN]
+        here = np.column_stack([totals[nodes], masses[nodes, :VARIANCE], counts])
+        sums = self._exchange.added(here)
+        totals[nodes], masses[nodes, :VARIANCE] = np.split(sums[:, :-1], [totals.shape[1]], axis=1)
+        self._fields[nodes, N_ROWS] = sums[:, -1]
+        for node in nodes:
+            set_priority(node, growth)
 
+    def _search(self, batch: NDArray[np.int64]) -> None:
+        """Note the best split of each node."""
+        present = self._present(batch) if self._growth.limits.random_cuts else [None] * len(batch)
+        for node, present_here in zip(batch, present, strict=True):
+            self._draw(node, present_here)
+            n_candidates = int(self._growth.candidates.number[0])
+            n_numbers = (self._growth.sums.totals.shape[1] + 2) * len(self._bins)
+            at_once = max(1, _MESSAGE_CELLS // n_numbers)
+            for first in range(0, n_candidates, at_once):
+                some = slice(first, min(first + at_once, n_candidates))
+                self._search_columns(node, some, present_here)
+            choose_candidate(node, self._growth)
 
-class _SharedGrowth:
-    """The growth of one tree; the nodes belong to all workers, and the rows are local."""
+    def _present(self, batch: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which bins have rows of each node on any worker, (n_nodes, d, n_bins)."""
+        packed = np.packbits([self._present_here(node) for node in batch], axis=2)
+        every = np.bitwise_or.reduce(self._exchange.gathered(packed[None]))
+        return np.unpackbits(every, axis=2, count=len(self._bins)).astype(bool)
 
-    def __init__(self, growth: VectorGrowth, exchange: Exchange) -> None:
-        self._growth, self._exchange = growth, exchange
-        self._nodes, self._limits = growth.nodes, growth.limits
-        gradients, words = growth.gradients, growth.table.words
-        n, self._width = len(gradients.values), gradients.values.shape[1] + 3
-        weights = gradients.weights if len(gradients.weights) else np.ones(n)
-        self._beside = np.column_stack([weights, gradients.squares, np.ones(n)])
-        self._missing, self._n_columns = growth.table.n_bins - 1, len(growth.table.n_values)
-        self._bins = growth.table.flat.reshape(len(words), words.shape[1], 8)
-        self._known_here: dict[int, Floats] = {}  # by node
-        self._left_here: dict[int, Floats] = {}  # by drawn column of the present node
+    def _present_here(self, node: np.int64) -> NDArray[np.uint8]:
+        growth = self._growth
+        present = np.zeros(growth.ranges.low.shape, dtype=np.uint8)
+        self._together(lambda threads: mark_bins(threads, node, growth, present))
+        return present
 
-    def run(self) -> None:
-        """Split the node of largest total variance until none is left."""
-        nodes, limits = self._nodes, self._limits
-        self._note(0, self._root_sums())
-        while True:
-            node = int(choose_node(nodes, limits.max_leaves, limits.in_turn))
-            if node < 0:
-                return
-            nodes.control[NODE] = node
-            here = self._sums_of(node)
-            found = self._drawn(node, here) if limits.random_cuts else self._best(node, here)
-            split = first_best(found, here.tie)
-            if split is None:
-                nodes.priority[node] = NO_GAIN
-            else:
-                self._split(node, split, here)
-
-    # Candidates
-
-    def _best(self, node: int, here: NodeSums) -> list[Split]:
-        """The best split of each column, or of those that are drawn."""
-        columns, n_drawn = list(range(self._n_columns)), self._limits.n_columns
-        if n_drawn < self._n_columns:
-            seed = int(self._nodes.seeds[node])
-            drawn = draw_columns(seed, self._n_columns, n_drawn, lambda column: True)
-            columns = [one.column for one in drawn]
-        found = []
-        for column, sums in zip(columns, self._by_bin(columns, node), strict=True):
-            if self._is_category(column):
-                split = best_levels(column, sums, here)
-            else:
-                split = best_cut(column, sums, here, self._growth.ranges)
-            if split is not None:
-                found.append(split)
-        return found
-
-    def _drawn(self, node: int, here: NodeSums) -> list[Split]:
-        """A random split of each drawn column; those without two values do not count."""
-        seed, n_drawn, d = int(self._nodes.seeds[node]), self._limits.n_columns, self._n_columns
-        drawn = draw_columns(seed, d, n_drawn, lambda column: True)
-        extents = self._extents(node, [one.column for one in drawn])
-        if not all(extents[one.column].is_usable for one in drawn):
-            extents = self._extents(node, list(range(d)))
-            drawn = draw_columns(seed, d, n_drawn, lambda column: extents[column].is_usable)
-        found: dict[int, Split] = {}
-        by_level = [one for one in drawn if self._is_category(one.column)]
-        of_levels = self._by_bin([one.column for one in by_level], node)
-        for one, sums in zip(by_level, of_levels, strict=True):
-            found[one.column] = drawn_levels(one, sums, here)
-        numbers = [one for one in drawn if not self._is_category(one.column)]
-        for split in self._drawn_cuts(numbers, extents, node, here):
-            found[split.column] = split
-        return [found[one.column] for one in drawn]
-
-    def _drawn_cuts(
-        self, drawn: list[Drawn], extents: dict[int, _Extent], node: int, here: NodeSums
-    ) -> list[Split]:
-        """The drawn cuts of columns of numbers."""
-        if not drawn:
-            return []
-        cuts = [self._placed(one, extents[one.column]) for one in drawn]
-        left = self._left_of([one.column for one in drawn], [cut for cut, _ in cuts], node)
-        splits = []
-        for one, (cut, value), sums, score in zip(
-            drawn, cuts, left, here.scores(left), strict=True
-        ):
-            heavier = bool(2 * sums[OF_WEIGHT] >= ALMOST * here.whole[OF_WEIGHT])
-            missing_left = heavier and not extents[one.column].any_missing
-            splits.append(Split(one.column, cut, missing_left, value, float(score), sums))
-        return splits
-
-    def _placed(self, drawn: Drawn, extent: _Extent) -> tuple[int, float]:
-        """Bin and value of a cut, uniform between the least and the greatest value of a node."""
-        ranges, (first, last, _) = self._growth.ranges, extent
-        low, high = ranges.low[drawn.column], ranges.high[drawn.column]
-        if first == last:  # values against missing ones
-            return last, float(high[last])
-        value = low[first] + drawn.number * (high[last] - low[first])
-        beyond = np.flatnonzero(~(low[first + 1 : last] <= value))
-        cut = first + int(beyond[0]) if len(beyond) else last - 1
-        # Between the values of the bins on both sides, so that rows and bins agree.
-        value = max(value, high[cut])
-        return cut, float(high[cut] if value >= low[cut + 1] else value)
-
-    def _is_category(self, column: int) -> bool:
-        marked = self._growth.categories.is_category
-        return len(marked) > 0 and bool(marked[column])
-
-    # Sums over the rows of all workers
-
-    def _rows(self, node: int) -> NDArray[np.uint32]:
-        begin, end = (int(self._nodes.fields[node, f]) for f in (BEGIN, END))
-        return self._growth.buffers.rows[begin:end]
-
-    def _blocks(self, node: int) -> Iterator[NDArray[np.uint32]]:
-        rows, size = self._rows(node), max(256, _BLOCK_CELLS // self._width)
-        return (rows[begin : begin + size] for begin in range(0, len(rows), size))
-
-    def _of_rows(self, rows: NDArray[np.uint32]) -> Floats:
-        """Gradients, weights, squares and ones, (m, k + 3)."""
-        return np.hstack([self._growth.gradients.values[rows], self._beside[rows]])
-
-    def _bins_of(self, column: int, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        return self._bins[column // 8, rows, column % 8]
-
-    def _root_sums(self) -> Floats:
-        return self._exchange.added(self._sums_here(0))
-
-    def _extents(self, node: int, columns: list[int]) -> dict[int, _Extent]:
-        found = np.full((3, len(columns)), -np.inf)  # minus the least bin, to look for the largest
-        rows = self._rows(node)
-        for c, column in enumerate(columns):
-            bins = self._bins_of(column, rows)
-            present = bins[bins != self._missing]
-            found[2, c] = len(present) < len(bins)
-            if len(present):
-                found[0, c], found[1, c] = -float(present.min()), present.max()
-        least, greatest, missing = self._exchange.largest(found)
-        return {
-            column: _Extent(
-                self._missing if np.isinf(least[c]) else int(-least[c]),
-                -1 if np.isinf(greatest[c]) else int(greatest[c]),
-                missing[c] > 0,
-            )
-            for c, column in enumerate(columns)
-        }
-
-    def _left_of(self, columns: list[int], cuts: list[int], node: int) -> Floats:
-        """Sums of the rows up to each cut, (n_cuts, k + 3); missing values are not among them.
-
-        The side with fewer rows is summed; the other one is what it lacks of the rows here.
-        """
-        rows, whole = self._rows(node), self._sums_here(node)
-        is_left = np.array(
-            [self._bins_of(column, rows) <= cut for column, cut in zip(columns, cuts, strict=True)]
+    def _draw(self, node: np.int64, present: NDArray[np.bool_] | None) -> None:
+        """Draw the columns of a node, and their cuts if these are random."""
+        growth, limits, sums = self._growth, self._growth.limits, self._growth.sums
+        table = growth.table if present is None else _table_of(present)
+        weight = float(sums.masses[node, WEIGHT])
+        here = NodeRows(self._bins, 0, len(self._bins), sums.totals[node], weight)
+        marked, seed = growth.categories.is_category, growth.nodes.seeds[node]
+        n_drawn, random_cuts = limits.n_columns, limits.random_cuts
+        draw_candidates(
+            table, growth.ranges, marked, here, seed, n_drawn, random_cuts, growth.candidates
         )
-        by_right = 2 * is_left.sum(axis=1) > len(rows)
-        summed = [rows[left != other] for left, other in zip(is_left, by_right, strict=True)]
-        sums = self._sums_of_rows(summed)
-        sums[by_right] = whole - sums[by_right]
-        self._left_here = dict(zip(columns, sums, strict=True))
+
+    def _search_columns(
+        self, node: np.int64, some: slice, present: NDArray[np.bool_] | None
+    ) -> None:
+        """Search some of the candidates of a node."""
+        columns = self._growth.candidates.columns[some]
+        if present is None:
+            groups = np.tile(self._bins.astype(np.int64), (len(columns), 1))
+            sums = self._sums(node, columns, groups, len(self._bins))
+            present = sums[..., -1] > 0
+        else:
+            present, goes_left = present[columns], self._goes_left(some)
+            on_left = self._sums(node, columns, goes_left - 1, 1)[:, 0]
+            totals, masses = self._growth.sums.totals[node], self._growth.sums.masses[node]
+            whole = np.array([*totals, masses[WEIGHT], self._fields[node, N_ROWS]])
+            sums = np.zeros((*present.shape, len(whole)))
+            # Any bin of a side may have the sums of the side.
+            each, is_left = np.arange(len(columns)), goes_left == 1
+            sums[each, (present & is_left).argmax(axis=1)] = on_left
+            sums[each, (present & ~is_left).argmax(axis=1)] = whole - on_left
+        values, weights = np.ascontiguousarray(sums[..., :-2]), sums[..., -2].copy()
+        table = _table_of(present)
+        search_sums(node, some.start, table, self._bins, values, weights, self._growth)
+
+    def _goes_left(self, some: slice) -> NDArray[np.int64]:
+        """Which bins the drawn splits of some candidates send left, (n_candidates, n_bins)."""
+        candidates, marked = self._growth.candidates, self._growth.categories.is_category
+        found, n_bins = candidates.found[:, some], len(self._bins)
+        goes_left = (self._bins <= found[CUT][:, None]).astype(np.int64)
+        if len(marked):
+            by_level = marked[candidates.columns[some]] != 0
+            sets = candidates.left_sets[some][by_level].view(np.uint8)
+            goes_left[by_level] = np.unpackbits(sets, axis=1, count=n_bins, bitorder="little")
+        goes_left[:, -1] = found[SIDE]
+        return goes_left
+
+    def _sums(
+        self,
+        node: np.int64,
+        columns: NDArray[np.int64],
+        groups: NDArray[np.int64],
+        n_groups: int,
+    ) -> Floats:
+        """Sums over the rows of all workers by column and group, (c, n_groups, k + 2)."""
+        growth = self._growth
+        sums = np.zeros((len(columns), n_groups, growth.sums.totals.shape[1] + 2))
+        self._together(lambda threads: sum_bins(threads, node, columns, groups, growth, sums))
         return self._exchange.added(sums)
 
-    def _sums_here(self, node: int) -> Floats:
-        """Sums over the rows of a node that are here, (k + 3,)."""
-        if node not in self._known_here:
-            self._known_here[node] = self._sums_of_rows([self._rows(node)])[0]
-        return self._known_here[node]
 
-    def _sums_of_rows(self, parts: list[NDArray[np.uint32]]) -> Floats:
-        """Sums over some rows, (n_parts, k + 3)."""
-        values, starts = self._growth.gradients.values, np.cumsum([0, *map(len, parts)])
-        rows = np.concatenate(parts).astype(np.int64)
-        given = np.ones(len(rows)), rows, starts
-        members = csr_array(given, shape=(len(parts), len(values)))
-        return np.hstack([members @ values, members @ self._beside])
-
-    def _by_bin(self, columns: list[int], node: int) -> Iterator[Floats]:
-        """Sums in the bins of each column, (n_bins, k + 3), as many at once as a message has."""
-        at_once = max(1, _MESSAGE_CELLS // ((self._missing + 1) * self._width))
-        for begin in range(0, len(columns), at_once):
-            yield from self._in_bins(columns[begin : begin + at_once], node)
-
-    def _in_bins(self, columns: list[int], node: int) -> Floats:
-        n_bins = self._missing + 1
-        sums = np.zeros((len(columns) * n_bins, self._width))
-        for rows in self._blocks(node):
-            cells = np.empty((len(rows), len(columns)), dtype=np.int64)
-            for c, column in enumerate(columns):
-                cells[:, c] = self._bins_of(column, rows)
-                cells[:, c] += c * n_bins
-            starts = np.arange(0, cells.size + 1, len(columns))
-            given = np.ones(cells.size), cells.ravel(), starts
-            sums += csr_array(given, shape=(len(rows), len(sums))).T @ self._of_rows(rows)
-        return self._exchange.added(sums).reshape(len(columns), n_bins, self._width)
-
-    # Nodes
-
-    def _sums_of(self, node: int) -> NodeSums:
-        masses, totals = self._growth.sums.masses, self._growth.sums.totals[node]
-        weight, squares = masses[node, WEIGHT], masses[node, SQUARES]
-        whole = np.array([*totals, weight, squares, self._nodes.fields[node, N_ROWS]])
-        tie = self._limits.tie * masses[0, VARIANCE] / masses[0, WEIGHT] * weight
-        return NodeSums(whole, self._limits.min_weight, float(tie))
-
-    def _note(self, node: int, sums: Floats) -> None:
-        """Set the sums of a node, and its priority."""
-        growth, limits = self._growth, self._limits
-        totals, weight, squares = sums[:OF_WEIGHT], sums[OF_WEIGHT], sums[OF_SQUARES]
-        variance = squares - float(totals @ totals) / weight if weight > 0 else 0.0
-        growth.sums.totals[node] = totals
-        masses = growth.sums.masses[node]
-        masses[WEIGHT], masses[SQUARES], masses[VARIANCE] = weight, squares, variance
-        self._nodes.fields[node, N_ROWS] = sums[OF_ROWS]
-        done = (
-            sums[OF_ROWS] < 2
-            or variance <= limits.pure
-            or self._nodes.fields[node, DEPTH] >= limits.max_depth
-            or weight < 2 * limits.min_weight
-        )
-        self._nodes.priority[node] = NO_GAIN if done else variance
-
-    def _split(self, node: int, split: Split, here: NodeSums) -> None:
-        """Note a split, divide the rows that are here, and open the children."""
-        nodes, fields, totals = self._nodes, self._nodes.fields, here.whole[:OF_WEIGHT]
-        fields[node, COLUMN], fields[node, BIN] = split.column, split.bin
-        fields[node, MISSING_LEFT] = split.missing_left
-        self._growth.sums.values[node] = split.value
-        if split.levels is not None:
-            self._growth.categories.left_sets[node] = split.levels
-        whole = float(totals @ totals) / here.whole[OF_WEIGHT]
-        nodes.gains[node] = max(split.score - whole, 0.0)
-        nodes.control[N_LEFT_HERE] = self._divide(node, split)
-        nodes.control[N_LEFT] = split.left[OF_ROWS]
-        open_children(nodes)
-        left, right = int(fields[node, LEFT]), int(fields[node, RIGHT])
-        self._note(left, split.left)
-        self._note(right, here.whole - split.left)
-        if split.column in self._left_here:
-            own = self._left_here[split.column]
-            self._known_here[left], self._known_here[right] = own, self._known_here[node] - own
-        self._left_here = {}
-
-    def _divide(self, node: int, split: Split) -> int:
-        """Write the rows that go left before the others, both in their old order."""
-        rows = self._rows(node)
-        left = split.goes_left(self._missing + 1)[self._bins_of(split.column, rows)]
-        rows[:] = np.concatenate([rows[left], rows[~left]])
-        self._nodes.control[LEFT_BEGIN] = self._nodes.fields[node, BEGIN]
-        return int(left.sum())
+def _table_of(present: NDArray[np.bool_]) -> BinTable:
+    """A table whose row ``b`` is in bin ``b`` of each column, or in one of ``present``."""
+    (n_columns, n_bins), first = present.shape, present.argmax(axis=1)
+    bins = np.zeros((-(-n_columns // 8), 8, n_bins), dtype=np.uint8)
+    bins.reshape(-1, n_bins)[:n_columns] = np.where(present, np.arange(n_bins), first[:, None])
+    flat = bins.swapaxes(1, 2).ravel()
+    words = flat.view(dtypes.WORD).reshape(len(bins), n_bins)
+    return BinTable(words, flat, np.full(n_columns, n_bins - 1), n_bins)

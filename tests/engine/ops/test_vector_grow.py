@@ -25,6 +25,7 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT,
     MISSING_LEFT,
     N_NODES,
+    N_ROWS,
     RIGHT,
 )
 from hilboost.engine.ops.cpu.partition import RowBuffers
@@ -136,7 +137,7 @@ def test_the_best_cut_is_the_best_of_all(seed, weighted):
 @seeded
 @weightings
 @pytest.mark.parametrize("max_depth", [0, 3])
-def test_weigh(seed, weighted, max_depth):
+def test_sums_and_priority_of_a_node(seed, weighted, max_depth):
     rng = np.random.default_rng([seed, weighted])
     gradients, weights = draw_sums(rng, 40, 7, weighted, False)
     squares = rng.uniform(5, 9, size=40)
@@ -145,10 +146,11 @@ def test_weigh(seed, weighted, max_depth):
     results = []
     for module in (vector_grow, twin):
         nodes = empty_store(3)
-        nodes.fields[1, [BEGIN, END]] = here.begin, here.end
+        nodes.fields[1, [BEGIN, END, N_ROWS]] = here.begin, here.end, here.end - here.begin
         sums = vector_state.VectorSums(np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3))
         growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
-        module.weigh(1, growth)
+        module.sum_rows(1, growth)
+        module.set_priority(1, growth)
         results.append((*sums[:2], nodes.priority))
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)

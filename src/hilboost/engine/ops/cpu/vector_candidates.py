@@ -101,7 +101,7 @@ def _draw_split(table, ranges, is_category, column, here, state, number, candida
     return missing_left >= 0
 
 
-@inner
+@compiled
 def draw_candidates(table, ranges, is_category, here, seed, n_drawn, random_cuts, candidates):
     """Columns, and cuts where these are random, that a node may be split by.
 

@@ -21,6 +21,7 @@ from hilboost.engine.ops.cpu.nodes import (
     MISSING_LEFT,
     N_LEFT,
     N_LEFT_HERE,
+    N_ROWS,
     NODE,
     RIGHT,
     choose_node,
@@ -56,7 +57,8 @@ from hilboost.engine.ops.cpu.vector_state import SQUARES, VARIANCE, WEIGHT
 
 
 @inner
-def _rows_of(node, growth):
+def rows_of(node, growth):
+    """The rows of a node, and their sums."""
     fields, sums = growth.nodes.fields, growth.sums
     rows = growth.buffers.rows
     weight = sums.masses[node, WEIGHT]
@@ -64,19 +66,18 @@ def _rows_of(node, growth):
 
 
 @inner
-def _tie(node, growth):
-    """Gains of a node that differ by no more are equal."""
+def tie_of(weight, growth):
+    """Gains of a node of this weight that differ by no more are equal."""
     masses = growth.sums.masses
-    return growth.limits.tie * masses[0, VARIANCE] / masses[0, WEIGHT] * masses[node, WEIGHT]
+    return growth.limits.tie * masses[0, VARIANCE] / masses[0, WEIGHT] * weight
 
 
 @compiled
-def weigh(node, growth):
-    """Sums over a node's rows: gradients, weight, squares, total variance; and its priority."""
+def sum_rows(node, growth):
+    """Sum the gradients, weights and squares of a node's rows."""
     keep_apart()
-    fields, limits, gradients = growth.nodes.fields, growth.limits, growth.gradients
+    fields, gradients = growth.nodes.fields, growth.gradients
     rows, masses = growth.buffers.rows, growth.sums.masses
-    n_rows = fields[node, END] - fields[node, BEGIN]
     weighted = gradients.weights.shape[0] > 0
     totals = growth.sums.totals[node]
     totals[:] = 0.0
@@ -86,17 +87,32 @@ def weigh(node, growth):
         add_row(totals, gradients.values, row)
         weight += gradients.weights[row] if weighted else 1.0
         total_squares += gradients.squares[row]
-    middle, _ = squares(totals, totals)
-    variance = total_squares - middle / weight if weight > 0.0 else 0.0
     masses[node, WEIGHT], masses[node, SQUARES] = weight, total_squares
-    masses[node, VARIANCE] = variance
+
+
+@compiled
+def set_priority(node, growth):
+    """Note the total variance of a node, by which it may be split next, from its sums."""
+    keep_apart()
+    fields, limits, totals = growth.nodes.fields, growth.limits, growth.sums.totals[node]
+    masses = growth.sums.masses[node]
+    weight = masses[WEIGHT]
+    middle, _ = squares(totals, totals)
+    variance = masses[SQUARES] - middle / weight if weight > 0.0 else 0.0
+    masses[VARIANCE] = variance
     done = (
-        n_rows < 2
+        fields[node, N_ROWS] < 2
         or variance <= limits.pure
         or fields[node, DEPTH] >= limits.max_depth
         or weight < 2 * limits.min_weight
     )
     growth.nodes.priority[node] = NO_GAIN if done else variance
+
+
+@inner
+def _weigh(node, growth):
+    sum_rows(node, growth)
+    set_priority(node, growth)
 
 
 @inner
@@ -110,7 +126,7 @@ def _choose(growth):
             growth.table,
             growth.ranges,
             growth.categories.is_category,
-            _rows_of(node, growth),
+            rows_of(node, growth),
             nodes.seeds[node],
             limits.n_columns,
             limits.random_cuts,
@@ -133,46 +149,55 @@ def _levels_of(levels, thread):
 
 
 @inner
-def _try_levels(table, column, here, gradients, limits, tie, own, levels, found, left_set):
+def _try_levels(table, place, here, gradients, limits, tie, own, levels, found, left_set):
     """Find the best subset of the levels of a column, or score the drawn one."""
     min_weight = limits.min_weight
     if limits.random_cuts:
         side = int64(found[SIDE])
         found[GAIN] = score_subset(
-            table, column, here, gradients, min_weight, left_set, side, own.sums
+            table, place, here, gradients, min_weight, left_set, side, own.sums
         )
     else:
         found[CUT] = 0.0
         found[GAIN], found[SIDE] = scan_subsets(
-            table, column, here, gradients, min_weight, tie, own, levels, left_set
+            table, place, here, gradients, min_weight, tie, own, levels, left_set
+        )
+
+
+@inner
+def _is_category(c, growth):
+    """Whether the column of a candidate has levels."""
+    marked = growth.categories.is_category
+    return marked.shape[0] > 0 and marked[growth.candidates.columns[c]] != 0
+
+
+@inner
+def try_candidate(thread, c, table, place, here, gradients, growth):
+    """Find the best split of column ``place``, candidate ``c``, or score the drawn one."""
+    limits, scratch, found = growth.limits, growth.scratch, growth.candidates.found[:, c]
+    own = CutScratch(scratch.starts[thread], scratch.order[thread], scratch.sums[thread])
+    tie = tie_of(here.weight, growth)
+    if _is_category(c, growth):
+        levels, left_set = _levels_of(scratch.levels, thread), growth.candidates.left_sets[c]
+        _try_levels(table, place, here, gradients, limits, tie, own, levels, found, left_set)
+    elif limits.random_cuts:
+        cut, side = int64(found[CUT]), int64(found[SIDE])
+        found[GAIN] = score_cut(
+            table, place, here, gradients, limits.min_weight, cut, side, own.sums
+        )
+    else:
+        found[GAIN], found[CUT], found[SIDE] = scan_cuts(
+            table, place, here, gradients, limits.min_weight, tie, own
         )
 
 
 @inner
 def _try_candidates(threads, node, growth):
     """Find the best splits, or score the drawn ones, of a thread's share of the candidates."""
-    table, gradients, limits = growth.table, growth.gradients, growth.limits
-    candidates, scratch, thread = growth.candidates, growth.scratch, threads.number
-    is_category = growth.categories.is_category
-    here, tie = _rows_of(node, growth), _tie(node, growth)
-    own = CutScratch(scratch.starts[thread], scratch.order[thread], scratch.sums[thread])
-    levels = _levels_of(scratch.levels, thread)
-    for c in range(thread, candidates.number[0], threads.n_threads):
-        column, found = candidates.columns[c], candidates.found[:, c]
-        if is_category.shape[0] > 0 and is_category[column]:
-            _try_levels(
-                table, column, here, gradients, limits, tie, own, levels,
-                found, candidates.left_sets[c],
-            )  # fmt: skip
-        elif limits.random_cuts:
-            cut, side = int64(found[CUT]), int64(found[SIDE])
-            found[GAIN] = score_cut(
-                table, column, here, gradients, limits.min_weight, cut, side, own.sums
-            )
-        else:
-            found[GAIN], found[CUT], found[SIDE] = scan_cuts(
-                table, column, here, gradients, limits.min_weight, tie, own
-            )
+    candidates, here = growth.candidates, rows_of(node, growth)
+    for c in range(threads.number, candidates.number[0], threads.n_threads):
+        column, gradients = candidates.columns[c], growth.gradients
+        try_candidate(threads.number, c, growth.table, column, here, gradients, growth)
 
 
 @inner
@@ -202,54 +227,54 @@ def _middle(low, high, cut, following):
 
 
 @inner
-def _settle_cut(best, here, growth):
-    """Where missing values go, and the value of the cut."""
-    ranges, found = growth.ranges, growth.candidates.found
-    column, cut = growth.candidates.columns[best], int64(found[CUT, best])
-    missing_left, value = int64(found[SIDE, best]), found[VALUE, best]
-    left, following, n_missing = _around_cut(
-        growth.table, column, cut, here, growth.gradients.weights
-    )
+def settle_candidate(c, table, place, here, weights, growth):
+    """Note where missing values and levels without rows go, and the value of a cut."""
+    candidates, ranges = growth.candidates, growth.ranges
+    found, side = candidates.found[:, c], int64(candidates.found[SIDE, c])
+    if _is_category(c, growth):
+        present, left_set = candidates.present, candidates.left_sets[c]
+        found[SIDE] = settle_subset(table, place, here, weights, side, present, left_set)
+        found[VALUE] = 0.0
+        return
+    column, cut = candidates.columns[c], int64(found[CUT])
+    left, following, n_missing = _around_cut(table, place, cut, here, weights)
     if n_missing == 0:  # rows without a value follow the heavier part where none was seen
-        missing_left = int64(2 * left >= ALMOST * here.weight)
+        found[SIDE] = int64(2 * left >= ALMOST * here.weight)
     if not growth.limits.random_cuts:
-        value = _middle(ranges.low[column], ranges.high[column], cut, following)
-    return missing_left, value
+        found[VALUE] = _middle(ranges.low[column], ranges.high[column], cut, following)
 
 
 @inner
-def _settle_levels(node, best, here, growth):
-    """Note which levels go left; returns where missing values go."""
-    candidates, left_set = growth.candidates, growth.categories.left_sets[node]
-    column, missing_left = candidates.columns[best], int64(candidates.found[SIDE, best])
-    for w in range(left_set.shape[0]):
-        left_set[w] = candidates.left_sets[best, w]
-    weights, present = growth.gradients.weights, candidates.present
-    return settle_subset(growth.table, column, here, weights, missing_left, present, left_set)
+def note_split(node, c, growth):
+    """Note the split of a node by a candidate."""
+    fields, candidates, totals = growth.nodes.fields, growth.candidates, growth.sums.totals[node]
+    found = candidates.found[:, c]
+    fields[node, COLUMN], fields[node, BIN] = candidates.columns[c], int64(found[CUT])
+    fields[node, MISSING_LEFT] = int64(found[SIDE])
+    growth.sums.values[node] = found[VALUE]
+    if _is_category(c, growth):
+        left_set = growth.categories.left_sets[node]
+        for w in range(left_set.shape[0]):
+            left_set[w] = candidates.left_sets[c, w]
+    total_squares = 0.0
+    for j in range(totals.shape[0]):
+        total_squares += totals[j] * totals[j]
+    weight = growth.sums.masses[node, WEIGHT]
+    growth.nodes.gains[node] = max(found[GAIN] - total_squares / weight, 0.0)
 
 
 @inner
 def _settle(node, growth):
     """Choose among the candidates and note the split; a node without any is not to be split."""
     keep_apart()
-    nodes, sums, found = growth.nodes, growth.sums, growth.candidates.found
-    best = best_candidate(growth.candidates, _tie(node, growth))
+    here = rows_of(node, growth)
+    best = best_candidate(growth.candidates, tie_of(here.weight, growth))
     if best < 0:
-        nodes.priority[node] = NO_GAIN
+        growth.nodes.priority[node] = NO_GAIN
         return
-    column, cut = growth.candidates.columns[best], int64(found[CUT, best])
-    here, categories = _rows_of(node, growth), growth.categories
-    if categories.is_category.shape[0] > 0 and categories.is_category[column]:
-        missing_left, value = _settle_levels(node, best, here, growth), 0.0
-    else:
-        missing_left, value = _settle_cut(best, here, growth)
-    fields = nodes.fields
-    fields[node, COLUMN], fields[node, BIN], fields[node, MISSING_LEFT] = column, cut, missing_left
-    sums.values[node] = value
-    total_squares = 0.0
-    for j in range(here.totals.shape[0]):
-        total_squares += here.totals[j] * here.totals[j]
-    nodes.gains[node] = max(found[GAIN, best] - total_squares / here.weight, 0.0)
+    column = growth.candidates.columns[best]
+    settle_candidate(best, growth.table, column, here, growth.gradients.weights, growth)
+    note_split(node, best, growth)
 
 
 @inner
@@ -259,8 +284,8 @@ def _open(node, growth):
     control[N_LEFT] = control[N_LEFT_HERE]
     open_children(growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
-    weigh(left, growth)
-    weigh(right, growth)
+    _weigh(left, growth)
+    _weigh(right, growth)
 
 
 @compiled
@@ -276,7 +301,7 @@ def grow_vector(threads, growth):
     """
     nodes = growth.nodes
     if threads.number == 0:
-        weigh(nodes.control[NODE] + 1, growth)  # the root; a literal 0 would be a type of its own
+        _weigh(nodes.control[NODE] + 1, growth)  # the root; a literal 0 would be a type of its own
     while True:
         if threads.number == 0:
             _choose(growth)

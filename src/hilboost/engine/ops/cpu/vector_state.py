@@ -47,7 +47,7 @@ class VectorScratch(NamedTuple):
     """Memory of all threads; see :class:`~hilboost.engine.ops.cpu.vector_cuts.CutScratch`."""
 
     starts: NDArray[np.int64]  # (n_threads, n_bins + 1) int64
-    order: NDArray[np.uint32]  # (n_threads, m) uint32
+    order: NDArray[np.uint32]  # (n_threads, max(m, n_bins)) uint32
     sums: NDArray[np.float64]  # (n_threads, k) float64
     levels: LevelScratch  # with an axis of threads in front
 
