@@ -13,9 +13,12 @@ from threadpoolctl import threadpool_limits
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.core.errors import HilboostError
 from hilboost.core.exchange import RowShare
-from hilboost.engine import vector_workers
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.engine import prepare_vector_trees, vector_workers
 from hilboost.kernels import Gaussian
 from hilboost.kernels.pivoted_cholesky import factor_columns
+from hilboost.learners.tree import VectorTreeLearner
 from hilboost.outputs import KernelOutput, kernel_output
 from hilboost.workers.partitions import Partition
 
@@ -136,6 +139,37 @@ def test_categories(learner, weight):
             for rows in (frame, new):
                 raw, expected = found.predict_raw(rows), alone.predict_raw(rows)
                 assert np.abs(raw - expected).max() <= 1e-8 * expected.std()
+
+
+@pytest.mark.parametrize("learner", ["extra_trees", "ok3"])
+@pytest.mark.parametrize("weight", [None, WEIGHT, TENTHS], ids=["", "weights", "tenths"])
+def test_trees_that_split_every_node(weight, learner):
+    model = clone(MODEL).set_params(learner=learner, max_splits=N, n_estimators=2)
+    assert_same(model, CURVES, weight)
+
+
+@pytest.mark.parametrize("max_splits", [20, None])
+@pytest.mark.parametrize("random_cuts", [False, True])
+def test_nodes_are_divided_in_batches(random_cuts, max_splits):
+    learner = VectorTreeLearner(max_splits=max_splits, random_cuts=random_cuts)
+    draws, negative = np.random.default_rng, np.nan_to_num(CURVES)
+    data = learner.prepare(X, None, 0, 1)
+    (alone,) = learner.fit(data, Gradients(negative), RowSample(None, None), draws(1))
+
+    def work(exchange):
+        share = RowShare.block(N, exchange)
+        added, calls = exchange.added, []
+        exchange.added = lambda values: calls.append(len(values)) or added(values)
+        data = prepare_vector_trees(learner, X[share.numbers], None, 0, 1, share)
+        gradients = Gradients(negative[share.numbers])
+        (fitted,) = learner.fit(data, gradients, RowSample(None, None), draws(1))
+        return fitted, calls
+
+    n_splits = len(alone.term.model.leaf_values) - 1
+    for fitted, calls in run_together(3, work):
+        tree, expected = fitted.term.model, alone.term.model
+        np.testing.assert_allclose(tree.predict_raw(X), expected.predict_raw(X), atol=1e-9)
+        assert len(calls) < (0.95 if max_splits else 0.3) * n_splits
 
 
 def test_validation_rows():

@@ -98,7 +98,7 @@ def grow_tree(
 class GrowthLoop(ABC):
     """The growth of one tree; its nodes belong to all workers, and the rows are local.
 
-    ``by_node`` are the arrays by node besides the records of the nodes.
+    ``by_node`` are more arrays with an entry for each node.
     """
 
     def __init__(

@@ -149,7 +149,7 @@ def prepare_trees(
 ) -> TreeData:
     """Bin a table, or one worker's share of it, and choose what saves time by its size.
 
-    ``operations`` are those of a device.
+    A device has its own ``operations``.
     """
     team = ThreadTeam(n_threads)
     levels = dict(settings.categorical)

@@ -1,11 +1,13 @@
 """Growth of one tree with vector leaves, whose rows are divided among workers.
 
-Histograms of many gradients are large: workers send those of the columns that are searched, and for
-random cuts, which bins have rows and the sums on the left of the cuts.  Sums are rounded, so that
-trees may differ where splits are equal up to rounding.
+Histograms of many gradients are large: workers send them for searched columns alone.  For random
+cuts, they send which bins have rows, and the sums on the left of the cuts.  Sums are rounded, so
+that trees may differ where splits are equal up to rounding.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,9 @@ from hilboost.core.exchange import Exchange
 from hilboost.engine.driver import GrowthLoop, batch_size
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.nodes import BEGIN, END, LEFT, N_ROWS, RIGHT
+from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, N_ROWS, RIGHT
 from hilboost.engine.ops.cpu.operations import CpuOperations
-from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates
+from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates, empty_candidates
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows
 from hilboost.engine.ops.cpu.vector_grow import set_priority, sum_rows
 from hilboost.engine.ops.cpu.vector_state import VARIANCE, WEIGHT, VectorGrowth
@@ -34,9 +36,9 @@ _BATCH_OF_ALL = 32  # nodes that are divided together where every node that can 
 
 
 class VectorLoop(GrowthLoop):
-    """The growth of one tree; each worker calls with its rows, and finds the same nodes.
+    """The growth of one tree; each worker has its rows and finds the same nodes.
 
-    ``growth``: with the limits of the whole table.
+    The limits of ``growth`` are for the whole table.
     """
 
     def __init__(self, growth: VectorGrowth, operations: CpuOperations, exchange: Exchange) -> None:
@@ -48,43 +50,54 @@ class VectorLoop(GrowthLoop):
             self._room = 2**62  # no node is divided in vain
         self._growth, self._together, self._exchange = growth, operations.together, exchange
         self._bins = np.arange(growth.table.n_bins, dtype=dtypes.ROW)
+        self._marked = growth.categories.is_category
 
     def _start(self) -> None:
-        self._weigh(np.zeros(1, dtype=np.int64))
+        sum_rows(0, self._growth)
+        self._note(0, self._exchange.added(self._sums_of(0)))
 
     def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
-        """Search some nodes, divide those with a split, and weigh the children."""
-        self._search(batch)
-        batch = batch[self._nodes.priority[batch] > NO_GAIN]
+        """Search some nodes, and divide those with a split."""
+        on_left = self._search(batch)
+        is_split = self._nodes.priority[batch] > NO_GAIN
+        batch, on_left = batch[is_split], on_left[is_split]
         here = self._operations.partition(self._growth, batch)
         self._open_children(batch, here, here[:, 0])
-        self._weigh(self._fields[batch][:, [LEFT, RIGHT]].ravel())
+        for node, sums in zip(batch, on_left, strict=True):
+            self._note(self._fields[node, LEFT], sums)
+            self._note(self._fields[node, RIGHT], self._sums_of(node) - sums)
 
-    def _weigh(self, nodes: NDArray[np.int64]) -> None:
-        """Set the sums of some nodes over the rows of all workers, and their priorities."""
-        growth, (totals, masses, _) = self._growth, self._growth.sums
-        for node in nodes:
-            sum_rows(node, growth)
-        counts = self._fields[nodes, END] - self._fields[nodes, BEGIN]
-        here = np.column_stack([totals[nodes], masses[nodes, :VARIANCE], counts])
-        sums = self._exchange.added(here)
-        totals[nodes], masses[nodes, :VARIANCE] = np.split(sums[:, :-1], [totals.shape[1]], axis=1)
-        self._fields[nodes, N_ROWS] = sums[:, -1]
-        for node in nodes:
-            set_priority(node, growth)
+    def _sums_of(self, node: int | np.int64) -> Floats:
+        """Sums of the gradients, weights, squares and number of the rows of a node, (k + 3,)."""
+        sums = self._growth.sums
+        return np.array(
+            [*sums.totals[node], *sums.masses[node, :VARIANCE], self._fields[node, N_ROWS]]
+        )
 
-    def _search(self, batch: NDArray[np.int64]) -> None:
-        """Note the best split of each node."""
-        present = self._present(batch) if self._growth.limits.random_cuts else [None] * len(batch)
-        for node, present_here in zip(batch, present, strict=True):
-            self._draw(node, present_here)
-            n_candidates = int(self._growth.candidates.number[0])
-            n_numbers = (self._growth.sums.totals.shape[1] + 2) * len(self._bins)
-            at_once = max(1, _MESSAGE_CELLS // n_numbers)
-            for first in range(0, n_candidates, at_once):
-                some = slice(first, min(first + at_once, n_candidates))
-                self._search_columns(node, some, present_here)
-            choose_candidate(node, self._growth)
+    def _note(self, node: int, sums: Floats) -> None:
+        """Set the sums of a node over the rows of all workers, and its priority."""
+        self._growth.sums.totals[node] = sums[:-3]
+        self._growth.sums.masses[node, :VARIANCE] = sums[-3:-1]
+        self._fields[node, N_ROWS] = sums[-1]
+        set_priority(node, self._growth)
+
+    def _search(self, batch: NDArray[np.int64]) -> Floats:
+        """Note the best split of each node; returns the sums on its left, (n_nodes, k + 3)."""
+        random_cuts, k = self._growth.limits.random_cuts, self._growth.sums.totals.shape[1]
+        present = self._present(batch) if random_cuts else [None] * len(batch)
+        drawn = [self._drawn(*pair) for pair in zip(batch, present, strict=True)]
+        at_once = max(1, _MESSAGE_CELLS // ((k + 3) * (1 if random_cuts else len(self._bins))))
+        parts = [part for node in drawn for part in node.parts(at_once)]
+        joined = sum(len(part.columns) for part in parts) <= at_once
+        for message in filter(None, [parts] if joined else [[part] for part in parts]):
+            here = [self._sums(part) for part in message]
+            sums = self._exchange.added(np.concatenate(here))
+            ends = np.cumsum([len(part.columns) for part in message])
+            for part, sums_of_part in zip(message, np.split(sums, ends[:-1]), strict=True):
+                self._search_columns(part, sums_of_part)
+        for node in drawn:
+            choose_candidate(node.node, node.growth)
+        return np.array([one.on_left[self._fields[one.node, COLUMN]] for one in drawn])
 
     def _present(self, batch: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which bins have rows of each node on any worker, (n_nodes, d, n_bins)."""
@@ -98,65 +111,81 @@ class VectorLoop(GrowthLoop):
         self._together(lambda threads: mark_bins(threads, node, growth, present))
         return present
 
-    def _draw(self, node: np.int64, present: NDArray[np.bool_] | None) -> None:
+    def _drawn(self, node: np.int64, present: NDArray[np.bool_] | None) -> _Candidates:
         """Draw the columns of a node, and their cuts if these are random."""
-        growth, limits, sums = self._growth, self._growth.limits, self._growth.sums
+        limits, sums, marked = self._growth.limits, self._growth.sums, self._marked
+        candidates = empty_candidates(len(self._growth.ranges.low), len(marked) > 0)
+        growth = self._growth._replace(candidates=candidates)
         table = growth.table if present is None else _table_of(present)
         weight = float(sums.masses[node, WEIGHT])
         here = NodeRows(self._bins, 0, len(self._bins), sums.totals[node], weight)
-        marked, seed = growth.categories.is_category, growth.nodes.seeds[node]
-        n_drawn, random_cuts = limits.n_columns, limits.random_cuts
-        draw_candidates(
-            table, growth.ranges, marked, here, seed, n_drawn, random_cuts, growth.candidates
-        )
+        seed, n_drawn, random_cuts = growth.nodes.seeds[node], limits.n_columns, limits.random_cuts
+        draw_candidates(table, growth.ranges, marked, here, seed, n_drawn, random_cuts, candidates)
+        some = slice(0, int(candidates.number[0]))
+        on_left = np.zeros((len(growth.ranges.low), sums.totals.shape[1] + 3))
+        return _Candidates(growth, node, some, present, on_left)
 
-    def _search_columns(
-        self, node: np.int64, some: slice, present: NDArray[np.bool_] | None
-    ) -> None:
-        """Search some of the candidates of a node."""
-        columns = self._growth.candidates.columns[some]
-        if present is None:
-            groups = np.tile(self._bins.astype(np.int64), (len(columns), 1))
-            sums = self._sums(node, columns, groups, len(self._bins))
-            present = sums[..., -1] > 0
+    def _sums(self, part: _Candidates) -> Floats:
+        """Sums over the rows here by candidate and bin, or left of the cut, (c, 1 or b, k + 3)."""
+        growth, node, columns, n_bins = part.growth, part.node, part.columns, len(self._bins)
+        if part.present is None:
+            groups = np.tile(np.arange(n_bins), (len(columns), 1))
         else:
-            present, goes_left = present[columns], self._goes_left(some)
-            on_left = self._sums(node, columns, goes_left - 1, 1)[:, 0]
-            totals, masses = self._growth.sums.totals[node], self._growth.sums.masses[node]
-            whole = np.array([*totals, masses[WEIGHT], self._fields[node, N_ROWS]])
-            sums = np.zeros((*present.shape, len(whole)))
-            # Any bin of a side may have the sums of the side.
-            each, is_left = np.arange(len(columns)), goes_left == 1
-            sums[each, (present & is_left).argmax(axis=1)] = on_left
-            sums[each, (present & ~is_left).argmax(axis=1)] = whole - on_left
-        values, weights = np.ascontiguousarray(sums[..., :-2]), sums[..., -2].copy()
-        table = _table_of(present)
-        search_sums(node, some.start, table, self._bins, values, weights, self._growth)
+            groups, n_bins = np.where(part.goes_left(self._marked, n_bins), 0, -1), 1
+        sums = np.zeros((len(columns), n_bins, growth.sums.totals.shape[1] + 3))
+        self._together(lambda threads: sum_bins(threads, node, columns, groups, growth, sums))
+        return sums
 
-    def _goes_left(self, some: slice) -> NDArray[np.int64]:
-        """Which bins the drawn splits of some candidates send left, (n_candidates, n_bins)."""
-        candidates, marked = self._growth.candidates, self._growth.categories.is_category
-        found, n_bins = candidates.found[:, some], len(self._bins)
-        goes_left = (self._bins <= found[CUT][:, None]).astype(np.int64)
+    def _search_columns(self, part: _Candidates, sums: Floats) -> None:
+        """Search some of the candidates of a node, by sums over the rows of all workers."""
+        present, whole = sums[..., -1] > 0, self._sums_of(part.node)
+        if part.present is not None:
+            present, on_left = part.present[part.columns], sums[:, 0]
+            goes_left = part.goes_left(self._marked, len(self._bins))
+            # Any bin of a side may have the sums of the side.
+            sums = np.zeros((*present.shape, len(whole)))
+            each = np.arange(len(present))
+            sums[each, (present & goes_left).argmax(axis=1)] = on_left
+            sums[each, (present & ~goes_left).argmax(axis=1)] = whole - on_left
+        values, weights = np.ascontiguousarray(sums[..., :-3]), sums[..., -3].copy()
+        table, first = _table_of(present), part.some.start
+        search_sums(part.node, first, table, self._bins, values, weights, part.growth)
+        goes_left = part.goes_left(self._marked, len(self._bins))
+        part.on_left[part.columns] = np.einsum("cbk,cb->ck", sums, goes_left)
+
+
+class _Candidates(NamedTuple):
+    """Some candidates for the split of a node."""
+
+    growth: VectorGrowth  # with the candidates of this node
+    node: np.int64
+    some: slice
+    present: NDArray[np.bool_] | None  # (d, n_bins), for random cuts
+    on_left: Floats  # (d, k + 3), written: sums on the left of the splits of candidates
+
+    def parts(self, at_once: int) -> list[_Candidates]:
+        """Parts of so many candidates at most."""
+        firsts = range(0, self.some.stop, at_once)
+        return [
+            self._replace(some=slice(first, min(first + at_once, self.some.stop)))
+            for first in firsts
+        ]
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """The columns of the candidates."""
+        return self.growth.candidates.columns[self.some]
+
+    def goes_left(self, marked: NDArray[np.uint8], n_bins: int) -> NDArray[np.bool_]:
+        """Which bins the drawn splits send left, (n_candidates, n_bins)."""
+        found = self.growth.candidates.found[:, self.some]
+        goes_left = np.arange(n_bins) <= found[CUT][:, None]
         if len(marked):
-            by_level = marked[candidates.columns[some]] != 0
-            sets = candidates.left_sets[some][by_level].view(np.uint8)
+            by_level = marked[self.columns] != 0
+            sets = self.growth.candidates.left_sets[self.some][by_level].view(np.uint8)
             goes_left[by_level] = np.unpackbits(sets, axis=1, count=n_bins, bitorder="little")
         goes_left[:, -1] = found[SIDE]
         return goes_left
-
-    def _sums(
-        self,
-        node: np.int64,
-        columns: NDArray[np.int64],
-        groups: NDArray[np.int64],
-        n_groups: int,
-    ) -> Floats:
-        """Sums over the rows of all workers by column and group, (c, n_groups, k + 2)."""
-        growth = self._growth
-        sums = np.zeros((len(columns), n_groups, growth.sums.totals.shape[1] + 2))
-        self._together(lambda threads: sum_bins(threads, node, columns, groups, growth, sums))
-        return self._exchange.added(sums)
 
 
 def _table_of(present: NDArray[np.bool_]) -> BinTable:

@@ -1,4 +1,4 @@
-"""Sums over the rows of one worker for trees with vector leaves, and splits from those of all.
+"""Sums over the rows of one worker for trees with vector leaves, and splits from the total sums.
 
 In the search, the bins of a column take the place of rows: row ``b`` has the sums of bin ``b``.
 """
@@ -35,11 +35,11 @@ def mark_bins(threads, node, growth, present):
 
 @compiled
 def sum_bins(threads, node, columns, groups, growth, sums):
-    """Sum gradients, weights and numbers of a node's rows by groups of bins of some columns.
+    """Sum gradients, weights, squares and numbers of a node's rows by groups of bins of columns.
 
     threads : Threads; columns : (c,) int64; growth : VectorGrowth
     groups : (c, n_bins) int64, -1 for bins that are left out
-    sums : (c, n_groups, k + 2) float64, zero at first
+    sums : (c, n_groups, k + 3) float64, zero at first
     """
     fields, rows, gradients = growth.nodes.fields, growth.buffers.rows, growth.gradients
     values, k = gradients.values, gradients.values.shape[1]
@@ -53,7 +53,8 @@ def sum_bins(threads, node, columns, groups, growth, sums):
                 for j in range(k):
                     sums[c, group, j] += values[row, j]
                 sums[c, group, k] += gradients.weights[row] if weighted else 1.0
-                sums[c, group, k + 1] += 1.0
+                sums[c, group, k + 1] += gradients.squares[row]
+                sums[c, group, k + 2] += 1.0
 
 
 @compiled
