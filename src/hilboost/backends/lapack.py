@@ -33,17 +33,17 @@ def _call(library: str, name: str, dtype: np.dtype[Any], *arguments: Any) -> int
     letter = _LETTERS[dtype]
     real = ctypes.c_double if letter == "d" else ctypes.c_float
     status = ctypes.c_int(0)
-    given: list[Any] = []
-    for one in arguments:
-        if isinstance(one, np.ndarray):
-            given.append(one.ctypes.data)
-        elif isinstance(one, bytes):
-            given.append(one)
-        else:
-            given.append(ctypes.byref(real(one) if isinstance(one, float) else ctypes.c_int(one)))
-    if library == "lapack":
-        given.append(ctypes.byref(status))
-    _routine(library, letter + name, len(given))(*given)
+
+    def address(argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return argument.ctypes.data
+        if isinstance(argument, bytes):
+            return argument
+        number = real(argument) if isinstance(argument, float) else ctypes.c_int(argument)
+        return ctypes.byref(number)
+
+    args = [*map(address, arguments), *([ctypes.byref(status)] if library == "lapack" else [])]
+    _routine(library, letter + name, len(args))(*args)
     return status.value
 
 
@@ -81,8 +81,8 @@ def solve(triangle: NDArray[Any], right: NDArray[Any], *, lower: bool, transpose
     """
     side, turned = b"L" if lower else b"U", b"T" if transposed else b"N"
     sizes, heights = (len(triangle), right.shape[1]), (_height(triangle), _height(right))
-    given = side, turned, b"N", *sizes, triangle, heights[0], right, heights[1]
-    return _call("lapack", "trtrs", triangle.dtype, *given) == 0
+    arguments = side, turned, b"N", *sizes, triangle, heights[0], right, heights[1]
+    return _call("lapack", "trtrs", triangle.dtype, *arguments) == 0
 
 
 def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether there is a factor
@@ -121,15 +121,17 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
 def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[Any]) -> None:
     """``C -= A Bᵀ`` for blocks (m, k), (n, k), (m, n) of matrices in C order."""
     (m, n), k = sums.shape, left.shape[1]
-    given = n, m, k, -1.0, right.T, _height(right.T), left.T, _height(left.T)
-    _call("blas", "gemm", sums.dtype, b"T", b"N", *given, 1.0, sums.T, _height(sums.T))
+    factors = right.T, _height(right.T), left.T, _height(left.T)
+    arguments = b"T", b"N", n, m, k, -1.0, *factors, 1.0, sums.T, _height(sums.T)
+    _call("blas", "gemm", sums.dtype, *arguments)
 
 
 def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
     """``B := B L⁻ᵀ`` for blocks (m, n) and (n, n) of matrices in C order."""
     m, n = rows.shape
-    given = n, m, 1.0, triangle.T, _height(triangle.T), rows.T, _height(rows.T)
-    _call("blas", "trsm", rows.dtype, b"L", b"U", b"T", b"N", *given)
+    matrices = triangle.T, _height(triangle.T), rows.T, _height(rows.T)
+    arguments = b"L", b"U", b"T", b"N", n, m, 1.0, *matrices
+    _call("blas", "trsm", rows.dtype, *arguments)
 
 
 def add_products(factors: NDArray[Any], sums: Floats) -> None:
@@ -139,8 +141,8 @@ def add_products(factors: NDArray[Any], sums: Floats) -> None:
     """
     n, m = factors.shape
     # BLAS sees the transposes of matrices in C order, and their upper triangles.
-    given = b"U", b"N", m, n, 1.0, factors.T, _height(factors.T), 1.0, sums.T, _height(sums.T)
-    _call("blas", "syrk", sums.dtype, *given)
+    arguments = b"U", b"N", m, n, 1.0, factors.T, _height(factors.T), 1.0, sums.T, _height(sums.T)
+    _call("blas", "syrk", sums.dtype, *arguments)
 
 
 def symmetric_product(matrix: Floats, right: Floats, *, lower: bool) -> Floats:
@@ -151,6 +153,7 @@ def symmetric_product(matrix: Floats, right: Floats, *, lower: bool) -> Floats:
     (m, k), side = right.shape, b"L" if lower else b"U"
     matrix, right = np.asfortranarray(matrix), np.asfortranarray(right)
     result = np.empty((m, k), order="F")
-    given = 1.0, matrix, _height(matrix), right, _height(right), 0.0, result, _height(result)
-    _call("blas", "symm", matrix.dtype, b"L", side, m, k, *given)
+    factors = matrix, _height(matrix), right, _height(right)
+    arguments = b"L", side, m, k, 1.0, *factors, 0.0, result, _height(result)
+    _call("blas", "symm", matrix.dtype, *arguments)
     return result

@@ -204,8 +204,7 @@ def run_report(
     versus: Sequence[Path] = (),
 ) -> str:  # message with the path of the report
     """Write an HTML report."""
-    read = [model_path, table.path, *versus] + ([] if train is None else [train])
-    check_output(out, *read)
+    check_output(out, model_path, table.path, *versus, *([] if train is None else [train]))
     model = load_model(model_path, table.path)
     X, y, more, named = _rows_and_names(model, table)
     name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"

@@ -168,8 +168,8 @@ class NumberPredictions(ConformalPredictions):
         coverage = check_coverage(coverage)
         codec, loss = self.fitted_.numbers, self.loss_
         raws = self._raws(X, calibration, offset)
-        ends = [interval_ends(loss, raw, codec.n_targets) for raw in raws]
-        lower, upper = (np.stack(part) for part in zip(*ends, strict=True))  # (members, n, k)
+        ends = np.array([interval_ends(loss, raw, codec.n_targets) for raw in raws])
+        lower, upper = ends[:, 0], ends[:, 1]  # (members, n, k)
         n, k = lower.shape[1:]
         columns = [nearest_pair(loss, coverage)] if levels_of(loss) else list(range(k))
         if calibration.folds is None:
@@ -181,14 +181,11 @@ class NumberPredictions(ConformalPredictions):
             low, high = lower[0][:, columns] - factors, upper[0][:, columns] + factors
         else:
             self._group_numbers(calibration, groups, n)
-            found = [
-                (
-                    -calibration.upper_ends(-lower[:, :, j], coverage, j),
-                    calibration.upper_ends(upper[:, :, j], coverage, j),
-                )
-                for j in columns
-            ]
-            low, high = (np.column_stack(part) for part in zip(*found, strict=True))
+            low, high = (
+                np.column_stack([calibration.upper_ends(e[:, :, j], coverage, j) for j in columns])
+                for e in (-lower, upper)
+            )
+            low = -low
         both = np.stack([np.minimum(low, high), np.maximum(low, high)], axis=-1)
         if loss.link is not None:
             both = np.maximum(both, loss.link.smallest)

@@ -91,7 +91,7 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
     kept = dict(encoding.kept) if encoding else {}
     shares = dict(encoding.shares) if encoding else {}
     codes = {k: _codes(graph, names[k], schema.columns[k]) for k in schema.categories}
-    seen = list(names)
+    parts = list(names)
     for k, n_levels in category_columns(schema):
         values, unseen = np.arange(n_levels, dtype=np.float64), UNSEEN
         if k in kept:
@@ -99,10 +99,10 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
         elif k in shares:
             values, unseen = shares[k], 0.0
         of_code = graph.constant([*values, np.nan, unseen])  # the code -1 selects the last one
-        seen[k] = graph.add("Gather", of_code, codes[k], axis=0)
+        parts[k] = graph.add("Gather", of_code, codes[k], axis=0)
     if encoding is not None and encoding.statistics:
-        seen.append(_add_statistics(graph, codes, encoding))
-    return graph.add("Concat", *seen, axis=1)
+        parts.append(_add_statistics(graph, codes, encoding))
+    return graph.add("Concat", *parts, axis=1)
 
 
 def _column(graph: Graph, X: str, k: int) -> str:
@@ -138,7 +138,7 @@ def _places(graph: Graph, name: str, keys: NDArray[Any], other: int) -> str:
 def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) -> str:
     """Compute the target encoding of all members, (n, width); members share their sources."""
     first = encoding.statistics[0]
-    blocks: list[str] = []
+    parts: list[str] = []
     order: list[int] = []
     n_targets = len(first.prior)
     for number, source in enumerate(first.sources):
@@ -150,8 +150,8 @@ def _add_statistics(graph: Graph, codes: Mapping[int, str], encoding: Encoding) 
             tables.append((statistics.sums[number] + prior) / mass)
             place = (member * len(first.sources) + number) * n_targets
             order += range(place, place + n_targets)
-        blocks.append(graph.add("Gather", graph.constant(np.hstack(tables)), keys, axis=0))
-    together = graph.add("Concat", *blocks, axis=1)
+        parts.append(graph.add("Gather", graph.constant(np.hstack(tables)), keys, axis=0))
+    together = graph.add("Concat", *parts, axis=1)
     return graph.add("Gather", together, graph.integers(*np.argsort(order).tolist()), axis=1)
 
 

@@ -74,13 +74,13 @@ class Additive(Kernel):
         main, pairs = self._factors(A.shape[1])
         if isinstance(A, np.ndarray):
             out = np.empty((len(A), len(B)), A.dtype)
-            working = np.empty((2, len(B)))
-            additive_block(self._scaled(A), self._scaled(B), main, pairs, *working, out)
+            total, squares = np.empty((2, len(B)))
+            additive_block(self._scaled(A), self._scaled(B), main, pairs, total, squares, out)
             return out
-        total, squares = 0.0, 0.0
+        sums, sums_of_squares = 0.0, 0.0
         for values in self._columns(A, B):
-            total, squares = total + values, squares + values * values
-        return main * total + 0.5 * pairs * (total * total - squares)
+            sums, sums_of_squares = sums + values, sums_of_squares + values * values
+        return main * sums + 0.5 * pairs * (sums * sums - sums_of_squares)
 
     def diag(self, A: Array) -> Array:
         """The sum of the shares."""

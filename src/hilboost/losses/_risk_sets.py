@@ -21,7 +21,7 @@ from hilboost.core.target import Target
 from hilboost.losses._survival import ENTRY, LOWER, STRATUM, is_event
 
 _MOST_KEPT = 100_000  # rows for which the last sums are kept
-_EXPONENTS = (-600.0, 600.0)  # no sum of the powers of events is zero or infinite
+_SMALLEST, _LARGEST = -600.0, 600.0  # exponents: no sum of the powers of events is zero or infinite
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Risks:
         counted = target.weight is None or target.weight > 0
         shift = float(scores.max(initial=-np.inf, where=counted))
         power = scores[sets.order] - shift
-        power = np.exp(np.clip(power, *_EXPONENTS, out=power), out=power)
+        power = np.exp(np.clip(power, _SMALLEST, _LARGEST, out=power), out=power)
         own = sums_of_groups(sets.tie_or_none, power, sets.weight, len(sets.times))
         risk = np.maximum(sets.at_risk(power), own)
         hazard, partial, log_risk = _increments(risk, own, sets.mass, sets.count, ties)

@@ -18,7 +18,7 @@ from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, Residuals, like
 from hilboost.losses._newton_steps import with_bounded_steps
 from hilboost.losses._survival import UPPER, check_columns
 
-_SCALES = np.log(1e-2), np.log(1e2)
+_SMALLEST_LOG, _LARGEST_LOG = np.log(1e-2), np.log(1e2)
 _FIRST_STEP, _TOLERANCE = 0.3, 1e-2
 _ALTERNATIONS = 10
 _LARGEST = 15.0
@@ -143,10 +143,11 @@ def best_scale(distribution: str, target: Target, raw: Floats) -> float:
     # The likelihood has one maximum: walk to the other side of it.
     ahead = int(slopes[0] < 0)
     while 0.0 not in slopes and (slopes[0] > 0) == (slopes[1] > 0):
-        if ends[ahead] == _SCALES[ahead]:
+        if ends[ahead] == (_LARGEST_LOG if ahead else _SMALLEST_LOG):
             return float(np.exp(ends[ahead]))
         ends[1 - ahead], slopes[1 - ahead] = ends[ahead], slopes[ahead]
-        ends[ahead] = float(np.clip(ends[ahead] + (2 * ahead - 1) * step, *_SCALES))
+        next_end = ends[ahead] + (2 * ahead - 1) * step
+        ends[ahead] = float(np.clip(next_end, _SMALLEST_LOG, _LARGEST_LOG))
         slopes[ahead], step = slope(ends[ahead]), 2 * step
     if 0.0 in slopes:
         return float(np.exp(ends[slopes.index(0.0)]))
@@ -158,4 +159,4 @@ def _start(found: Residuals) -> float:
     weight = None if found.weight is None else found.weight[: len(found.exact)]
     mass = len(found.exact) if weight is None else float(rounded(sum_of(weight)))
     mean = float(rounded(sum_of(found.exact**2, weight))) / (mass or 1.0)
-    return float(np.clip(0.5 * np.log(mean), *_SCALES)) if mean > 0 else 0.0
+    return float(np.clip(0.5 * np.log(mean), _SMALLEST_LOG, _LARGEST_LOG)) if mean > 0 else 0.0

@@ -94,8 +94,8 @@ class FunctionLoss(Loss):
             step = _STEP * np.maximum(np.abs(raw), 1.0)
             with np.errstate(all="ignore"):
                 hessian = self._derivatives(target, raw)[1]
-                ends = (self._derivatives(target, raw + side * step)[0] for side in (1, -1))
-                slope = np.subtract(*ends) / (2 * step)
+                above, below = (self._derivatives(target, raw + s * step)[0] for s in (1, -1))
+                slope = (above - below) / (2 * step)
                 if not (hessian > 0).all() or not np.allclose(slope, -hessian, rtol=0.01, atol=0):
                     return
         raise IncompatibleParts(

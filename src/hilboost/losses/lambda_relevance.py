@@ -60,8 +60,8 @@ class _LambdaOfRelevance(DrawnOrderLoss):
         """One minus the metric of the group, divided equally among its rows, (n,)."""
         found = np.empty(len(target.starts) - 1)
         with ranking_memory(target, RELEVANT) as memory:
-            arguments = memory.gains, scores_of(raw), target.starts, self.k, memory.order
-            type(self)._metric(*arguments, found)
+            scores, metric = scores_of(raw), type(self)._metric
+            metric(memory.gains, scores, target.starts, self.k, memory.order, found)
         return spread(target, 1 - found)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:

@@ -44,12 +44,11 @@ class PairwiseLogistic(RankingLoss):
     def _computed(
         self, target: Target, raw: Floats, with_values: bool
     ) -> tuple[Floats, Floats, Floats]:
-        n = len(raw)
-        found = np.empty(n), np.empty(n), np.empty(n)
+        arrays = np.empty(len(raw)), np.empty(len(raw)), np.empty(len(raw))
         with ranking_memory(target, "linear") as memory:
             scratch = memory.order, *memory.by_place[:4]
             pairwise_gradients(
                 *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch),
-                *found,
+                *arrays,
             )
-        return found
+        return arrays

@@ -46,13 +46,13 @@ class _OfGroups(Metric):
         predicted: Floats,
         compute: Callable[..., Any],
         values: Floats,
-        *more: Any,
+        *arrays: Any,
     ) -> MetricParts:
         """Call ``compute`` with one number of each row, and use the weights of the groups."""
         starts, result = target.starts, np.empty(len(target.starts) - 1)
         k = len(predicted) if self.k is None else self.k
         scores = np.ascontiguousarray(predicted[:, 0])
-        compute(values, scores, starts, k, *more, result)
+        compute(values, scores, starts, k, *arrays, result)
         weight = target.weight
         return MetricParts(result, None if weight is None else weight[starts[:-1]])
 

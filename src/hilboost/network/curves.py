@@ -73,8 +73,9 @@ def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
 
     ``blocks``: sequence of (links, scores, within): arguments of :func:`link_curves`.
     """
-    pairs = [_pairs(*block) for block in blocks]
-    truth, values = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    pairs = [_pairs(links, scores, within) for links, scores, within in blocks]
+    truth = np.concatenate([linked for linked, _ in pairs])
+    values = np.concatenate([scores for _, scores in pairs])
     n_links = int(truth.sum())
     if n_links in (0, len(truth)):
         raise InvalidData(

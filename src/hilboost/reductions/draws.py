@@ -74,7 +74,8 @@ def runs_of(numbers: NDArray[np.integer]) -> list[slice]:
     if not len(numbers):
         return []
     starts = np.flatnonzero(np.diff(numbers.astype(np.int64), prepend=-2) != 1)
-    return [slice(*ends) for ends in np.stack([starts, np.append(starts[1:], len(numbers))]).T]
+    ends = np.append(starts[1:], len(numbers))
+    return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def _places(numbers: NDArray[np.uint32], share: RowShare) -> tuple[NDArray[np.int64], int]:

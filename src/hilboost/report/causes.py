@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -58,8 +57,8 @@ def _incidences(
     """Predicted incidences of some causes at all times of their facts: one prediction."""
     if not causes:
         return {}
-    own = [(horizons_of(seen, cause), brier_times(seen, cause)) for cause in causes]
-    times = np.unique(np.concatenate([grid(seen), *itertools.chain(*own)]))
+    own = [of(seen, cause) for cause in causes for of in (horizons_of, brier_times)]
+    times = np.unique(np.concatenate([grid(seen), *own]))
     found = model.predict_cumulative_incidence_function(columns.source, times, offset=target.offset)
 
     def of(cause: int) -> Incidence:

@@ -204,8 +204,8 @@ def calibration(series: Sequence[dict[str, Any]], says: str) -> Markup:
     ``series``: see :func:`lines`. ``says``: the text for screen readers.
     """
     most = max((v for s in series for v in (*s["x"], *s["y"])), default=0.0)
-    labels = ("predicted probability", "observed frequency")
-    return lines(series, *labels, says, diagonal=True, dots=True, square=most or True)
+    x_label, y_label = "predicted probability", "observed frequency"
+    return lines(series, x_label, y_label, says, diagonal=True, dots=True, square=most or True)
 
 
 def scatter(

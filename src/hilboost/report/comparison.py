@@ -94,7 +94,9 @@ def comparison_facts(
         raise InvalidParameter("models must have different names as text; rename one of them.")
     weights = Asides(sample_weight=sample_weight, offset=offset)
     rows = [_rows(model, X, y, weights) for model in models.values()]
-    entrants = [_entrant(*one, positive_class) for one in zip(names, rows, strict=True)]
+    entrants = [
+        _entrant(name, of_model, positive_class) for name, of_model in zip(names, rows, strict=True)
+    ]
     columns = entrants[0].rows.columns
     _check_same(entrants)
     scores = _scores(entrants, columns.n_rows)

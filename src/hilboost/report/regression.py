@@ -36,11 +36,11 @@ def regression_facts(
     for k in range(y.shape[1]):
         rows = np.flatnonzero(~np.isnan(y[:, k]))
         known = columns if len(rows) == len(y) else columns.rows(rows)
-        own = y[rows, k], mean[rows, k]
-        scores = number_scores(*own, guess[rows, k], known.weights)
+        true, predicted = y[rows, k], mean[rows, k]
+        scores = number_scores(true, predicted, guess[rows, k], known.weights)
         of_target = {"name": names[k], "scores": scores}
         if k < _OUTPUTS:
-            of_target |= _output(known, order, *own)
+            of_target |= _output(known, order, true, predicted)
         found.append(of_target)
     return found
 

@@ -94,11 +94,11 @@ class GroupLossContract(Contract):
     def test_inputs_are_not_changed(self) -> None:
         """The methods do not modify ``raw`` or the target."""
         loss, target, raw = self.draw()
-        inputs = (raw, target.y)
-        copies = read_only(*inputs)
+        arrays = (raw, target.y)
+        copies = read_only(*arrays)
         loss.value(target, raw)
         loss.gradients(target, raw)
-        for array, copied in zip(inputs, copies, strict=True):
+        for array, copied in zip(arrays, copies, strict=True):
             ensure_close(array, copied, "The loss must not modify its inputs.")
 
     def test_gradient_is_the_derivative_of_the_sum(self) -> None:

@@ -196,8 +196,8 @@ class LearnerContract(BoostingContract):
         negative = np.array(targets - targets.mean(axis=0), order=learner.capabilities.layout)
         weight = np.ones(_N) if self.takes_weights else None
         rows = np.arange(0, _N, 2, dtype=np.uint32) if self.takes_samples else None
-        inputs = (X, negative, weight, rows)
-        copies = read_only(*inputs)
+        arrays = (X, negative, weight, rows)
+        copies = read_only(*arrays)
         data = learner.prepare(X, weight, 0, 1)
         fit = learner.fit(
             data, Gradients(negative), RowSample(rows, weight), np.random.default_rng(0)
@@ -205,7 +205,7 @@ class LearnerContract(BoostingContract):
         learner.close(data)
         for one in fit:
             one.term.model.predict_raw(X)
-        for array, copied in zip(inputs, copies, strict=True):
+        for array, copied in zip(arrays, copies, strict=True):
             if array is not None:
                 ensure_close(array, copied, "The learner must not modify its inputs.")
 

@@ -125,13 +125,13 @@ class LossContract(BoostingContract):
         for order in ("C", "F"):
             loss, target, raw = self.draw(weighted=True)
             raw = np.array(raw, order=order)
-            inputs = (raw, target.y, target.weight)
-            copies = read_only(*inputs)
+            arrays = (raw, target.y, target.weight)
+            copies = read_only(*arrays)
             loss.initial_raw(target)
             loss.value(target, raw)
             loss.gradients(target, raw)
             loss.inverse_link(raw)
-            for array, copied in zip(inputs, copies, strict=True):
+            for array, copied in zip(arrays, copies, strict=True):
                 ensure_close(array, copied, "The loss must not modify its inputs.")
 
     def test_gradient_is_the_derivative_of_the_value(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -225,9 +225,9 @@ def _target(
         return codec, list(checked), target, weight
     rows = np.flatnonzero(counting)
     target = replace(target.rows(rows), share=renumbered(share, rows))
-    ends = np.cumsum([0, *(len(p.X) for p in checked)])
     kept = [
-        _some(p, counting[slice(*here)]) for p, here in zip(checked, pairwise(ends), strict=True)
+        _some(p, counting[begin:end])
+        for p, (begin, end) in zip(checked, _ranges(checked), strict=True)
     ]
     return codec, kept, target, None if weight is None else weight[rows]
 
@@ -235,6 +235,11 @@ def _target(
 def _share(checked: Sequence[CheckedPartition], exchange: TreeExchange) -> RowShare:
     numbers, n_rows = numbers_of(exchange, [(p.number, len(p.X)) for p in checked])
     return RowShare(exchange, n_rows, numbers)
+
+
+def _ranges(checked: Sequence[CheckedPartition]) -> Iterator[tuple[int, int]]:
+    """First row, and the row after the last one, of each partition."""
+    return pairwise(accumulate((len(p.X) for p in checked), initial=0))
 
 
 def _some(partition: CheckedPartition, here: NDArray[np.bool_]) -> CheckedPartition:
@@ -274,11 +279,11 @@ def _check_rows(
     of: str = "",
 ) -> None:
     """Let the loss check the rows of positive weight of every partition."""
-    loss, ends = task.estimator._make_loss(codec), np.cumsum([0, *(len(p.X) for p in checked)])
+    loss = task.estimator._make_loss(codec)
 
     def check() -> None:
-        for p, here in zip(checked, pairwise(ends), strict=True):
-            part = target.rows(slice(*here))
+        for p, (begin, end) in zip(checked, _ranges(checked), strict=True):
+            part = target.rows(slice(begin, end))
             with naming(p.number):
                 loss.check_rows(part.y if part.weight is None else part.y[part.weight > 0])
 

@@ -167,8 +167,8 @@ class FullLearner(KernelLearner):
     ) -> Change:
         """Newton's step after a change."""
         assert data.newton is not None
-        system = newton_system(problem, alpha + change.weights, size)
-        return Change(*data.newton.step(*system, self.iterations))
+        D, b = newton_system(problem, alpha + change.weights, size)
+        return Change(*data.newton.step(D, b, self.iterations))
 
     def _linear_solver(self, data: FullState, problem: StageProblem, D: Floats) -> LinearSolver:
         if self._is_direct(data):

@@ -96,9 +96,8 @@ def _likeliest(
     if not 0 < spread < np.inf:
         return None
     prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
-    rows = problem.Z[:, used], problem.Y / spread
-    start = Additive(np.ones(len(used)))
-    found = maximize(start, _FIRST_NOISE, *rows, n_steps, prior, weight=problem.weight)
+    Z, Y, start = problem.Z[:, used], problem.Y / spread, Additive(np.ones(len(used)))
+    found = maximize(start, _FIRST_NOISE, Z, Y, n_steps, prior, weight=problem.weight)
     return None if found.value == np.inf else (found.kernel, found.noise)
 
 
