@@ -10,83 +10,41 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from hilboost.cli.errors import raise_usage_error
+from hilboost.core.peer_names import by_peer_name
 
-COMMANDS = {
-    "apply": "predict",
-    "calc": "predict",
-    "convert": "export",
-    "describe": "inspect",
-    "dump": "export",
-    "eval": "evaluate",
-    "explain": "report",
-    "infer": "predict",
-    "info": "inspect",
-    "learn": "fit",
-    "score": "evaluate",
-    "show": "inspect",
-    "test": "evaluate",
-    "train": "fit",
-    "validate": "evaluate",
-}
+COMMANDS = by_peer_name(
+    {
+        "evaluate": "eval score test validate",
+        "export": "convert dump",
+        "fit": "learn train",
+        "inspect": "describe info show",
+        "predict": "apply calc infer",
+        "report": "explain",
+    }
+)
 """Names of commands elsewhere, and the commands here."""
 
-OPTIONS = {
-    "censored": "event",
-    "data": "TABLE",
-    "delimiter": "sep",
-    "drop": "ignore",
-    "eval": "valid",
-    "eval_metric": "metric",
-    "event_column": "event",
-    "exclude": "ignore",
-    "group_column": "group",
-    "groups": "group",
-    "id": "ignore",
-    "ignore_column": "ignore",
-    "input": "TABLE",
-    "input_model": "MODEL",
-    "label": "target",
-    "label_column": "target",
-    "learn_set": "TABLE",
-    "metrics": "metric",
-    "model": "MODEL",
-    "model_file": "MODEL",
-    "model_out": "out",
-    "n_jobs": "threads",
-    "output": "out",
-    "output_file": "out",
-    "output_model": "out",
-    "output_path": "out",
-    "param": "set",
-    "params": "set",
-    "parse_dates": "dates",
-    "predict_proba": "proba",
-    "probabilities": "proba",
-    "probability": "proba",
-    "problem": "task",
-    "query": "group",
-    "query_id": "group",
-    "response": "target",
-    "sample_weight": "weights",
-    "save": "out",
-    "scoring": "metric",
-    "separator": "sep",
-    "status": "event",
-    "target_column": "target",
-    "test": "valid",
-    "test_data": "valid",
-    "test_set": "valid",
-    "time_limit": "time_budget",
-    "timeout": "time_budget",
-    "train": "TABLE",
-    "train_data": "TABLE",
-    "val": "valid",
-    "validation": "valid",
-    "valid_data": "valid",
-    "weight_column": "weights",
-    "X_val": "valid",
-    "y": "target",
-}
+OPTIONS = by_peer_name(
+    {
+        "dates": "parse_dates",
+        "event": "censored event_column status",
+        "group": "group_column groups query query_id",
+        "ignore": "drop exclude id ignore_column",
+        "metric": "eval_metric metrics scoring",
+        "MODEL": "input_model model model_file",
+        "out": "model_out output output_file output_model output_path save",
+        "proba": "predict_proba probabilities probability",
+        "sep": "delimiter separator",
+        "set": "param params",
+        "TABLE": "data input learn_set train train_data",
+        "target": "label label_column response target_column y",
+        "task": "problem",
+        "threads": "n_jobs",
+        "time_budget": "time_limit timeout",
+        "valid": "eval test test_data test_set val validation valid_data X_val",
+        "weights": "sample_weight weight_column",
+    }
+)
 """Names of options or parameters, and the options here that replace them; arguments in capitals."""
 
 _USES = {

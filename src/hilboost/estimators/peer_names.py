@@ -6,191 +6,112 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from hilboost.core.peer_names import by_peer_name
 from hilboost.losses import Huber, Quantile, Tweedie
 
 # Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
-REGRESSION_LOSSES = {
-    "gaussian": "squared_error",
-    "l1": "absolute_error",
-    "l2": "squared_error",
-    "lad": "absolute_error",
-    "ls": "squared_error",
-    "mae": "absolute_error",
-    "mean_absolute_error": "absolute_error",
-    "mean_squared_error": "squared_error",
-    "absoluteerror": "absolute_error",
-    "squarederror": "squared_error",
-    "mse": "squared_error",
-    "pinball": "quantile",
-    "quantileerror": "quantile",
-    "multiquantile": "quantile",
-    "pseudohubererror": "huber",
-    "regression": "squared_error",
-    "regression_l1": "absolute_error",
-    "regression_l2": "squared_error",
-    "rmse": "squared_error",
-    "root_mean_squared_error": "squared_error",
-    "multirmse": "squared_error",
-}
-CLASSIFICATION_LOSSES = {
-    "adaboost": "exponential",
-    "bernoulli": "log_loss",
-    "binary": "log_loss",
-    "binary_crossentropy": "log_loss",
-    "binary_logloss": "log_loss",
-    "categorical_crossentropy": "log_loss",
-    "cross_entropy": "log_loss",
-    "crossentropy": "log_loss",
-    "deviance": "log_loss",
-    "logistic": "log_loss",
-    "logloss": "log_loss",
-    "logitraw": "log_loss",
-    "multi_logloss": "log_loss",
-    "multiclass": "log_loss",
-    "multinomial": "log_loss",
-    "ova": "log_loss",
-    "softmax": "log_loss",
-    "softprob": "log_loss",
-}
-RANKING_LOSSES = {
-    "lambdamart": "lambdarank",
-    "map": "lambdamap",
-    "ndcg": "lambdarank",
-    "pairlogit": "pairwise_logistic",
-    "pairlogitpairwise": "pairwise_logistic",
-    "pairwise": "pairwise_logistic",
-    "queryrmse": "query_rmse",
-    "querysoftmax": "xendcg",
-    "rank_xendcg": "xendcg",
-    "ranknet": "pairwise_logistic",
-    "xe_ndcg": "xendcg",
-    "yetirankpairwise": "yetirank",
-}
-SURVIVAL_LOSSES = {
-    "coxph": "cox",
-    "survivalaft": "aft",
-}
+REGRESSION_LOSSES = by_peer_name(
+    {
+        "absolute_error": "l1 lad mae mean_absolute_error absoluteerror regression_l1",
+        "huber": "pseudohubererror",
+        "quantile": "pinball quantileerror multiquantile",
+        "squared_error": (
+            "gaussian l2 ls mean_squared_error squarederror mse regression regression_l2 rmse "
+            "root_mean_squared_error multirmse"
+        ),
+    }
+)
+CLASSIFICATION_LOSSES = by_peer_name(
+    {
+        "exponential": "adaboost",
+        "log_loss": (
+            "bernoulli binary binary_crossentropy binary_logloss categorical_crossentropy "
+            "cross_entropy crossentropy deviance logistic logloss logitraw multi_logloss "
+            "multiclass multinomial ova softmax softprob"
+        ),
+    }
+)
+RANKING_LOSSES = by_peer_name(
+    {
+        "lambdamap": "map",
+        "lambdarank": "lambdamart ndcg",
+        "pairwise_logistic": "pairlogit pairlogitpairwise pairwise ranknet",
+        "query_rmse": "queryrmse",
+        "xendcg": "querysoftmax rank_xendcg xe_ndcg",
+        "yetirank": "yetirankpairwise",
+    }
+)
+SURVIVAL_LOSSES = by_peer_name({"aft": "survivalaft", "cox": "coxph"})
 _PREFIXES = ("reg:", "binary:", "multi:", "count:", "rank:", "survival:")
 
-_HELD_OUT = ("X_val", "y_val")
 _OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigma"})
 _OF_EVENTS = frozenset(
     {"durations", "duration_col", "event", "event_col", "event_observed", "events", "time"}
 )
 _AMBIGUOUS = frozenset({"alpha"})  # names that could mean several parameters
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "aft_loss_distribution": ("distribution",),
-    "alpha": ("quantile", "regularization"),
-    "auto_class_weights": ("class_weight",),
-    "bagging_fraction": ("subsample",),
-    "base_estimator": ("learner",),
-    "base_learner": ("learner",),
-    "base_margin": ("offset",),
-    "base_margin_eval_set": ("offset_val",),
-    "baseline": ("offset",),
-    "booster": ("learner",),
-    "boosting_type": ("learner",),
-    "border_count": ("max_bins",),
-    "C": ("regularization",),
-    "cat_features": ("categorical_features",),
-    "categorical_feature": ("categorical_features",),
-    "class_weights": ("class_weight",),
-    "colsample_bylevel": ("max_features",),
-    "colsample_bynode": ("max_features",),
-    "colsample_bytree": ("max_features_per_tree",),
-    "criterion": ("loss",),
-    "depth": ("max_depth",),
-    "early_stopping_rounds": ("n_iter_no_change",),
-    "enable_categorical": ("categorical_features",),
-    "estimator": ("learner",),
-    "eta": ("learning_rate",),
-    "eval_X": _HELD_OUT,
-    "eval_fraction": ("validation_fraction",),
-    "eval_sample_weight": ("sample_weight_val",),
-    "eval_set": _HELD_OUT,
-    "eval_y": _HELD_OUT,
-    "evals": _HELD_OUT,
-    "feature_fraction": ("max_features_per_tree",),
-    "feature_fraction_bynode": ("max_features",),
-    "gamma": ("min_gain", "length_scale"),
-    "grow_policy": ("growth",),
-    "init_model": ("warm_start",),
-    "init_score": ("offset",),
-    "eval_init_score": ("offset_val",),
-    "eval_group": ("groups_val",),
-    "eval_qid": ("groups_val",),
-    "group": ("groups",),
-    "group_id": ("groups",),
-    "qid": ("groups",),
-    "interaction_constraints": ("interaction_cst",),
-    "is_unbalance": ("class_weight",),
-    "iterations": ("n_estimators",),
-    "l2_leaf_reg": ("l2_regularization",),
-    "label_gain": ("gain",),
-    "lambda_l2": ("l2_regularization",),
-    "lambdarank_num_pair_per_sample": ("k",),
-    "lambdarank_truncation_level": ("k",),
-    "loss_function": ("loss",),
-    "max_bin": ("max_bins",),
-    "max_iter": ("n_estimators",),
-    "max_leaves": ("max_leaf_nodes",),
-    "min_child_samples": ("min_samples_leaf",),
-    "min_child_weight": ("min_hessian",),
-    "min_data_in_leaf": ("min_samples_leaf",),
-    "min_gain_to_split": ("min_gain",),
-    "min_impurity_decrease": ("min_gain",),
-    "min_split_gain": ("min_gain",),
-    "min_sum_hessian_in_leaf": ("min_hessian",),
-    "monotone_constraints": ("monotonic_cst",),
-    "n_iter": ("n_estimators",),
-    "ndcg_exp_gain": ("gain",),
-    "n_rounds": ("n_estimators",),
-    "n_threads": ("n_jobs",),
-    "nthread": ("n_jobs",),
-    "n_trees": ("n_estimators",),
-    "num_boost_round": ("n_estimators",),
-    "num_iterations": ("n_estimators",),
-    "num_leaves": ("max_leaf_nodes",),
-    "num_threads": ("n_jobs",),
-    "num_trees": ("n_estimators",),
-    "position": ("positions",),
-    "objective": ("loss",),
-    "od_wait": ("n_iter_no_change",),
-    "quantile_alpha": ("quantile",),
-    "random_seed": ("random_state",),
-    "reg_lambda": ("l2_regularization", "regularization"),
-    "sample_weight_eval_set": ("sample_weight_val",),
-    "sample_weights": ("sample_weight",),
-    "scale_pos_weight": ("class_weight",),
-    "seed": ("random_state",),
-    "shrinkage": ("learning_rate",),
-    "thread_count": ("n_jobs",),
-    "valid_sets": _HELD_OUT,
-    "verbosity": ("verbose",),
-    "weight": ("sample_weight",),
-    "xgb_model": ("warm_start",),
+_BY_PARAMETER = {
+    "categorical_features": "cat_features categorical_feature enable_categorical",
+    "class_weight": "auto_class_weights class_weights is_unbalance scale_pos_weight",
+    "distribution": "aft_loss_distribution",
+    "gain": "label_gain ndcg_exp_gain",
+    "groups": "group group_id qid",
+    "groups_val": "eval_group eval_qid",
+    "growth": "grow_policy",
+    "interaction_cst": "interaction_constraints",
+    "k": "lambdarank_num_pair_per_sample lambdarank_truncation_level",
+    "l2_regularization": "l2_leaf_reg lambda_l2",
+    "l2_regularization regularization": "reg_lambda",
+    "learner": "base_estimator base_learner booster boosting_type estimator",
+    "learning_rate": "eta shrinkage",
+    "loss": "criterion loss_function objective",
+    "max_bins": "border_count max_bin",
+    "max_depth": "depth",
+    "max_features": "colsample_bylevel colsample_bynode feature_fraction_bynode",
+    "max_features_per_tree": "colsample_bytree feature_fraction",
+    "max_leaf_nodes": "max_leaves num_leaves",
+    "min_gain": "min_gain_to_split min_impurity_decrease min_split_gain",
+    "min_gain length_scale": "gamma",
+    "min_hessian": "min_child_weight min_sum_hessian_in_leaf",
+    "min_samples_leaf": "min_child_samples min_data_in_leaf",
+    "monotonic_cst": "monotone_constraints",
+    "n_estimators": (
+        "iterations max_iter n_iter n_rounds n_trees num_boost_round num_iterations num_trees"
+    ),
+    "n_iter_no_change": "early_stopping_rounds od_wait",
+    "n_jobs": "n_threads nthread num_threads thread_count",
+    "offset": "base_margin baseline init_score",
+    "offset_val": "base_margin_eval_set eval_init_score",
+    "positions": "position",
+    "quantile": "quantile_alpha",
+    "quantile regularization": "alpha",
+    "random_state": "random_seed seed",
+    "regularization": "C",
+    "sample_weight": "sample_weights weight",
+    "sample_weight_val": "eval_sample_weight sample_weight_eval_set",
+    "subsample": "bagging_fraction",
+    "validation_fraction": "eval_fraction",
+    "verbose": "verbosity",
+    "warm_start": "init_model xgb_model",
+    "X_val y_val": "eval_X eval_set eval_y evals valid_sets",
 }
+PARAMETERS = {peer: tuple(names.split()) for peer, names in by_peer_name(_BY_PARAMETER).items()}
 """Names in other libraries, and parameters of the same purpose; estimators have some of them."""
 
+_BY_METHOD = {
+    "{method}(X, offset)": "base_margin baseline init_score",
+    "first_stages(n).{method}(X)": (
+        "best_iteration iteration_range n_estimators ntree_end ntree_limit num_iteration"
+    ),
+    "predict_raw(X)": "output_margin raw_score",
+    "shap_values(X)": "pred_contrib pred_contribs",
+    "apply(X)": "pred_leaf",
+}
 PREDICTIONS: dict[str, tuple[str, ...]] = {
-    "base_margin": ("{method}(X, offset)",),
-    "baseline": ("{method}(X, offset)",),
-    "best_iteration": ("first_stages(n).{method}(X)",),
-    "init_score": ("{method}(X, offset)",),
-    "iteration_range": ("first_stages(n).{method}(X)",),
-    "n_estimators": ("first_stages(n).{method}(X)",),
-    "ntree_end": ("first_stages(n).{method}(X)",),
-    "ntree_limit": ("first_stages(n).{method}(X)",),
-    "num_iteration": ("first_stages(n).{method}(X)",),
-    "output_margin": ("predict_raw(X)",),
-    "pred_contrib": ("shap_values(X)",),
-    "pred_contribs": ("shap_values(X)",),
-    "pred_leaf": ("apply(X)",),
+    **{peer: (method,) for peer, method in by_peer_name(_BY_METHOD).items()},
     "prediction_type": (
         "predict_proba(X), predict_log_proba(X) or predict_raw(X)",
         "predict_raw(X) or predict(X)",
     ),
-    "raw_score": ("predict_raw(X)",),
     "return_std": (
         "predict_interval(X) after calibrate(X_held_out, y_held_out)",
         "predict_proba(X)",

@@ -10,6 +10,7 @@ from typing import Any
 from hilboost.core.discovery import classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
+from hilboost.core.peer_names import by_peer_name
 
 
 @cache
@@ -74,24 +75,17 @@ def _of_kind(kind: str) -> dict[str, type[Metric]]:
     return {name: metric for name, metric in metrics_by_name().items() if metric.kind == kind}
 
 
-_ELSEWHERE = {
-    "aucpr": "average_precision",
-    "binary_error": "accuracy",
-    "binary_logloss": "log_loss",
-    "c_index": "concordance",
-    "crossentropy": "log_loss",
-    "error": "accuracy",
-    "l1": "mae",
-    "l2": "mse",
-    "logloss": "log_loss",
-    "mean_average_precision": "map",
-    "merror": "accuracy",
-    "mlogloss": "log_loss",
-    "multi_error": "accuracy",
-    "multi_logloss": "log_loss",
-    "multiclass": "log_loss",
-    "prauc": "average_precision",
-}
+_ELSEWHERE = by_peer_name(
+    {
+        "accuracy": "binary_error error merror multi_error",
+        "average_precision": "aucpr prauc",
+        "concordance": "c_index",
+        "log_loss": "binary_logloss crossentropy logloss mlogloss multi_logloss multiclass",
+        "mae": "l1",
+        "map": "mean_average_precision",
+        "mse": "l2",
+    }
+)
 """Names of metrics in other libraries, in lower case."""
 
 _TARGETS = {"groups": "rankings", "survival": "survival times"}
