@@ -6,7 +6,7 @@ import pytest
 from hilboost.core.target import Target
 from hilboost.losses import MultinomialLogLoss
 from hilboost.losses._centers import distances
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import row_sums
 from hilboost.losses.exponential import MultinomialExponential
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.medians import geometric_medians
 from hilboost.core.dtypes import Floats
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import row_sums
 
 Reweight = Callable[[Floats], Floats]
 """From distances (n,) to the weights ``ℓ'(d) / d`` of the parabolas that majorize the loss."""

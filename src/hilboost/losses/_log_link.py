@@ -11,8 +11,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses._columns import known_column
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import known_column, row_sums
 from hilboost.reductions.sums import mean
 
 _LARGEST_EXPONENT = 300.0

@@ -16,8 +16,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses._columns import row_sums
 from hilboost.losses._newton_steps import with_bounded_steps
-from hilboost.losses._row_sums import row_sums
 from hilboost.losses._survival import (
     CAUSE,
     ENTRY,

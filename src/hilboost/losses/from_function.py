@@ -12,7 +12,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import row_sums
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _MOST_STEPS = 100

@@ -15,8 +15,8 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses import _location
+from hilboost.losses._columns import row_sums
 from hilboost.losses._kinked import Majorized
-from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 from hilboost.reductions.sums import largest, masses_of_groups, on_any_worker, sums_of_groups, total
 

@@ -16,8 +16,7 @@ from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import array_for, arrays_for, flat_columns
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import array_for, arrays_for, flat_columns, row_sums
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15

@@ -13,7 +13,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._row_sums import row_sums
+from hilboost.losses._columns import row_sums
 from hilboost.reductions.sums import mean, total
 
 _SHARPNESS = 8.0

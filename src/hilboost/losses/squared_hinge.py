@@ -7,8 +7,8 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.target import Target
+from hilboost.losses._columns import row_sums
 from hilboost.losses._margin import MarginLoss, SortedLeaves
-from hilboost.losses._row_sums import row_sums
 from hilboost.reductions.sums import mean
 
 

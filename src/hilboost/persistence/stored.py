@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from hilboost.core.callback import History
@@ -42,23 +42,9 @@ class StoredModel:
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""
-        return FittedModel(
-            model=self.model,
-            loss=loss,
-            learner=learner,
-            schema=self.schema,
-            codec=self.codec,
-            seed=self.seed,
-            history=self.history,
-            members=None,
-            encoding=self.encoding,
-            resolved=self.resolved,
-            kernel_machine=self.kernel_machine,
-            calibration=self.calibration,
-            parts=self.parts,
-            survival=self.survival,
-            beside_offsets=self.beside_offsets,
-        )
+        record = {field.name: getattr(self, field.name) for field in fields(self)}
+        del record["stages"], record["sharpness"]  # of the learner and of the loss
+        return FittedModel(loss=loss, learner=learner, **record)
 
 
 Header = dict[str, Any]

@@ -4,7 +4,6 @@ The usual entry point is ``model.report(X, y, "report.html")``.
 """
 
 from hilboost.report.collect import facts, scores
-from hilboost.report.making import compare, report
-from hilboost.report.page import render
+from hilboost.report.page import compare, render, report
 
 __all__ = ["compare", "facts", "render", "report", "scores"]

@@ -10,7 +10,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
-from hilboost.report.causes import cause_facts
 from hilboost.report.cautions import cautions
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
@@ -33,7 +32,7 @@ from hilboost.report.ranking import ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.side_columns import Asides
 from hilboost.report.structured import explained_scores, structured_facts
-from hilboost.report.survival import survival_facts
+from hilboost.report.survival import cause_facts, survival_facts
 from hilboost.report.table import Columns, shortened
 
 FORMAT = 1
