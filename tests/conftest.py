@@ -1,7 +1,8 @@
-"""Settings of all tests."""
+"""Settings and fixtures of all tests."""
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples in every run; compiled code is slow the first time it is called.
@@ -14,3 +15,25 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hilboost")
+
+
+@pytest.fixture
+def threads_at_once(monkeypatch):
+    """Threads share the work of small data, too."""
+    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+
+
+@pytest.fixture
+def iterative(monkeypatch):
+    """Full kernel machines of few rows are fitted by conjugate gradients, too."""
+    monkeypatch.setattr("hilboost.learners.kernel_machine.full.DIRECT_UP_TO", 0)
+
+
+@pytest.fixture
+def sixteen_cores(monkeypatch, tmp_path):
+    """A machine with 16 cores and no limits; returns the folder of the container's limits."""
+    monkeypatch.setattr("hilboost.backends.threads._CGROUP", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(16), raising=False)
+    for limit in "OMP_NUM_THREADS", "NUMBA_NUM_THREADS":
+        monkeypatch.delenv(limit, raising=False)
+    return tmp_path

@@ -228,15 +228,11 @@ def test_12_columns_may_have_any_name(tmp_path):
         ({}, 16),
     ],
 )
-def test_13_threads_follow_the_container(files, expected, tmp_path, monkeypatch):
+def test_13_threads_follow_the_container(files, expected, sixteen_cores):
     """No more threads than the container's share of the machine."""
     for file, text in files.items():
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(text, encoding="ascii")
-    monkeypatch.setattr(team, "_CGROUP", tmp_path)
-    for limit in "OMP_NUM_THREADS", "NUMBA_NUM_THREADS":
-        monkeypatch.delenv(limit, raising=False)
-    monkeypatch.setattr(team.os, "sched_getaffinity", lambda _: range(16), raising=False)
+        (sixteen_cores / file).parent.mkdir(exist_ok=True)
+        (sixteen_cores / file).write_text(text, encoding="ascii")
     assert team.available_cores() == expected
 
 

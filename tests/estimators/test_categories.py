@@ -65,9 +65,9 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
 
 
 @cases
-def test_threads_change_nothing(estimator, classes, further, monkeypatch):
+@pytest.mark.usefixtures("threads_at_once")
+def test_threads_change_nothing(estimator, classes, further):
     X, y = draw(classes=classes)
-    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
     raws = [
         estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y).predict_raw(X) for n_jobs in (1, 2)
     ]

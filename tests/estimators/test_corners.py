@@ -128,8 +128,8 @@ def test_the_machine_is_a_support_vector_machine():
 
 
 @pytest.mark.parametrize("case", CORNERS, ids=[case.id for case in CORNERS])
-def test_iterative_solvers_reach_the_optimum_too(case, monkeypatch):
-    monkeypatch.setattr("hilboost.learners.kernel_machine.full.DIRECT_UP_TO", 0)
+@pytest.mark.usefixtures("iterative")
+def test_iterative_solvers_reach_the_optimum_too(case):
     X, target = table(case, 80)
     model = fitted(case, "full", [Gaussian(1.0)], X, target, 0.1)
     assert abs(distance(case, model, [Gaussian(1.0)], X, target, 0.1)) < 1e-3

@@ -18,12 +18,6 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
 
 
-@pytest.fixture
-def threads_at_once(monkeypatch):
-    """Threads are used on small data too."""
-    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
-
-
 def draw(loss, n=300, d=5, seed=0):
     rng = np.random.default_rng(seed)
     y = loss.target(rng, n).y

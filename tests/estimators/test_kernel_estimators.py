@@ -21,7 +21,6 @@ from hilboost import (
     load,
 )
 from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
-from hilboost.learners.kernel_machine import full
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
 STAGES = ["full", "sparse", "block"]
@@ -64,8 +63,8 @@ def test_machines_of_full_rank_are_gaussian_processes(stages):
     np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
 
 
-def test_iterated_machines_too(monkeypatch):
-    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
+@pytest.mark.usefixtures("iterative")
+def test_iterated_machines_too():
     theirs = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0], "fixed"), alpha=0.1, optimizer=None)
     theirs.fit(X, Y - Y.mean())
     model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardize=False, tol=1e-10, n_estimators=50)
@@ -390,9 +389,9 @@ def test_torch_gives_the_same_numbers(stages, device):
 
 
 @devices
-def test_torch_gives_the_same_numbers_by_conjugate_gradients(monkeypatch, device):
+@pytest.mark.usefixtures("iterative")
+def test_torch_gives_the_same_numbers_by_conjugate_gradients(device):
     require(device)
-    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
     ours, theirs = (
         build(tol=1e-9, n_estimators=30, device=where).fit(X, Y) for where in (None, device)
     )

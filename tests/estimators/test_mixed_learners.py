@@ -67,8 +67,8 @@ def test_steps_are_for_trees_and_lines_for_the_linear_learner():
 
 
 @pytest.mark.parametrize("labels", [Y, np.digitize(Y, [0.0, 1.0])])
-def test_the_model_does_not_depend_on_threads(labels, monkeypatch):
-    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+@pytest.mark.usefixtures("threads_at_once")
+def test_the_model_does_not_depend_on_threads(labels):
     kind = BoostingRegressor if labels.dtype.kind == "f" else BoostingClassifier
     table = np.column_stack([X, np.random.default_rng(2).normal(size=(240, 9)) / 50])
     models = [kind(learner=ALL, n_jobs=n_jobs, **FEW).fit(table, labels) for n_jobs in (1, 2, 3)]

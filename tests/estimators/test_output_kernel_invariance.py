@@ -13,7 +13,6 @@ from hilboost import (
     OutputKernelForestRegressor,
     OutputKernelTreeRegressor,
 )
-from hilboost.backends import threads
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import KernelOutput
 
@@ -120,12 +119,6 @@ def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
 
 
 # Threads
-
-
-@pytest.fixture
-def threads_at_once(monkeypatch):
-    """Threads are used on small data too, and on machines of one core."""
-    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 1)
 
 
 @pytest.mark.parametrize("name", [*MODELS, *DRAWN])

@@ -17,7 +17,6 @@ from hilboost import (
     Loss,
     OutputKernelBoostingRegressor,
 )
-from hilboost.backends import threads
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
@@ -160,8 +159,8 @@ def test_a_weight_is_a_repetition(loss, learner):
 
 @losses
 @pytest.mark.parametrize("learner", ["ok3", "ok3-et", "ridge", "full"])
-def test_threads_do_not_matter(loss, learner, monkeypatch):
-    monkeypatch.setattr(threads, "_ENTRIES_PER_THREAD", 1, raising=False)
+@pytest.mark.usefixtures("threads_at_once")
+def test_threads_do_not_matter(loss, learner):
     _, X, Y, _ = draw()
     one, two = (
         build(loss=loss, learner=learner, output="gaussian", n_jobs=k).fit(X, Y).predict_raw(X)

@@ -223,8 +223,8 @@ def test_fits_end_where_the_objective_no_longer_falls():
 
 
 @pytest.mark.parametrize("loss", [Poisson(), Huber(0.7)])
-def test_conjugate_gradients_reach_the_optimum_too(loss, monkeypatch):
-    monkeypatch.setattr("hilboost.learners.kernel_machine.full.DIRECT_UP_TO", 0)
+@pytest.mark.usefixtures("iterative")
+def test_conjugate_gradients_reach_the_optimum_too(loss):
     case = BY_ID["poisson" if isinstance(loss, Poisson) else "huber-2"]
     distances = relative_distances(case, "full", 150, 0.1)
     assert np.diff(distances).max() < ROUNDING

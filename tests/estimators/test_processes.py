@@ -36,11 +36,8 @@ GRID = {"boostingregressor__max_leaf_nodes": [4, 8]}
         ({"OMP_NUM_THREADS": "all"}, 16),
     ],
 )
-def test_threads_follow_the_limits_of_the_environment(given, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(team, "_CGROUP", tmp_path)
-    monkeypatch.setattr(team.os, "sched_getaffinity", lambda _: range(16), raising=False)
-    for name in "OMP_NUM_THREADS", "NUMBA_NUM_THREADS":
-        monkeypatch.delenv(name, raising=False)
+@pytest.mark.usefixtures("sixteen_cores")
+def test_threads_follow_the_limits_of_the_environment(given, expected, monkeypatch):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert team.available_cores() == expected

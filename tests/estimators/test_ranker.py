@@ -87,8 +87,8 @@ def test_groups_of_zero_weight_have_no_effect(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_threads(loss, monkeypatch):
-    monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+@pytest.mark.usefixtures("threads_at_once")
+def test_threads(loss):
     Z, y, query = draw(1000, n_columns=16)
     parameters = SHORT | {"n_estimators": 2, "subsample": 0.5}
     one, two = (

@@ -10,7 +10,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, full
+from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
 from hilboost.learners.kernel_machine.solvers.nystroem import (
     Features,
@@ -23,11 +23,6 @@ from hilboost.losses import AbsoluteError, BinomialLogLoss, MultinomialLogLoss, 
 KERNEL = Matern(1.0, 1.5)
 LAMBDA = 0.1
 SETTING = KernelMachineConfig(kernel=KERNEL, regularization=LAMBDA, standardize=False)
-
-
-@pytest.fixture
-def iterative(monkeypatch):
-    monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
 
 
 def draw(n=150, r=1, weighted=False):
@@ -182,9 +177,9 @@ def test_rows_are_solved_in_blocks():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("direct", [True, False])
-def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct, monkeypatch):
+def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct, request):
     if not direct:
-        monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
+        request.getfixturevalue("iterative")
     X, target = codes(n_classes, weighted)
     r = 1 if n_classes == 2 else n_classes
     loss = BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
@@ -219,10 +214,10 @@ def test_a_moving_hessian_is_bounded_anew():
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_shrunken_stages_go_on(direct, monkeypatch):
+def test_shrunken_stages_go_on(direct, request):
     """What is left of the linear system is known only when the stage is added whole."""
     if not direct:
-        monkeypatch.setattr(full, "DIRECT_UP_TO", 0)
+        request.getfixturevalue("iterative")
     X, target = draw()
     staged = Staged(FullLearner(SETTING, tolerance=1e-6), X, target)
     n_stages = 0
