@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -44,6 +45,19 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(room, "_warned", set())
     return tmp_path
+
+
+@pytest.fixture
+def without_places(monkeypatch):
+    """Numba finds no place for a cache."""
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+
+
+@pytest.fixture
+def listen(monkeypatch):
+    """Registers the only listener to compilations."""
+    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
+    return partial(compile_notice.event.register, "numba:compile")
 
 
 def fresh(folder):
@@ -87,10 +101,8 @@ def test_the_stamp_is_that_of_all_compiled_functions():
 
 
 @pytest.mark.parametrize("make", [room.compiled, room.allocating])
-def test_all_that_is_compiled_takes_this_way(make, monkeypatch):
-    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(room, "_warned", set())
-
+@pytest.mark.usefixtures("folder", "without_places")
+def test_all_that_is_compiled_takes_this_way(make):
     def double(x):
         return x + x
 
@@ -103,8 +115,8 @@ def test_nobody_else_asks_numba_for_a_cache():
     assert asking == []
 
 
-def test_one_warning_in_all_and_none_before_something_is_compiled(folder, monkeypatch):
-    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+@pytest.mark.usefixtures("without_places")
+def test_one_warning_in_all_and_none_before_something_is_compiled(folder):
     first, second = fresh(folder).total, fresh(folder).total
     with pytest.warns(CacheWarning, match="Set the environment variable NUMBA_CACHE_DIR") as found:
         assert hits(first) == hits(second) == 0
@@ -259,9 +271,8 @@ def test_the_package_where_nothing_can_be_written(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["hilboost.loops", "of_another_package"])
-def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog, name):
-    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
-    compile_notice.event.register("numba:compile", CompileNotice(patience=0.0))
+def test_a_long_compilation_is_said_once(folder, listen, caplog, name):
+    listen(CompileNotice(patience=0.0))
     for _ in range(2):
         total = fresh(folder).total
         total.py_func.__module__ = name
@@ -273,10 +284,9 @@ def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog, name):
     assert all("this kind of fit" in line and "hilboost warmup" in line for line in said)
 
 
-def test_short_compilations_are_silent(folder, monkeypatch, caplog):
-    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
+def test_short_compilations_are_silent(folder, listen, caplog):
     notice = CompileNotice(patience=100.0)
-    compile_notice.event.register("numba:compile", notice)
+    listen(notice)
     total = fresh(folder).total
     total.py_func.__module__ = "hilboost.loops"
     hits(total)

@@ -9,7 +9,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.outputs import Candidates, PrecomputedOutput
 from hilboost.testing import OutputSpaceContract
-from hilboost.testing.assertions import ensure_same_labels
+from hilboost.testing.contract import ensure_same_labels
 
 all_outputs = pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
 

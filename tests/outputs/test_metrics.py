@@ -20,7 +20,7 @@ from hilboost.outputs import (
     Strings,
     Vectors,
 )
-from hilboost.testing.assertions import ensure_same_labels
+from hilboost.testing.contract import ensure_same_labels
 
 TREE = {"dog": "animal", "cat": "animal", "oak": "plant", "animal": None, "plant": None}
 RANKINGS = np.array(list(permutations(range(1, 5))))

@@ -39,14 +39,23 @@ MODELS = [
 ]
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Workers divide kernel values and matrices of few rows, too."""
+    for place, rows in (
+        ("gram._ROWS_OF_A_WORKER", 128),
+        ("gram._ROWS_AT_ONCE", 128),
+        ("symmetric._ROWS", 32),
+    ):
+        monkeypatch.setattr(f"hilboost.kernels.{place}", rows)
+    monkeypatch.setattr(full, "DIRECT_UP_TO", 300)
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_the_model_of_one_process(model, weighted, monkeypatch):
+@pytest.mark.usefixtures("small_blocks")
+def test_the_model_of_one_process(model, weighted):
     """Sums over rows do not depend on their order, nor do the basis vectors that they decide on."""
-    monkeypatch.setattr(gram, "_ROWS_OF_A_WORKER", 128)
-    monkeypatch.setattr(gram, "_ROWS_AT_ONCE", 128)
-    monkeypatch.setattr(symmetric, "_ROWS", 64)
-    monkeypatch.setattr(full, "DIRECT_UP_TO", 300)
     y = np.digitize(Y, [-0.5, 0.7]) if hasattr(model, "predict_proba") else Y
     weight = RNG.uniform(0.5, 2, size=N) if weighted else None
     alone = clone(model).fit(X, y, weight)
@@ -56,8 +65,8 @@ def test_the_model_of_one_process(model, weighted, monkeypatch):
             assert saved(found) == saved(alone)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_workers_divide_the_kernel_values(monkeypatch):
-    monkeypatch.setattr(gram, "_ROWS_OF_A_WORKER", 128)
     counted = []
     plain = gram.Gram.block
 
@@ -73,9 +82,8 @@ def test_workers_divide_the_kernel_values(monkeypatch):
     assert min(n_rows) > 0.4 * sum(n_rows)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_workers_divide_the_matrix_of_all_pairs(monkeypatch):
-    monkeypatch.setattr(symmetric, "_ROWS", 32)
-    monkeypatch.setattr(full, "DIRECT_UP_TO", 300)
     stored = {}
     plain = symmetric.SymmetricGram.times
 

@@ -145,9 +145,8 @@ def fit(
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     given = {name: value for name, value in locals().items() if name not in _NOT_OF_JOBS}
     with one_line_errors(debug):
-        from hilboost.cli.fit_job import FitJob
         from hilboost.cli.jobs import run_fit
-        from hilboost.cli.settings import options_of_fit
+        from hilboost.cli.settings import FitJob, options_of_fit
 
         job = FitJob(**options_of_fit(given, config, settings or ()))
         if job.stream or job.dask is not None:

@@ -20,8 +20,7 @@ from hilboost.cli.dates import date_columns, expanded, with_calendar, without_da
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.file_formats import numbers_as_text, refuse_words
 from hilboost.cli.files import check_output, save_model
-from hilboost.cli.fit_job import FitJob
-from hilboost.cli.settings import parameters_of
+from hilboost.cli.settings import FitJob, parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import Task, TaskName, choose_task, refuse_offset_of_classes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.dates import without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
-from hilboost.cli.fit_job import FitJob
 from hilboost.cli.jobs import completed, fit_summary, new_model
+from hilboost.cli.settings import FitJob
 from hilboost.cli.task import choose_task, refuse_offset_of_classes
 
 if TYPE_CHECKING:

@@ -1,8 +1,9 @@
-"""Options and parameters of ``hilboost fit``, from the command line and from TOML files."""
+"""Options and parameters of ``hilboost fit``: the job, from the command line and TOML files."""
 
 import ast
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from inspect import signature
@@ -10,11 +11,59 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
-from hilboost.cli.fit_job import FitJob
 from hilboost.cli.peer_options import option_for, parameter_for
+from hilboost.cli.task import TaskName
 from hilboost.estimators.peer_names import advice
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """The options of ``hilboost fit``, which are also the keys of a configuration file.
+
+    ``None`` selects the library's default.
+    """
+
+    table: Path | None = None
+    target: str | None = None
+    out: Path | None = None
+    task: Literal["auto"] | TaskName = "auto"
+    family: Literal["tree", "kernel"] = "tree"
+    loss: str | None = None
+    quantile: tuple[float, ...] = ()
+    n_estimators: int | None = None
+    learning_rate: float | None = None
+    random_state: int | None = None
+    threads: int | None = None
+    weights: str | None = None
+    group: str | None = None
+    event: str | None = None
+    offset: str | None = None
+    ignore: tuple[str, ...] = ()
+    valid: tuple[Path, ...] = ()
+    metric: tuple[str, ...] = ()
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    dates: Literal["ignore", "expand", "text"] = "ignore"
+    date_order: Literal["dmy", "mdy"] | None = None
+    missing: tuple[str, ...] = ()
+    coerce: bool = False
+    drop_missing_target: bool = False
+    time_budget: float | None = None
+    stream: bool = False
+    dask: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> Dialect:
+        """Form of the tables."""
+        return Dialect(
+            self.sep, self.decimal, self.encoding, self.date_order, self.missing, self.coerce
+        )
+
 
 _KINDS: dict[Any, str] = {
     str: "a string",
@@ -47,7 +96,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 def options_of_fit(
     given: dict[str, Any], config: Path | None, settings: Iterable[str]
-) -> dict[str, Any]:  # keys are the fields of :class:`hilboost.cli.fit_job.FitJob`
+) -> dict[str, Any]:  # keys are the fields of :class:`FitJob`
     """Add options of a TOML file to the options of the command line.
 
     ``given``: options of the command line; ``None``, false or an empty list if an option is not

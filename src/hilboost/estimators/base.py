@@ -21,9 +21,8 @@ from hilboost.core.errors import InvalidColumn, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_properties import FittedProperties
-from hilboost.estimators.preparation import training_data
+from hilboost.estimators.preparation import FitArguments, training_data
 from hilboost.estimators.signatures import (
     ExplainedParameters,
     hide_offsets,

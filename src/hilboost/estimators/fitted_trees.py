@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.estimators.fit_arguments import FitArguments
-from hilboost.estimators.preparation import training_data
+from hilboost.estimators.preparation import FitArguments, training_data
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
 from hilboost.model.importances import column_gains, squared_scales

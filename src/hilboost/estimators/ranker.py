@@ -16,8 +16,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.losses import ranking_loss
+from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.metrics import NDCG

@@ -13,8 +13,8 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.losses import survival_loss
+from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions, survival_codec

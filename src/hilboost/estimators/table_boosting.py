@@ -15,8 +15,8 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.fit_arguments import FitArguments
 from hilboost.estimators.fitted_trees import FittedTrees
+from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_fit, public_methods
 from hilboost.learners.ridge import RidgeLearner

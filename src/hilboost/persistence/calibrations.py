@@ -18,9 +18,9 @@ from hilboost.model import AdditiveModel
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.distance_scale import DistanceScale
-from hilboost.persistence.labels import label_dtype, read_labels
 from hilboost.persistence.require import Arrays, positive, require, require_array, require_finite
 from hilboost.persistence.stored import Header
+from hilboost.persistence.values import label_dtype, read_labels
 
 _NAME = "calibration."
 _INTEGERS = ("folds", "groups")

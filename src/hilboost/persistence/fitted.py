@@ -24,10 +24,9 @@ from hilboost.persistence import (
     output_spaces,
     survival,
 )
-from hilboost.persistence.labels import label_dtype, read_labels
 from hilboost.persistence.require import Arrays, positive, require
 from hilboost.persistence.stored import Header, StoredModel
-from hilboost.persistence.values import ValueReader, ValueWriter
+from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
 from hilboost.tables import Level, Schema, category_choice
 
 

@@ -13,9 +13,9 @@ from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves
-from hilboost.persistence.labels import label_dtype, read_labels
 from hilboost.persistence.require import Arrays, positive, require, require_finite
 from hilboost.persistence.stored import Header
+from hilboost.persistence.values import label_dtype, read_labels
 
 _TIMES, _HAZARD = "survival.times", "survival.hazard"
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from hilboost.core.dtypes import Floats
+from hilboost.losses.registry import gives_probabilities
 from hilboost.report.data import means_by_column, rows_shown
+from hilboost.report.evaluation import Rows, class_guess, probabilities
 from hilboost.report.figures import class_scores
-from hilboost.report.table import Columns, shortened
+from hilboost.report.table import shortened
 
 _CURVE_POINTS = 200
 _LARGEST_MATRIX = 15
@@ -22,21 +24,18 @@ _SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)  # of the rows, with the h
 _TINY = 1e-15  # the smallest probability
 
 
-def class_facts(
-    columns: Columns,
-    order: Sequence[int],  # column indices, the most important first
-    classes: NDArray[Any],  # (k,) labels
-    codes: NDArray[np.intp],  # (n,) int: indices of the true classes
-    proba: Floats,  # (n, k) float64: probabilities, or scores of a model that gives none
-    guess: Floats,  # (n, k) float64: predictions of the baseline, the model without stages
-    gives_probabilities: bool = True,  # whether to include calibration, and the log loss by column
-    # index of the class, of two, that calibration, curves and thresholds are about
-    positive: int = 1,
-) -> dict[str, Any]:
-    """Collect scores, confusion matrix, calibration, curves, and thresholds."""
-    n, names = len(codes), [shortened(label, 30) for label in classes]
+def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, Any]:
+    """Collect scores, confusion matrix, calibration, curves, and thresholds.
+
+    ``order``: column indices, the most important first. ``positive``: index of the class, of two,
+    that calibration, curves and thresholds are about.
+    """
+    columns, names = rows.columns, [shortened(label, 30) for label in rows.model.classes_]
+    codes, guess = rows.codes[:, 0].astype(np.intp), class_guess(rows)
+    has_probabilities = gives_probabilities(rows.model.loss_)
+    proba = probabilities(rows.model, rows.raw)  # or scores
     best = proba.argmax(axis=1)
-    own = proba[np.arange(n), codes]
+    own = proba[np.arange(len(codes)), codes]
     wrong = (best != codes).astype(float)
     weights, mistakes = columns.weights, np.flatnonzero(wrong)
     worst = mistakes[np.argsort(-proba[mistakes, best[mistakes]], kind="stable")[:_WORST]]
@@ -44,7 +43,7 @@ def class_facts(
     table["true"] = [names[k] for k in codes[worst]]
     table["predicted"] = [names[k] for k in best[worst]]
     series = {"error": wrong}
-    if gives_probabilities:
+    if has_probabilities:
         table["confidence"] = proba[worst, best[worst]].tolist()
         series["log_loss"] = -np.log(np.maximum(own, _TINY))
     if len(names) == 2:
@@ -53,11 +52,11 @@ def class_facts(
         hits, stated = codes == best, proba.max(axis=1)
     return {
         "classes": names,
-        "scores": class_scores(codes, proba, guess, weights, gives_probabilities, positive),
+        "scores": class_scores(codes, proba, guess, weights, has_probabilities, positive),
         "by_class": _by_class(names, codes, best, weights),
         "confusion": _confusion(names, codes, best, weights),
         "positive": positive if len(names) == 2 else None,
-        "calibration": calibration_facts(hits, stated, weights) if gives_probabilities else None,
+        "calibration": calibration_facts(hits, stated, weights) if has_probabilities else None,
         "curves": curve_facts(hits, stated, weights) if len(names) == 2 else None,
         "thresholds": _thresholds(hits, stated, weights) if len(names) == 2 else None,
         "by_column": means_by_column(columns, order, series),

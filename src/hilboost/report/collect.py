@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.losses.registry import gives_probabilities
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.cautions import cautions
@@ -18,7 +17,6 @@ from hilboost.report.data import data_facts, histogram
 from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
     Rows,
-    class_guess,
     means,
     plain,
     positive_index,
@@ -33,7 +31,7 @@ from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.side_columns import Asides
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import cause_facts, survival_facts
-from hilboost.report.table import Columns, shortened
+from hilboost.report.table import Columns
 
 FORMAT = 1
 _CLASSES_DRAWN = 4
@@ -201,14 +199,8 @@ def scores(
 
 def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     model, columns, raw = rows.model, rows.columns, rows.raw
-    names = [shortened(label, 30) for label in model.classes_]
-    proba = probabilities(model, raw)
-    numbers = rows.codes[:, 0].astype(np.intp)
-    guess = class_guess(rows)
-    stated = gives_probabilities(model.loss_)
-    of_classes = class_facts(
-        columns, order, model.classes_, numbers, proba, guess, stated, positive
-    )
+    of_classes = class_facts(rows, order, positive)
+    names, numbers = of_classes["classes"], rows.codes[:, 0].astype(np.intp)
     counts = np.bincount(numbers, minlength=len(names))
     drawn = (
         [positive]

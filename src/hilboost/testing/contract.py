@@ -1,8 +1,12 @@
-"""Base class of all contract tests."""
+"""Base class of all contract tests, and assertions with messages, without pytest."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 
 class Contract:
@@ -60,3 +64,89 @@ class Contract:
                 raise AssertionError(
                     f"{type(self.make()).__name__} fails {name}: {said}"
                 ) from error
+
+
+def ensure(condition: Any, sentence: str) -> None:
+    """Raise an error unless a condition holds.
+
+    ``sentence``: message of the error.
+    """
+    if not condition:
+        raise AssertionError(sentence)
+
+
+def ensure_close(
+    found: Any, expected: Any, sentence: str, *, rtol: float = 0.0, atol: float = 0.0
+) -> None:
+    """Raise an error unless two arrays have the same shape and nearly equal entries.
+
+    ``sentence``: first sentence of the message. ``rtol``: tolerances as in :func:`numpy.allclose`;
+    if both are 0, the entries must be equal. ``atol``: tolerances as in :func:`numpy.allclose`; if
+    both are 0, the entries must be equal.
+    """
+    found, expected = np.asarray(found), np.asarray(expected)
+    ensure(
+        found.shape == expected.shape,
+        f"{sentence} The shape is {found.shape}; expected {expected.shape}.",
+    )
+    wrong = ~np.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+    if wrong.any():
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise AssertionError(
+            f"{sentence} {wrong.sum()} of {wrong.size} entries differ; the entry at {first} is "
+            f"{found[first]!r}, expected {expected[first]!r}."
+        )
+
+
+def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
+    """Raise an error unless two collections of labels have the same type and are equal.
+
+    ``sentence``: first sentence of the message.
+    """
+    if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+        ensure(
+            found.dtype == expected.dtype,
+            f"{sentence} The dtype is {found.dtype}; expected {expected.dtype}.",
+        )
+        if found.dtype.kind in "biufc":
+            ensure_close(found, expected, sentence, rtol=1e-9, atol=1e-9)
+        else:
+            ensure(np.array_equal(found, expected), f"{sentence} Got {found!r:.200}.")
+        return
+    ensure(
+        isinstance(found, np.ndarray) == isinstance(expected, np.ndarray),
+        f"{sentence} Got a {type(found).__name__}; expected a {type(expected).__name__}.",
+    )
+    ensure(found == expected, f"{sentence} Got {found!r:.200}; expected {expected!r:.200}.")
+
+
+def ensure_raises(
+    kind: type[Exception], pattern: str, call: Callable[[], Any], sentence: str
+) -> None:
+    """Raise an error unless a call raises the expected exception with a matching message.
+
+    ``kind``: expected class of the exception. ``pattern``: regular expression that must be found in
+    the message of the exception. ``sentence``: first sentence of the message.
+    """
+    try:
+        call()
+    except kind as error:
+        ensure(
+            re.search(pattern, str(error)),
+            f"{sentence} The message is {str(error)!r}; it must match {pattern!r}.",
+        )
+        return
+    except Exception as error:
+        raise AssertionError(
+            f"{sentence} Got {type(error).__name__} ({error}) instead of {kind.__name__}."
+        ) from error
+    raise AssertionError(f"{sentence} No exception was raised; expected {kind.__name__}.")
+
+
+def read_only(*arrays: Any) -> list[Any]:  # the copies
+    """Copy arrays, and make the originals read-only."""
+    copies = [None if array is None else array.copy() for array in arrays]
+    for array in arrays:
+        if array is not None:
+            array.flags.writeable = False
+    return copies

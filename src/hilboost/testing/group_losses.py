@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.testing.assertions import ensure, ensure_close, read_only
-from hilboost.testing.contract import Contract
+from hilboost.testing.contract import Contract, ensure, ensure_close, read_only
 
 _SIZES = (1, 5, 2, 9, 4, 7, 3, 9)
 _STEP = 1e-5

@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.estimators import KernelBoostingRegressor
-from hilboost.testing.assertions import ensure, ensure_close, read_only
+from hilboost.testing.contract import ensure, ensure_close, read_only
 from hilboost.testing.models import ModelContract
 
 _N = 24

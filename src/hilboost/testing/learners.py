@@ -15,7 +15,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.estimators import BoostingRegressor
-from hilboost.testing.assertions import ensure, ensure_close, ensure_raises, read_only
+from hilboost.testing.contract import ensure, ensure_close, ensure_raises, read_only
 from hilboost.testing.models import BoostingContract
 
 _N = 80

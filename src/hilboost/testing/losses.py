@@ -12,7 +12,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.losses.registry import gives_probabilities
-from hilboost.testing.assertions import ensure, ensure_close, read_only
+from hilboost.testing.contract import ensure, ensure_close, read_only
 from hilboost.testing.models import BoostingContract
 
 _N = 40

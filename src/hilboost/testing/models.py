@@ -21,13 +21,13 @@ from hilboost.core.errors import (
     InvalidModelFile,
 )
 from hilboost.export.registry import export_formats
-from hilboost.testing.assertions import (
+from hilboost.testing.contract import (
+    Contract,
     ensure,
     ensure_close,
     ensure_raises,
     ensure_same_labels,
 )
-from hilboost.testing.contract import Contract
 
 
 class ModelContract(Contract):

@@ -12,17 +12,17 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Embedding
 from hilboost.estimators import OutputKernelForestRegressor, OutputKernelTreeRegressor
-from hilboost.testing.assertions import (
-    ensure,
-    ensure_close,
-    ensure_same_labels,
-)
 from hilboost.testing.candidates import (
     ensure_invalid_candidates_are_refused,
     ensure_nearest,
     ensure_no_labels_are_refused,
     ensure_other_labels_are_refused,
     ensure_unknown_ways_are_refused,
+)
+from hilboost.testing.contract import (
+    ensure,
+    ensure_close,
+    ensure_same_labels,
 )
 from hilboost.testing.models import ModelContract
 
