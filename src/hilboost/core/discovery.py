@@ -1,13 +1,13 @@
-"""Discovery of classes in the modules of a package."""
+"""Discovery of classes in the modules of a package, and tables of them by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
 from pkgutil import walk_packages
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -37,3 +37,33 @@ def modules_in(package: str) -> tuple[ModuleType, ...]:
     root = import_module(package)
     found = walk_packages(root.__path__, f"{package}.")
     return tuple(import_module(module.name) for module in sorted(found, key=lambda m: m.name))
+
+
+def by_name(named: Iterable[tuple[str | None, T]], what: str) -> Mapping[str, T]:
+    """Collect values by their names, without those named ``None``.
+
+    ``what``: subject and verb of the message about two equal names, such as "kernels are called".
+    """
+    found: dict[str, T] = {}
+    for name, value in named:
+        if name in found:
+            raise RuntimeError(f"two {what} {name!r}; rename one.")
+        if name is not None:
+            found[name] = value
+    return MappingProxyType(found)
+
+
+class LazyMapping(Mapping[str, T]):
+    """The mapping that a function returns, which is called on first use."""
+
+    def __init__(self, read: Callable[[], Mapping[str, T]]) -> None:
+        self._read = read
+
+    def __getitem__(self, name: str) -> T:
+        return self._read()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
-from hilboost.core.discovery import classes_in
+from hilboost.core.discovery import LazyMapping, by_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
@@ -22,14 +23,9 @@ _ELSEWHERE = MappingProxyType(
 @cache
 def kernel_classes() -> Mapping[str, type[Kernel]]:
     """Kernels that declare a name for model files, by this name."""
-    found: dict[str, type[Kernel]] = {}
-    for kernel in classes_in("hilboost.kernels", Kernel):  # type: ignore[type-abstract]
-        name = vars(kernel).get("file_name")
-        if name in found:
-            raise RuntimeError(f"two kernels have the file_name {name!r}; rename one.")
-        if name is not None:
-            found[name] = kernel
-    return MappingProxyType(found)
+    kernels = classes_in("hilboost.kernels", Kernel)  # type: ignore[type-abstract]
+    named = ((vars(kernel).get("file_name"), kernel) for kernel in kernels)
+    return by_name(named, "kernels have the file_name")
 
 
 @cache
@@ -39,29 +35,15 @@ def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
     Returns mapping of str to callable: functions without arguments that create the kernel with its
     default hyperparameters, such as length scales of one, in units of the columns.
     """
-    found: dict[str, Callable[[], Kernel]] = {}
-    for kernel in kernel_classes().values():
-        for name, parameters in vars(kernel).get("short_names", {}).items():
-            if name in found:
-                raise RuntimeError(f"two kernels have the name {name!r}; rename one.")
-            found[name] = partial(kernel, **parameters)
-    return MappingProxyType(dict(sorted(found.items())))
+    named = [
+        (name, partial(kernel, **parameters))
+        for kernel in kernel_classes().values()
+        for name, parameters in vars(kernel).get("short_names", {}).items()
+    ]
+    return by_name(sorted(named, key=itemgetter(0)), "kernels have the name")
 
 
-class _KernelNames(Mapping[str, Callable[[], Kernel]]):
-    """The mapping of :func:`kernel_names`, created on first use."""
-
-    def __getitem__(self, name: str) -> Callable[[], Kernel]:
-        return kernel_names()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(kernel_names())
-
-    def __len__(self) -> int:
-        return len(kernel_names())
-
-
-KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = _KernelNames()
+KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = LazyMapping(kernel_names)
 """Maps each name to a function that creates the kernel with default hyperparameters."""
 
 

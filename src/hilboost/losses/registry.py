@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from hilboost.core.discovery import classes_in
+from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Loss
 
@@ -15,15 +15,12 @@ from hilboost.core.loss import Loss
 @cache
 def loss_classes() -> Mapping[str, type[Loss]]:  # classes that may appear in model files
     """Losses that declare their own name, by class name."""
-    found: dict[str, type[Loss]] = {}
-    for loss in classes_in("hilboost.losses", Loss):  # type: ignore[type-abstract]
-        names = loss.regressor_name, loss.classifier_name, loss.ranker_name, loss.survival_name
-        if names == (None, None, None, None):
-            continue
-        if loss.__name__ in found:
-            raise RuntimeError(f"two losses are called {loss.__name__}; rename one.")
-        found[loss.__name__] = loss
-    return MappingProxyType(found)
+    named = (
+        (loss.__name__, loss)
+        for loss in classes_in("hilboost.losses", Loss)  # type: ignore[type-abstract]
+        if loss.regressor_name or loss.classifier_name or loss.ranker_name or loss.survival_name
+    )
+    return by_name(named, "losses are called")
 
 
 @cache
@@ -46,14 +43,8 @@ def survival_losses() -> Mapping[str, type[Loss]]:
 
 def _by(declaration: str) -> Mapping[str, type[Loss]]:
     """Losses by the name that they declare."""
-    found: dict[str, type[Loss]] = {}
-    for loss in loss_classes().values():
-        name = getattr(loss, declaration)
-        if name in found:
-            raise RuntimeError(f"two losses have the {declaration} {name!r}; rename one.")
-        if name is not None:
-            found[name] = loss
-    return MappingProxyType(found)
+    named = ((getattr(loss, declaration), loss) for loss in loss_classes().values())
+    return by_name(named, f"losses have the {declaration}")
 
 
 @cache

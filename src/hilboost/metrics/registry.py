@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
-from hilboost.core.discovery import classes_in
+from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
 from hilboost.core.peer_names import by_peer_name
@@ -16,13 +15,9 @@ from hilboost.core.peer_names import by_peer_name
 @cache
 def metrics_by_name() -> Mapping[str, type[Metric]]:
     """Metrics by all of their names."""
-    found: dict[str, type[Metric]] = {}
-    for metric in classes_in("hilboost.metrics", Metric):  # type: ignore[type-abstract]
-        for name in metric.names:
-            if name in found:
-                raise RuntimeError(f"two metrics have the name {name!r}; rename one.")
-            found[name] = metric
-    return MappingProxyType(found)
+    metrics = classes_in("hilboost.metrics", Metric)  # type: ignore[type-abstract]
+    named = ((name, metric) for metric in metrics for name in metric.names)
+    return by_name(named, "metrics have the name")
 
 
 def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from types import MappingProxyType
+from operator import itemgetter
 from typing import Any
 
-from hilboost.core.discovery import classes_in
+from hilboost.core.discovery import LazyMapping, by_name, classes_in
 from hilboost.core.errors import InvalidType, refuse_class, unknown_name
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
@@ -22,29 +22,15 @@ def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
     Returns mapping of str to callable: each callable takes no arguments and creates the space with
     default parameters.
     """
-    found: dict[str, Callable[[], OutputSpace]] = {}
-    for space in classes_in("hilboost.outputs", OutputSpace):  # type: ignore[type-abstract]
-        for name, parameters in vars(space).get("short_names", {}).items():
-            if name in found:
-                raise RuntimeError(f"two output spaces have the name {name!r}; rename one.")
-            found[name] = partial(space, **parameters)
-    return MappingProxyType(dict(sorted(found.items())))
+    named = [
+        (name, partial(space, **parameters))
+        for space in classes_in("hilboost.outputs", OutputSpace)  # type: ignore[type-abstract]
+        for name, parameters in vars(space).get("short_names", {}).items()
+    ]
+    return by_name(sorted(named, key=itemgetter(0)), "output spaces have the name")
 
 
-class _OutputNames(Mapping[str, Callable[[], OutputSpace]]):
-    """The mapping of :func:`output_names`, built on first use."""
-
-    def __getitem__(self, name: str) -> Callable[[], OutputSpace]:
-        return output_names()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(output_names())
-
-    def __len__(self) -> int:
-        return len(output_names())
-
-
-OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = _OutputNames()
+OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = LazyMapping(output_names)
 """Maps each name to a function that creates the output space with default parameters."""
 
 

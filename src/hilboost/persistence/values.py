@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import BaseModel
-from hilboost.core.discovery import classes_in
+from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -45,14 +45,13 @@ PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 @cache
 def own_classes() -> Mapping[str, type]:
     """Built-in classes whose objects are supported by model files, by class name."""
-    found: dict[str, type] = dict(loss_classes())
-    for package in ("hilboost.learners", "hilboost.outputs"):
-        for part in classes_in(package, object):
-            if vars(part).get("in_files"):
-                if part.__name__ in found:
-                    raise RuntimeError(f"two components are called {part.__name__}; rename one.")
-                found[part.__name__] = part
-    return MappingProxyType(found)
+    named = [
+        (part.__name__, part)
+        for package in ("hilboost.learners", "hilboost.outputs")
+        for part in classes_in(package, object)
+        if vars(part).get("in_files")
+    ]
+    return by_name([*loss_classes().items(), *named], "components are called")
 
 
 _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
