@@ -45,43 +45,28 @@ if TYPE_CHECKING:
         tree_table,
     )
 
+from hilboost.core.lazy import names_of
 from hilboost.core.version import __version__
 
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
-_HOMES = {
-    "AdaBoostKernelClassifier": "hilboost.estimators",
-    "AdaptiveLoss": "hilboost.core.adaptive_loss",
-    "AveragedKernelRidge": "hilboost.estimators",
-    "BayesianCommitteeMachine": "hilboost.estimators",
-    "BoostingClassifier": "hilboost.estimators",
-    "BoostingRanker": "hilboost.estimators",
-    "BoostingRegressor": "hilboost.estimators",
-    "BoostingSurvival": "hilboost.estimators",
-    "ConvexKernelRidge": "hilboost.estimators",
-    "Gradients": "hilboost.core.gradients",
-    "GroupLoss": "hilboost.core.group_loss",
-    "KernelBoostingClassifier": "hilboost.estimators",
-    "KernelBoostingRegressor": "hilboost.estimators",
-    "LeafLoss": "hilboost.core.leaf_loss",
-    "Loss": "hilboost.core.loss",
-    "Metric": "hilboost.core.metric",
-    "MixtureOfKernelExperts": "hilboost.estimators",
-    "OutputKernelBoostingRegressor": "hilboost.estimators",
-    "OutputKernelForestRegressor": "hilboost.estimators",
-    "OutputKernelTreeRegressor": "hilboost.estimators",
-    "SparseKernelClassifier": "hilboost.estimators",
-    "SparseKernelRidge": "hilboost.estimators",
-    "StackedKernelRidge": "hilboost.estimators",
-    "label_weights": "hilboost.estimators.label_weights",
-    "load": "hilboost.estimators.files",
-    "plot_kernels": "hilboost.export",
-    "plot_tree": "hilboost.export",
-    "save": "hilboost.estimators.files",
-    "to_onnx": "hilboost.export",
-    "to_treelite": "hilboost.export",
-    "to_xgboost_json": "hilboost.export",
-    "tree_table": "hilboost.export",
-    "trusted_types": "hilboost.estimators.files",
+_MODULES = {
+    "core.adaptive_loss": "AdaptiveLoss",
+    "core.gradients": "Gradients",
+    "core.group_loss": "GroupLoss",
+    "core.leaf_loss": "LeafLoss",
+    "core.loss": "Loss",
+    "core.metric": "Metric",
+    "estimators": (
+        "AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine "
+        "BoostingClassifier BoostingRanker BoostingRegressor BoostingSurvival "
+        "ConvexKernelRidge KernelBoostingClassifier KernelBoostingRegressor "
+        "MixtureOfKernelExperts OutputKernelBoostingRegressor OutputKernelForestRegressor "
+        "OutputKernelTreeRegressor SparseKernelClassifier SparseKernelRidge "
+        "StackedKernelRidge"
+    ),
+    "estimators.files": "load save trusted_types",
+    "estimators.label_weights": "label_weights",
+    "export": "plot_kernels plot_tree to_onnx to_treelite to_xgboost_json tree_table",
 }
 
 __all__ = [
@@ -122,9 +107,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+def _find(name: str) -> Any:
+    """Return an export function that is not named above; suggest similar names otherwise."""
     if name.startswith("to_"):
         found = import_module("hilboost.export.registry").export_function(name)
         if found is not None:
@@ -134,6 +118,9 @@ def __getattr__(name: str) -> Any:
     near = get_close_matches(name, __all__, n=3, cutoff=0.7)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise AttributeError(f"module 'hilboost' has no attribute {name!r}{hint}")
+
+
+__getattr__ = names_of(__name__, _MODULES, _find)
 
 
 def __dir__() -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from hilboost.cli.errors import raise_usage_error
-from hilboost.core.peer_names import by_peer_name
+from hilboost.core.words import by_word
 
-COMMANDS = by_peer_name(
+COMMANDS = by_word(
     {
         "evaluate": "eval score test validate",
         "export": "convert dump",
@@ -24,7 +24,7 @@ COMMANDS = by_peer_name(
 )
 """Names of commands elsewhere, and the commands here."""
 
-OPTIONS = by_peer_name(
+OPTIONS = by_word(
     {
         "dates": "parse_dates",
         "event": "censored event_column status",

@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from hilboost.core.words import by_word
+
 
 def names_of(
-    package: str, homes: Mapping[str, str], find: Callable[[str], Any] | None = None
+    package: str, modules: Mapping[str, str], find: Callable[[str], Any] | None = None
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package.
 
-    ``package``: its name. ``homes``: for each public name, the module of the package that defines
-    it. ``find``: returns the value of another name, or ``None``.
+    ``package``: its name. ``modules``: the public names that each module of the package defines.
+    ``find``: returns the value of another name, or ``None``.
     """
+    homes = by_word(modules)
 
     def find_name(name: str) -> Any:
         if name in homes:

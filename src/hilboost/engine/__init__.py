@@ -28,30 +28,18 @@ if TYPE_CHECKING:
     from hilboost.engine.vector import VectorTreeData, fit_vector_tree, prepare_vector_trees
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
-_HOMES = {
-    "MAX_LEVELS": "ops.cpu.category_splits",
-    "SET_WORDS": "ops.cpu.category_splits",
-    "MOST_PLAYERS": "ops.cpu.shapley",
-    "Forest": "tree",
-    "LeafPaths": "ops.cpu.leaf_paths",
-    "Tree": "tree",
-    "TreeData": "tree_data",
-    "TreeSettings": "settings",
-    "VectorSettings": "settings",
-    "VectorTreeData": "vector",
-    "add_interactions": "ops.cpu.shapley",
-    "add_interventional": "ops.cpu.shapley",
-    "add_path_dependent": "ops.cpu.shapley",
-    "flat_trees": "tree",
-    "leaf_paths": "ops.cpu.leaf_paths",
-    "node_counts": "ops.cpu.leaf_paths",
-    "add_leaf_values": "ops.cpu.leaves",
-    "add_trees_on_bins": "binned_outputs",
-    "fit_stages": "series",
-    "fit_trees": "stage",
-    "fit_vector_tree": "vector",
-    "prepare_trees": "tree_data",
-    "prepare_vector_trees": "vector",
+_MODULES = {
+    "binned_outputs": "add_trees_on_bins",
+    "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
+    "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
+    "ops.cpu.leaves": "add_leaf_values",
+    "ops.cpu.shapley": "MOST_PLAYERS add_interactions add_interventional add_path_dependent",
+    "series": "fit_stages",
+    "settings": "TreeSettings VectorSettings",
+    "stage": "fit_trees",
+    "tree": "Forest Tree flat_trees",
+    "tree_data": "TreeData prepare_trees",
+    "vector": "VectorTreeData fit_vector_tree prepare_vector_trees",
 }
 
 __all__ = [
@@ -80,4 +68,4 @@ __all__ = [
     "prepare_vector_trees",
 ]
 
-__getattr__ = names_of(__name__, _HOMES)
+__getattr__ = names_of(__name__, _MODULES)

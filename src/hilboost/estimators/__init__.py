@@ -30,24 +30,21 @@ if TYPE_CHECKING:
     from hilboost.estimators.survival import BoostingSurvival
 
 # Imported on first use: an estimator does not need the code of the others.
-_HOMES = {
-    "AdaBoostKernelClassifier": "subset_ensembles",
-    "AveragedKernelRidge": "subset_ensembles",
-    "BayesianCommitteeMachine": "subset_ensembles",
-    "BoostingClassifier": "classifier",
-    "BoostingRanker": "ranker",
-    "BoostingRegressor": "regressor",
-    "BoostingSurvival": "survival",
-    "ConvexKernelRidge": "subset_ensembles",
-    "KernelBoostingClassifier": "kernel_classifier",
-    "KernelBoostingRegressor": "kernel_regressor",
-    "MixtureOfKernelExperts": "subset_ensembles",
-    "OutputKernelBoostingRegressor": "output_kernel_boosting",
-    "OutputKernelForestRegressor": "output_kernel_forest",
-    "OutputKernelTreeRegressor": "output_kernel_forest",
-    "SparseKernelClassifier": "sparse_kernel_classifier",
-    "SparseKernelRidge": "sparse_kernel_ridge",
-    "StackedKernelRidge": "subset_ensembles",
+_MODULES = {
+    "classifier": "BoostingClassifier",
+    "kernel_classifier": "KernelBoostingClassifier",
+    "kernel_regressor": "KernelBoostingRegressor",
+    "output_kernel_boosting": "OutputKernelBoostingRegressor",
+    "output_kernel_forest": "OutputKernelForestRegressor OutputKernelTreeRegressor",
+    "ranker": "BoostingRanker",
+    "regressor": "BoostingRegressor",
+    "sparse_kernel_classifier": "SparseKernelClassifier",
+    "sparse_kernel_ridge": "SparseKernelRidge",
+    "subset_ensembles": (
+        "AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine "
+        "ConvexKernelRidge MixtureOfKernelExperts StackedKernelRidge"
+    ),
+    "survival": "BoostingSurvival",
 }
 
 __all__ = [
@@ -70,7 +67,7 @@ __all__ = [
     "StackedKernelRidge",
 ]
 
-__getattr__ = names_of(__name__, _HOMES)
+__getattr__ = names_of(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

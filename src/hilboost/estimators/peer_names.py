@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from hilboost.core.peer_names import by_peer_name
+from hilboost.core.words import by_word
 from hilboost.losses import Huber, Quantile, Tweedie
 
 # Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
-REGRESSION_LOSSES = by_peer_name(
+REGRESSION_LOSSES = by_word(
     {
         "absolute_error": "l1 lad mae mean_absolute_error absoluteerror regression_l1",
         "huber": "pseudohubererror",
@@ -21,7 +21,7 @@ REGRESSION_LOSSES = by_peer_name(
         ),
     }
 )
-CLASSIFICATION_LOSSES = by_peer_name(
+CLASSIFICATION_LOSSES = by_word(
     {
         "exponential": "adaboost",
         "log_loss": (
@@ -31,7 +31,7 @@ CLASSIFICATION_LOSSES = by_peer_name(
         ),
     }
 )
-RANKING_LOSSES = by_peer_name(
+RANKING_LOSSES = by_word(
     {
         "lambdamap": "map",
         "lambdarank": "lambdamart ndcg",
@@ -41,7 +41,7 @@ RANKING_LOSSES = by_peer_name(
         "yetirank": "yetirankpairwise",
     }
 )
-SURVIVAL_LOSSES = by_peer_name({"aft": "survivalaft", "cox": "coxph"})
+SURVIVAL_LOSSES = by_word({"aft": "survivalaft", "cox": "coxph"})
 _PREFIXES = ("reg:", "binary:", "multi:", "count:", "rank:", "survival:")
 
 _OF_KERNELS = frozenset({"coef0", "degree", "gamma", "length_scale", "nu", "sigma"})
@@ -94,7 +94,7 @@ _BY_PARAMETER = {
     "warm_start": "init_model xgb_model",
     "X_val y_val": "eval_X eval_set eval_y evals valid_sets",
 }
-PARAMETERS = {peer: tuple(names.split()) for peer, names in by_peer_name(_BY_PARAMETER).items()}
+PARAMETERS = {peer: tuple(names.split()) for peer, names in by_word(_BY_PARAMETER).items()}
 """Names in other libraries, and parameters of the same purpose; estimators have some of them."""
 
 _BY_METHOD = {
@@ -107,7 +107,7 @@ _BY_METHOD = {
     "apply(X)": "pred_leaf",
 }
 PREDICTIONS: dict[str, tuple[str, ...]] = {
-    **{peer: (method,) for peer, method in by_peer_name(_BY_METHOD).items()},
+    **{peer: (method,) for peer, method in by_word(_BY_METHOD).items()},
     "prediction_type": (
         "predict_proba(X), predict_log_proba(X) or predict_raw(X)",
         "predict_raw(X) or predict(X)",

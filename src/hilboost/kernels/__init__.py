@@ -23,34 +23,17 @@ if TYPE_CHECKING:
     from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic, Stationary
 
 # Imported on first use: trees do not need them.
-_HOMES = {
-    "Additive": "additive",
-    "CallableKernel": "adapters",
-    "Constant": "algebra",
-    "Cosine": "dot_product",
-    "Delta": "categorical",
-    "Gaussian": "stationary",
-    "Hamming": "categorical",
-    "KERNEL_NAMES": "registry",
-    "Kernel": "base",
-    "Laplace": "stationary",
-    "Linear": "dot_product",
-    "Mapped": "mapped",
-    "Matern": "stationary",
-    "OnColumns": "algebra",
-    "Polynomial": "dot_product",
-    "Precomputed": "adapters",
-    "Product": "algebra",
-    "RationalQuadratic": "stationary",
-    "Scaled": "algebra",
-    "SklearnKernel": "adapters",
-    "Stationary": "stationary",
-    "Sum": "algebra",
-    "Tanimoto": "dot_product",
-    "as_kernel": "registry",
-    "as_kernels": "registry",
-    "from_description": "description",
-    "to_description": "description",
+_MODULES = {
+    "adapters": "CallableKernel Precomputed SklearnKernel",
+    "additive": "Additive",
+    "algebra": "Constant OnColumns Product Scaled Sum",
+    "base": "Kernel",
+    "categorical": "Delta Hamming",
+    "description": "from_description to_description",
+    "dot_product": "Cosine Linear Polynomial Tanimoto",
+    "mapped": "Mapped",
+    "registry": "KERNEL_NAMES as_kernel as_kernels",
+    "stationary": "Gaussian Laplace Matern RationalQuadratic Stationary",
 }
 
 __all__ = [
@@ -94,4 +77,4 @@ def _find(name: str) -> type[Kernel] | None:
     return next((one for one in kernel_classes().values() if one.__name__ == name), None)
 
 
-__getattr__ = names_of(__name__, _HOMES, _find)
+__getattr__ = names_of(__name__, _MODULES, _find)

@@ -9,7 +9,7 @@ from typing import Any
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
-from hilboost.core.peer_names import by_peer_name
+from hilboost.core.words import by_word
 
 
 @cache
@@ -70,7 +70,7 @@ def _of_kind(kind: str) -> dict[str, type[Metric]]:
     return {name: metric for name, metric in metrics_by_name().items() if metric.kind == kind}
 
 
-_ELSEWHERE = by_peer_name(
+_ELSEWHERE = by_word(
     {
         "accuracy": "binary_error error merror multi_error",
         "average_precision": "aucpr prauc",

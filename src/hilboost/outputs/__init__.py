@@ -27,22 +27,20 @@ if TYPE_CHECKING:
     from hilboost.outputs.vectors import Vectors
 
 # Imported on first use: models of numbers and classes do not need them.
-_HOMES = {
-    "Candidates": "preimage",
-    "Compositions": "compositions",
-    "Distributions": "distributions",
-    "Graphs": "graphs",
-    "Hierarchy": "hierarchies",
-    "KernelOutput": "kernel_output",
-    "LabelSets": "label_sets",
-    "OUTPUT_NAMES": "registry",
-    "PositiveMatrices": "spd_matrices",
-    "PrecomputedOutput": "precomputed",
-    "Rankings": "rankings",
-    "Strings": "strings",
-    "Vectors": "vectors",
-    "as_output": "registry",
-    "decode": "preimage",
+_MODULES = {
+    "compositions": "Compositions",
+    "distributions": "Distributions",
+    "graphs": "Graphs",
+    "hierarchies": "Hierarchy",
+    "kernel_output": "KernelOutput",
+    "label_sets": "LabelSets",
+    "precomputed": "PrecomputedOutput",
+    "preimage": "Candidates decode",
+    "rankings": "Rankings",
+    "registry": "OUTPUT_NAMES as_output",
+    "spd_matrices": "PositiveMatrices",
+    "strings": "Strings",
+    "vectors": "Vectors",
 }
 
 __all__ = [
@@ -76,4 +74,4 @@ def _find(name: str) -> type[OutputSpace] | None:
     return next((space for space in spaces if space.__name__ == name), None)
 
 
-__getattr__ = names_of(__name__, _HOMES, _find)
+__getattr__ = names_of(__name__, _MODULES, _find)

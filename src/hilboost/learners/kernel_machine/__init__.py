@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from hilboost.learners.kernel_machine.workspace import Workspace
 
 # Imported on first use: trees do not need them.
-_HOMES = {
-    "BlockLearner": "block",
-    "FullLearner": "full",
-    "KernelExpansion": "expansion",
-    "KernelMachineConfig": "config",
-    "SELECTIONS": "basis",
-    "SeveralKernelsLearner": "several",
-    "SparseLearner": "sparse",
-    "Workspace": "workspace",
+_MODULES = {
+    "basis": "SELECTIONS",
+    "block": "BlockLearner",
+    "config": "KernelMachineConfig",
+    "expansion": "KernelExpansion",
+    "full": "FullLearner",
+    "several": "SeveralKernelsLearner",
+    "sparse": "SparseLearner",
+    "workspace": "Workspace",
 }
 
 __all__ = [
@@ -39,4 +39,4 @@ __all__ = [
     "Workspace",
 ]
 
-__getattr__ = names_of(__name__, _HOMES)
+__getattr__ = names_of(__name__, _MODULES)

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from hilboost.learners.tree.vector import VectorTreeLearner
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
-_HOMES = {"TreeLearner": "learner", "VectorTreeLearner": "vector"}
+_MODULES = {
+    "learner": "TreeLearner",
+    "vector": "VectorTreeLearner",
+}
 
 __all__ = ["MAX_LEVELS", "Forest", "Tree", "TreeLearner", "VectorTreeLearner"]
 
@@ -22,4 +25,4 @@ def _of_engine(name: str) -> Any:
     return getattr(engine, name) if name in __all__ else None
 
 
-__getattr__ = names_of(__name__, _HOMES, _of_engine)
+__getattr__ = names_of(__name__, _MODULES, _of_engine)
