@@ -9,14 +9,15 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
-from hilboost.report.cautions import cautions
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.data import data_facts, histogram
 from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
+    Asides,
     Rows,
+    cautions,
     means,
     plain,
     positive_index,
@@ -28,7 +29,6 @@ from hilboost.report.figures import with_intervals
 from hilboost.report.influence import dependence_facts, importance_facts
 from hilboost.report.ranking import ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
-from hilboost.report.side_columns import Asides
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import cause_facts, survival_facts
 from hilboost.report.table import Columns

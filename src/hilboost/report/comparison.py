@@ -18,6 +18,7 @@ from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
 from hilboost.report.data import means_by_column, rows_shown
 from hilboost.report.evaluation import (
+    Asides,
     Rows,
     check_model,
     means,
@@ -28,7 +29,6 @@ from hilboost.report.evaluation import (
 )
 from hilboost.report.figures import interval, resampled
 from hilboost.report.influence import importance_facts
-from hilboost.report.side_columns import Asides
 from hilboost.report.structured import explained_scores
 from hilboost.report.table import Columns, shortened
 

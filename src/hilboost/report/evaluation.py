@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +16,7 @@ from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
+from hilboost.model.row_marks import RowMarks
 from hilboost.report.figures import (
     Measured,
     class_scores,
@@ -23,15 +25,72 @@ from hilboost.report.figures import (
     scores_of_targets,
 )
 from hilboost.report.influence import mean_loss
-from hilboost.report.side_columns import Asides
 from hilboost.report.table import Columns, shortened
 from hilboost.tables import frame_columns
+from hilboost.training.data import in_order_of_groups
+from hilboost.validation.groups import check_groups, number_groups
 from hilboost.validation.offsets import check_offset
+from hilboost.validation.survival import SurvivalLabels
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
 _DEVIANCES = {"poisson": "Poisson", "gamma": "gamma", "tweedie": "Tweedie"}
 _LARGEST = 1e150  # the sum of squares of such numbers is finite
+
+
+@dataclass(frozen=True)
+class Asides:
+    """Groups of a ranking, strata and entry times of survival times, weights (n,), and offsets.
+
+    As the user passed them; ``None`` if there are none.
+    """
+
+    groups: Any = None
+    strata: Any = None
+    entry: Any = None
+    sample_weight: Any = None
+    offset: Any = None
+
+    def check(self, model: Any) -> None:
+        """Refuse what the model does not have."""
+        survival = model.fitted_.codec.kind == "survival"
+        if self.sample_weight is not None and (survival or model.ranks_groups):
+            raise InvalidParameter(
+                "sample_weight is not supported by reports on rankings and survival times; omit it."
+            )
+        if model.ranks_groups and self.groups is None:
+            raise InvalidParameter(
+                "a report on a ranking requires the groups of the rows; pass groups=."
+            )
+        for name, given, belongs, to in (
+            ("groups", self.groups, model.ranks_groups, "rankings"),
+            ("strata", self.strata, survival, "survival models"),
+            ("entry", self.entry, survival, "survival models"),
+            ("offset", self.offset, model.takes_offsets, "boosting on tables"),
+        ):
+            if given is not None and not belongs:
+                raise InvalidParameter(f"{name} is only supported by {to}; omit it.")
+
+    def labels(self, model: Any, y: Any) -> Any:
+        """Return the labels as the codec of the model takes them."""
+        if model.fitted_.codec.kind != "survival":
+            return y
+        return SurvivalLabels(y, self.entry, self.strata)
+
+    def names(self, n: int) -> NDArray[Any]:
+        """Labels of the groups, sorted."""
+        return np.unique(check_groups(self.groups, n))
+
+    def arranged(
+        self, model: Any, columns: Columns, raw: Floats, target: Target
+    ) -> tuple[Columns, Floats, Target]:
+        """Put the rows of each group of a ranking together; others keep their order."""
+        if not model.ranks_groups:
+            return columns, raw, target
+        numbers = number_groups(self.groups, None, len(raw))
+        order = np.argsort(numbers, kind="stable")
+        raw, target = in_order_of_groups(raw, target, numbers)
+        return columns.rows(order), np.ascontiguousarray(raw), target
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,3 +305,45 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
+
+
+_FEW_ROWS = 30
+_SHARE = 0.1  # of training rows among the rows of the report, above which they are mentioned
+
+
+def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[str]:
+    """Say whether the rows are few, or training rows.
+
+    ``training``: rows that the user passed. ``in_both``: number of rows that are among them.
+    """
+    n, found = len(rows.raw), []
+    if n < _FEW_ROWS:
+        found.append(f"Only {n} rows: the results are unreliable.")
+    same_loss = has_training_loss(rows)
+    if same_loss:
+        found.append(
+            "The loss on these rows equals the training loss, so they are most likely the "
+            "training data and the results are too good. Use held-out data instead."
+        )
+    marks, checked = rows.model.fitted_.marks, rows.model._checked
+    if marks is None and training is not None:
+        marks = RowMarks.of(checked(training.source))
+    known = None if in_both is None else in_both / n
+    if marks is not None and not (same_loss and training is None):
+        known = marks.leaked_share(checked(rows.columns.source))
+    if known is not None and known > _SHARE:
+        found.append(
+            f"{known:.0%} of these {n} rows also occur in the training data. If they are the same "
+            "observations, the results are too good; use held-out data instead."
+        )
+    return found
+
+
+def has_training_loss(rows: Rows) -> bool:
+    """Whether the mean loss is that of the training rows."""
+    history = rows.model.fitted_.history
+    if history is None or len(rows.raw) < 2:
+        return False
+    kept = min(int(rows.model.n_estimators_), len(history.train) - 1)
+    mean = mean_loss(rows.model, rows.target, rows.raw)
+    return bool(np.isclose(mean, history.train[kept], rtol=1e-7, atol=0))

@@ -16,6 +16,7 @@ from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
 from hilboost.report.comparison import comparison_facts
+from hilboost.report.table import number_text
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,6 @@ def render(facts: dict[str, Any]) -> str:
 
     from hilboost.report import charts
     from hilboost.report.swarm import swarm
-    from hilboost.report.table import number_text
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("hilboost.report"),
@@ -123,8 +123,6 @@ def _hash(script: str) -> str:
 
 def _number(value: Any) -> str:
     """Format a number; return text unchanged."""
-    from hilboost.report.table import number_text
-
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -134,8 +132,6 @@ def _number(value: Any) -> str:
 
 def _difference(value: float) -> str:
     """Format a number with its sign."""
-    from hilboost.report.table import number_text
-
     return ("+" if value > 0 else "") + number_text(value, 2)
 
 
