@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import factorial
@@ -57,8 +57,8 @@ def shapley_values(
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     trees = [term for term in terms if term.model.family == "trees"]
     if trees:
-        path_dependent = game.path_dependent
-        _add_trees(values, trees, X, background, players.of_column, path_dependent, n_threads)
+        forest = _Forest.of(trees, X, background, players.of_column, game.path_dependent)
+        forest.add_values(values, n_threads)
     others = [
         term
         for term in terms
@@ -123,10 +123,9 @@ def interaction_values(
             )
     pairs = np.zeros((len(X), n_players, n_players, len(base)))
     if trees:
-        path_dependent = game.path_dependent
-        of_column = players.of_column
-        _add_trees(alone, trees, X, background, of_column, path_dependent, n_threads)
-        _add_pairs(pairs, trees, X, background, of_column, path_dependent, n_threads)
+        forest = _Forest.of(trees, X, background, players.of_column, game.path_dependent)
+        forest.add_values(alone, n_threads)
+        forest.add_pairs(pairs, n_threads)
     every = np.arange(n_players)
     pairs[:, every, every] = alone - pairs.sum(axis=2)
     shares = players.shares
@@ -181,63 +180,14 @@ def _players(encoding: Encoding | None, d: int) -> _Players:
     return _Players(np.array(of_column, dtype=np.int32), np.array(shares))
 
 
-def _add_trees(
-    values: Floats,
-    terms: Sequence[Term],
-    X: Floats,
-    background: Floats,
-    player_of_column: NDArray[np.int32],
-    path_dependent: bool,
-    n_threads: int,
-) -> None:
-    """Add the values of the players of all trees to (n, n_players, r)."""
-    forest = _Forest.of(terms, background, player_of_column, path_dependent)
-    trees, counts, rules, factors = forest.trees, forest.counts, _gauss_rules(), _factors()
-
-    def work(begin: int) -> None:
-        rows = begin, min(begin + _CHUNK, len(X))
-        for t, term in enumerate(terms):
-            paths, last = (
-                forest.paths[t],
-                (forest.leaf_values[t], term.columns.start, *rows, values),
-            )
-            if path_dependent:
-                add_path_dependent(X, counts, trees, t, paths, *rules, *last)
-            else:
-                add_interventional(X, background, trees, t, paths, factors, *last)
-
-    with ThreadTeam(n_threads) as team:
-        team.map(work, range(0, len(X), _CHUNK))
-
-
-def _add_pairs(
-    values: Floats,
-    terms: Sequence[Term],
-    X: Floats,
-    background: Floats,
-    player_of_column: NDArray[np.int32],
-    path_dependent: bool,
-    n_threads: int,
-) -> None:
-    """Add the interactions of the players of all trees to (n, n_players, n_players, r)."""
-    forest = _Forest.of(terms, background, player_of_column, path_dependent)
-    others = background[:0] if path_dependent else background
-    data, rules = (X, others, forest.counts, forest.trees), _gauss_rules()
-
-    def work(begin: int) -> None:
-        rows = begin, min(begin + _CHUNK, len(X))
-        for t, term in enumerate(terms):
-            last = forest.leaf_values[t], term.columns.start, *rows, values
-            add_interactions(*data, t, forest.paths[t], *rules, *last)
-
-    with ThreadTeam(n_threads) as team:
-        team.map(work, range(0, len(X), _CHUNK))
-
-
 @dataclass(frozen=True, eq=False)
 class _Forest:
-    """Trees as arrays, with the paths and the values of their leaves."""
+    """Trees as arrays, the rows that they explain, and the paths and values of their leaves."""
 
+    terms: Sequence[Term]
+    X: Floats  # (n, width) float64
+    background: Floats  # (m, width) float64
+    path_dependent: bool
     trees: Any
     paths: list[LeafPaths]
     leaf_values: list[Floats]  # list of (n_leaves, r) float64
@@ -248,6 +198,7 @@ class _Forest:
     def of(
         cls,
         terms: Sequence[Term],
+        X: Floats,
         background: Floats,
         player_of_column: NDArray[np.int32],
         path_dependent: bool,
@@ -259,7 +210,52 @@ class _Forest:
         counts = np.zeros(len(trees.child), dtype=np.int64)
         if path_dependent:
             node_counts(background, trees, 0, len(background), counts)
-        return cls(trees, paths, [_leaf_values(term) for term in terms], counts)
+        leaf_values = [_leaf_values(term) for term in terms]
+        return cls(terms, X, background, path_dependent, trees, paths, leaf_values, counts)
+
+    def add_values(self, values: Floats, n_threads: int) -> None:
+        """Add the values of the players of all trees to (n, n_players, r)."""
+        (points, masses), factors = _gauss_rules(), _factors()
+
+        def add(t: int, first_output: int, begin: int, end: int) -> None:
+            if self.path_dependent:
+                add_path_dependent(
+                    *(self.X, self.counts, self.trees, t, self.paths[t], points, masses),
+                    *(self.leaf_values[t], first_output, begin, end, values),
+                )
+            else:
+                add_interventional(
+                    *(self.X, self.background, self.trees, t, self.paths[t], factors),
+                    *(self.leaf_values[t], first_output, begin, end, values),
+                )
+
+        self._for_blocks_of_rows(add, n_threads)
+
+    def add_pairs(self, values: Floats, n_threads: int) -> None:
+        """Add the interactions of the players of all trees to (n, n_players, n_players, r)."""
+        points, masses = _gauss_rules()
+        others = self.background[:0] if self.path_dependent else self.background
+
+        def add(t: int, first_output: int, begin: int, end: int) -> None:
+            add_interactions(
+                *(self.X, others, self.counts, self.trees, t, self.paths[t], points, masses),
+                *(self.leaf_values[t], first_output, begin, end, values),
+            )
+
+        self._for_blocks_of_rows(add, n_threads)
+
+    def _for_blocks_of_rows(
+        self, add: Callable[[int, int, int, int], None], n_threads: int
+    ) -> None:
+        """Call ``add`` with each tree, its first output, and the ends of a block of rows."""
+
+        def work(begin: int) -> None:
+            end = min(begin + _CHUNK, len(self.X))
+            for t, term in enumerate(self.terms):
+                add(t, term.columns.start, begin, end)
+
+        with ThreadTeam(n_threads) as team:
+            team.map(work, range(0, len(self.X), _CHUNK))
 
 
 def _paths(trees: Any, tree: int, player_of_column: NDArray[np.int32]) -> LeafPaths:
