@@ -18,9 +18,7 @@ from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import check_coverage
 from hilboost.model.fitted import FittedModel
-from hilboost.model.scores import (
-    class_scores,
-)
+from hilboost.model.scores import class_scores
 
 
 def has_probabilities(model: Any) -> bool:

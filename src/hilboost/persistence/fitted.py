@@ -17,13 +17,7 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.survival import SurvivalCodec
-from hilboost.persistence import (
-    calibrations,
-    categories,
-    kernel_machines,
-    output_spaces,
-    survival,
-)
+from hilboost.persistence import calibrations, categories, kernel_machines, output_spaces, survival
 from hilboost.persistence.require import Arrays, positive, require
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels

@@ -10,13 +10,7 @@ from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
-from hilboost.persistence.require import (
-    Arrays,
-    positive,
-    require,
-    require_below,
-    require_finite,
-)
+from hilboost.persistence.require import Arrays, positive, require, require_below, require_finite
 from hilboost.persistence.values import ValueReader, ValueWriter
 
 STAGES = ("full", "sparse", "block")

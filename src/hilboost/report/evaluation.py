@@ -17,13 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.row_marks import RowMarks
-from hilboost.report.figures import (
-    Measured,
-    class_scores,
-    number_scores,
-    score,
-    scores_of_targets,
-)
+from hilboost.report.figures import Measured, class_scores, number_scores, score, scores_of_targets
 from hilboost.report.influence import mean_loss
 from hilboost.report.table import Columns, shortened
 from hilboost.tables import frame_columns

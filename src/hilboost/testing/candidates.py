@@ -12,11 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
-from hilboost.testing.contract import (
-    ensure_close,
-    ensure_raises,
-    ensure_same_labels,
-)
+from hilboost.testing.contract import ensure_close, ensure_raises, ensure_same_labels
 
 _NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
 

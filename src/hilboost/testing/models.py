@@ -14,12 +14,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 import hilboost
-from hilboost.core.errors import (
-    HilboostError,
-    IncompatibleParts,
-    InvalidData,
-    InvalidModelFile,
-)
+from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidData, InvalidModelFile
 from hilboost.export.registry import export_formats
 from hilboost.testing.contract import (
     Contract,

@@ -19,11 +19,7 @@ from hilboost.testing.candidates import (
     ensure_other_labels_are_refused,
     ensure_unknown_ways_are_refused,
 )
-from hilboost.testing.contract import (
-    ensure,
-    ensure_close,
-    ensure_same_labels,
-)
+from hilboost.testing.contract import ensure, ensure_close, ensure_same_labels
 from hilboost.testing.models import ModelContract
 
 _N = 12
