@@ -311,7 +311,7 @@ def new_model(job: FitJob, task: TaskName) -> Any:
         if job.loss != "quantile" or task != "regression":
             raise CliError("--quantile requires --loss quantile; add it, or remove --quantile.")
         settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
-    others = parameters_of(estimator, job.settings, "--set")
+    others = parameters_of(estimator, job.settings)
     twice = sorted(set(settings) & set(others))
     if twice:
         raise CliError(f"'{twice[0]}' is set by its own option and by --set; set it only once.")

@@ -135,19 +135,15 @@ def _literal(text: str) -> Any:
         return text
 
 
-def parameters_of(estimator: type, settings: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings if the estimator has all these parameters.
-
-    ``where``: source of the settings, for the error message.
-    """
+def parameters_of(estimator: type, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings if the estimator has all these parameters."""
     known = [name for name in signature(estimator).parameters if name != "self"]
     for name in settings:
         if name not in known:
             caller = estimator.__name__
-            instead = advice(name, known, (), caller)
-            hint = instead or _nearest(name, known)
+            hint = advice(name, known, (), caller) or _nearest(name, known)
             hint = hint if hint.endswith(("?", ".")) else f"{hint}."
-            raise CliError(f"{where}: {caller} has no parameter '{name}'; {hint}")
+            raise CliError(f"--set: {caller} has no parameter '{name}'; {hint}")
     return settings
 
 

@@ -72,8 +72,8 @@ def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:
     ]
 
 
-def constant_tree(output: int, value: float) -> ScalarTree:
-    """Create a single leaf, placed before the trees of the first stage."""
+def constant_tree(output: int) -> ScalarTree:
+    """Create a single leaf of value 0, placed before the trees of the first stage."""
     tree = Tree(
         column=np.zeros(1, dtype=np.int32),
         threshold=np.full(1, np.inf),
@@ -84,7 +84,7 @@ def constant_tree(output: int, value: float) -> ScalarTree:
         depth=0,
         leaf_values=np.ones((1, 1)),
     )
-    return ScalarTree(0, -1, output, tree, np.array([value]))
+    return ScalarTree(0, -1, output, tree, np.zeros(1))
 
 
 def require_numbers(model: Any, purpose: str) -> None:

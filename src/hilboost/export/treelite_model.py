@@ -56,7 +56,7 @@ def to_treelite(model: Any, path: str | Path | None = None) -> Any:
     ``predict_raw``.  A tree with vector leaves is written once for every output.
     """
     trees = fitted_trees(model, "to_treelite")
-    trees = trees or [constant_tree(k, 0.0) for k in range(len(model.model_.initial_raw))]
+    trees = trees or [constant_tree(k) for k in range(len(model.model_.initial_raw))]
     builder_of = required("treelite.model_builder", "to_treelite")
     builder = _builder(builder_of, model, [tree.output for tree in trees])
     factor = getattr(model.loss_.link, "factor", 1.0)

@@ -173,7 +173,7 @@ def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
     for tree in trees:
         by_output[tree.output].append(tree)
     for output, value in enumerate(start):
-        own = by_output[output] or [constant_tree(output, 0.0)]
+        own = by_output[output] or [constant_tree(output)]
         by_output[output] = [replace(own[0], values=own[0].values + value), *own[1:]]
     return [[tree for tree in several if tree] for several in zip_longest(*by_output)]
 

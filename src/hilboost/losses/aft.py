@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._lifetimes import DISTRIBUTIONS, Lifetimes, Residuals, likelihood
+from hilboost.losses._lifetimes import DISTRIBUTIONS, Residuals, likelihood
 from hilboost.losses._newton_steps import with_bounded_steps
 from hilboost.losses._survival import UPPER, check_columns
 
@@ -61,11 +61,6 @@ class AFT(AdaptiveLoss):
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
         """Create the loss for the parameter ``distribution``."""
         return cls(parameters.get("distribution", "normal"))
-
-    @property
-    def lifetimes(self) -> Lifetimes:
-        """The distribution of ``Z``."""
-        return DISTRIBUTIONS[self.distribution]
 
     def check(self, target: Target) -> None:
         """Check that there are times of events, all positive, without entry times and strata."""

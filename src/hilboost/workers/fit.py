@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hilboost.boosting.effective_size import row_weight_with_classes
-from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, errors_of, shown
 from hilboost.core.exchange import RowShare
@@ -95,7 +94,6 @@ def fit_share(
     partitions: Sequence[Partition],  # training rows, and validation rows
     held_out: Sequence[Partition],  # training rows, and validation rows
     exchange: TreeExchange,
-    callbacks: Sequence[Callback] = (),
     continuation: Continuation | None = None,  # stages that an earlier session has finished
     progress: Progress | None = None,  # sends records of the stages
 ) -> tuple[FittedModel, Schema]:
@@ -117,7 +115,7 @@ def fit_share(
     recipe = model._recipe(data, seed, continuation)
     recipe = replace(recipe, config=replace(recipe.config, division=division))
     _check_recipe(recipe)
-    result = train(recipe, task.n_threads, callbacks, continuation, progress)
+    result = train(recipe, task.n_threads, (), continuation, progress)
     return result.fitted, data.schema
 
 

@@ -16,6 +16,7 @@ from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
 from hilboost.learners.kernel_machine.state import MachineState
 
 _JITTER = 1e-9
+_TOLERANCE = 1e-6  # of the residual, relative to the first one
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +58,14 @@ class NormalOperator:
         return normal + self.regularization * (self.K_SS @ V)
 
 
-def refit(
-    state: MachineState, problem: StageProblem, iterations: int, tolerance: float = 1e-6
-) -> Descending:
+def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descending:
     """A stage with all basis vectors so far, which makes their weights nearly optimal.
 
     It solves ``(K'WK + λ K_SS) δ = K'g - λ f(S)`` for the weighted negative gradient ``g`` and the
     function so far ``f``, by preconditioned conjugate gradients.
 
     ``problem``: all outputs share the largest curvature of a row. ``iterations``: maximum number of
-    steps. ``tolerance``: of the residual, relative to the first one.
+    steps.
 
     Notes
     -----
@@ -91,7 +90,7 @@ def refit(
         array_api.like(problem.weighted_gradient, workspace.X, "float64")
     ) - lam * array_api.like(component.function[rows], workspace.X, "float64")
     search = ConjugateGradients(NormalOperator(gram, weight, K_SS, lam), precondition)
-    found = search.run(b, iterations, tolerance * largest_norm(b))
+    found = search.run(b, iterations, _TOLERANCE * largest_norm(b))
     outputs = array_api.to_numpy(gram.times(found.x))
     model = workspace.expansion(problem.kernel, rows, array_api.to_numpy(found.x))
     return Descending.along(problem, model, outputs, component.function[rows], outputs[rows])

@@ -45,7 +45,7 @@ class PosteriorVariance:
 
     @classmethod
     def of(
-        cls, model: KernelExpansion, D: Floats, noise: float, team: ThreadTeam, seed: int = 0
+        cls, model: KernelExpansion, D: Floats, noise: float, team: ThreadTeam
     ) -> PosteriorVariance:
         """Create it from an expansion in all training rows and the diagonal (n,) of its system.
 
@@ -58,7 +58,7 @@ class PosteriorVariance:
             K = evaluate(kernel, X, X, team)
             factor = array_api.cholesky(array_api.add_to_diagonal(K, D), team=team)
             return cls(model, X, None, factor, noise)
-        rows = _landmark_rows(n, seed)
+        rows = _landmark_rows(n)
         landmarks = X[rows]
         K_mm = evaluate(kernel, landmarks, landmarks, team)
         gram = Gram(kernel, model.basis, model.basis[rows], 0.0, team)
@@ -86,7 +86,7 @@ class PosteriorVariance:
         return self.factor * (np.maximum(variance, 0.0) + self.noise)
 
     def fitted_to_residuals(
-        self, weights: Floats, D: Floats, amplitude: float, team: ThreadTeam, seed: int = 0
+        self, weights: Floats, D: Floats, amplitude: float, team: ThreadTeam
     ) -> PosteriorVariance:
         """Multiply the variances by the mean squared z-score of 150 rows that are left out.
 
@@ -95,13 +95,12 @@ class PosteriorVariance:
         neighbors stand for the others, unless the landmarks explain more.
 
         ``weights``: (n, r) float64: solution of the linear system of the rows. ``D``: (n,) float64:
-        its diagonal. ``amplitude``: common factor of all variances so far. ``seed``: as in
-        :meth:`of`.
+        its diagonal. ``amplitude``: common factor of all variances so far.
         """
         if self.prior is None:
             return self
         X, kernel = self.model.basis.astype(np.float64), self.model.kernel
-        others = np.setdiff1d(np.arange(len(X)), _landmark_rows(len(X), seed))
+        others = np.setdiff1d(np.arange(len(X)), _landmark_rows(len(X)))
         rows = others[:: max(1, len(others) // _JUDGED)][:_JUDGED]
         by_landmarks = self._left_out(X[rows], D[rows], team)
         diagonal = array_api.to_numpy(kernel.diag(X))
@@ -145,5 +144,5 @@ def is_approximate(n: int) -> bool:
     return n > _EXACT_UP_TO
 
 
-def _landmark_rows(n: int, seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(seed).choice(n, _LANDMARKS, replace=False))
+def _landmark_rows(n: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(0).choice(n, _LANDMARKS, replace=False))
