@@ -27,6 +27,7 @@ from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
 from tests.reference import compact_gradients as compact_twin
+from tests.reference import criterion as criterion_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grown_tree as tree_twin
 from tests.reference import histogram as histogram_twin
@@ -54,6 +55,7 @@ from hilboost.engine.ops.cpu import (
     category_splits,
     column_splits,
     compact_gradients,
+    criterion,
     fixed_point,
     histogram,
     partition,
@@ -626,6 +628,21 @@ def test_leaf_sums(seed, r, weights, logistic):
             module.leaf_sums(thread, 2, *given, scratch, sums[0], logistic, sums[1])
         results.append([exact(total) for total in sums.reshape(-1, 5)])
     assert results[0] == results[1]
+
+
+@seeded
+@pytest.mark.parametrize("l2", [0.0, 1.5])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_leaf_values(seed, l2, n_columns):
+    rng = np.random.default_rng(seed)
+    gradients, hessians = rng.normal(size=(7, 3)), rng.exponential(size=(7, n_columns))
+    hessians[::2] = 0.0
+    results = []
+    for module in (criterion, criterion_twin):
+        values = np.full((7, 3), np.nan)
+        module.leaf_values(gradients, hessians, l2, values)
+        results.append(values)
+    np.testing.assert_array_equal(*results)
 
 
 @seeded

@@ -6,6 +6,8 @@ import numpy as np
 from tests.reference.column_splits import bounded_score, unpack
 from tests.reference.histogram import bins_of
 
+from hilboost.engine.ops.reference import leaf_score, split_gain
+
 NO_GAIN = -math.inf
 
 
@@ -52,10 +54,6 @@ def order_levels(column, totals, packing, limits, scratch):
     return len(found)
 
 
-def _score(gradient, hessian, l2):
-    return gradient * gradient / (hessian + l2) if hessian > 0 else 0.0
-
-
 def scan_levels(column, totals, packing, limits, bounds, scratch):
     found = _steps(column, totals, packing, limits)
     ranked = sorted(found, key=lambda b: (found[b], b))
@@ -64,7 +62,7 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
     g, h, count = numbers(whole[0], whole[1] if n_channels > 1 else 0, packing)
     bounded = len(bounds) > 0
     between = (bounds[0, 0], bounds[1, 0]) if bounded else ()
-    parent = bounded_score(whole[0], packing, l2, *between)[1] if bounded else _score(g, h, l2)
+    parent = bounded_score(whole[0], packing, l2, *between)[1] if bounded else leaf_score(g, h, l2)
     best = NO_GAIN, 0
     for place in range(len(ranked) - 1):
         if found[ranked[place]] == found[ranked[place + 1]]:
@@ -77,13 +75,13 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
         if min(left_h, right_h) < limits.min_hessian:
             continue
         more = l2 + limits.level_l2
-        gain = _score(left_g, left_h, more) + _score(g - left_g, right_h, more) - parent
+        sides = leaf_score(left_g, left_h, more) + leaf_score(g - left_g, right_h, more)
         if bounded:
-            sides = (
+            sides = sum(
                 bounded_score(part, packing, more, *between)[1]
                 for part in (left[0], whole[0] - left[0])
             )
-            gain = sum(sides) - parent
+        gain = split_gain(sides, parent)
         if gain > best[0]:
             best = gain, place
     return best

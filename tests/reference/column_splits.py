@@ -4,6 +4,14 @@ import math
 
 import numpy as np
 
+from hilboost.engine.ops.reference import (
+    leaf_score,
+    leaf_value,
+    score_of_sides,
+    score_of_value,
+    split_gain,
+)
+
 NO_GAIN = -math.inf
 
 
@@ -18,17 +26,15 @@ def unpack(value, packing):
 
 def score(value, packing, l2):
     gradient, hessian, count = unpack(value, packing)
-    if hessian <= 0:
-        return 0.0, 0.0, count * packing.count_step
-    return gradient * gradient / (hessian + l2), hessian, count * packing.count_step
+    return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
 
 
 def bounded_score(value, packing, l2, lower, upper):
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0:
         return min(max(0.0, lower), upper), 0.0
-    step = min(max(gradient / (hessian + l2), lower), upper)
-    return step, step * (2 * gradient - (hessian + l2) * step)
+    step = min(max(leaf_value(gradient, hessian, l2), lower), upper)
+    return step, score_of_value(step, gradient, hessian, l2)
 
 
 def _gain_in_bounds(left, right, whole, packing, l2, direction, bounds):
@@ -42,7 +48,7 @@ def _gain_in_bounds(left, right, whole, packing, l2, direction, bounds):
             return NO_GAIN
         gain += scores[0][1] + scores[1][1]
         parent += scores[2][1]
-    return gain - parent
+    return split_gain(gain, parent)
 
 
 def cuts(column, n_channels):
@@ -73,15 +79,14 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
         left_g, left_h, left_c = unpack(left, packing)
         right_g, right_h, right_c = unpack(int(total) - left, packing)
         smallest = min(left_c, right_c) * packing.count_step
-        a, c = left_h + limits.l2, right_h + limits.l2
-        if (
-            smallest < limits.min_count
-            or smallest <= 0
-            or min(left_h, right_h) < limits.min_hessian
-            or a * c <= 0
-        ):
+        if smallest < limits.min_count or smallest <= 0:
             continue
-        gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
+        if min(left_h, right_h) < limits.min_hessian:
+            continue
+        sides = score_of_sides((left_g, left_h), (right_g, right_h), limits.l2)
+        if sides == NO_GAIN:
+            continue
+        gain = split_gain(sides, parent)
         if bounds is not None and len(bounds):
             right = [int(total) - left]
             asked = 0 if _is_missing_against_all(right, column) else direction
@@ -100,15 +105,14 @@ def scan_pairs(column, totals, packing, limits, least, scratch):
         left_g, left_h, _ = unpack(left, packing)
         right_g, right_h, _ = unpack(total - left, packing)
         smallest = min(left_c, total_count - left_c) * packing.count_step
-        a, c = left_h + limits.l2, right_h + limits.l2
-        if (
-            smallest < limits.min_count
-            or smallest <= 0
-            or min(left_h, right_h) < limits.min_hessian
-            or a * c <= 0
-        ):
+        if smallest < limits.min_count or smallest <= 0:
             continue
-        gain = (left_g * left_g * c + right_g * right_g * a) / (a * c) - parent
+        if min(left_h, right_h) < limits.min_hessian:
+            continue
+        sides = score_of_sides((left_g, left_h), (right_g, right_h), limits.l2)
+        if sides == NO_GAIN:
+            continue
+        gain = split_gain(sides, parent)
         if gain > max(best[0], least):
             best = gain, cut, missing_left
     return best
@@ -132,7 +136,7 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
             continue
         if min(left_h, right_h) < limits.min_hessian:
             continue
-        gain = left_score + right_score - parent
+        gain = split_gain(left_score + right_score, parent)
         if bounds is not None and len(bounds):
             asked = 0 if _is_missing_against_all(right, column) else direction
             gain = _gain_in_bounds(left, right, whole, packing, limits.l2, asked, bounds)

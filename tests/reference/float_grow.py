@@ -24,6 +24,7 @@ from hilboost.engine.ops.cpu.nodes import (
     N_ROWS,
     RIGHT,
 )
+from hilboost.engine.ops.reference import leaf_score, score_of_sides, split_gain
 
 
 @dataclass
@@ -64,10 +65,9 @@ def best_split(node, bins, n_values, gradient, hessian, limits):
     permitted &= np.minimum(cl, cr) >= max(limits.min_count, 1)
     permitted &= np.minimum(hl, hr) >= limits.min_hessian
     g, h = gradient[node.rows].sum(), hessian[node.rows].sum()
-    a, c = hl + limits.l2, hr + limits.l2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gains = (gl * gl * c + gr * gr * a) / (a * c) - g * g / (h + limits.l2)
-    gains = np.where(permitted & (a * c > 0), gains, -np.inf)
+    sides = score_of_sides((gl, hl), (gr, hr), limits.l2)
+    gains = split_gain(sides, leaf_score(g, h, limits.l2))
+    gains = np.where(permitted, gains, -np.inf)
     column, missing, cut = np.unravel_index(int(gains.argmax()), gains.shape)
     node.gain = float(gains[column, missing, cut])
     if node.gain <= 0 or node.gain < limits.min_gain:

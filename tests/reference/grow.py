@@ -9,6 +9,14 @@ import numpy as np
 from tests.reference.draws import draw_columns
 from tests.reference.nodes import child_seed
 
+from hilboost.engine.ops.reference import (
+    leaf_score,
+    leaf_value,
+    score_of_sides,
+    score_of_value,
+    split_gain,
+)
+
 
 @dataclass
 class Node:
@@ -68,15 +76,11 @@ class Numbers:
         return not any(np.any(s) for s in sums)
 
 
-def _score(g, h, l2):
-    return 0.0 if h <= 0 else g * g / (h + l2)
-
-
 def _values(sums, l2, bounds):
     """Newton steps of all outputs, kept in bounds."""
     g, h, _ = sums
     return [
-        min(max(a / (b + l2) if b > 0 else 0.0, lower), upper)
+        min(max(leaf_value(a, b, l2) if b > 0 else 0.0, lower), upper)
         for a, b, (lower, upper) in zip(g, h, bounds, strict=True)
     ]
 
@@ -85,7 +89,7 @@ def _bounded_scores(sums, l2, bounds):
     g, h, _ = sums
     values = _values(sums, l2, bounds)
     return [
-        w * (2 * a - (b + l2) * w) if b > 0 else 0.0 for w, a, b in zip(values, g, h, strict=True)
+        score_of_value(w, a, b, l2) if b > 0 else 0.0 for w, a, b in zip(values, g, h, strict=True)
     ]
 
 
@@ -94,9 +98,8 @@ def _bounded_gain(left, right, whole, l2, direction, bounds):
     if any(direction * (high - low) < 0 for low, high in zip(*sides, strict=True)):
         return -math.inf
     scores = _bounded_scores(left, l2, bounds), _bounded_scores(right, l2, bounds)
-    return sum(a + b for a, b in zip(*scores, strict=True)) - sum(
-        _bounded_scores(whole, l2, bounds)
-    )
+    sides = sum(a + b for a, b in zip(*scores, strict=True))
+    return split_gain(sides, sum(_bounded_scores(whole, l2, bounds)))
 
 
 def _gain(left, right, whole, limits, together):
@@ -105,17 +108,14 @@ def _gain(left, right, whole, limits, together):
         return -math.inf
     if min(sum(hl), sum(hr)) < limits.min_hessian:
         return -math.inf
-    parent = sum(_score(a, b, limits.l2) for a, b in zip(g, h, strict=True))
+    parent = sum(leaf_score(a, b, limits.l2) for a, b in zip(g, h, strict=True))
     if together:  # one output: over a common denominator
-        a, c = hl[0] + limits.l2, hr[0] + limits.l2
-        return (
-            (gl[0] * gl[0] * c + gr[0] * gr[0] * a) / (a * c) - parent if a * c > 0 else -math.inf
-        )
+        return split_gain(score_of_sides((gl[0], hl[0]), (gr[0], hr[0]), limits.l2), parent)
     parts = [
-        sum(_score(a, b, limits.l2) for a, b in zip(x, y, strict=True))
+        sum(leaf_score(a, b, limits.l2) for a, b in zip(x, y, strict=True))
         for x, y in ((gl, hl), (gr, hr))
     ]
-    return parts[0] + parts[1] - parent
+    return split_gain(parts[0] + parts[1], parent)
 
 
 def _best_split(node, bins, n_values, missing_bin, numbers, limits, drawn):

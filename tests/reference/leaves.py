@@ -5,6 +5,7 @@ from tests.reference.exact_sums import add_values
 from tests.reference.fixed_point import curvature
 
 from hilboost.backends.exact_sums import empty_sums, rounded
+from hilboost.engine.ops.reference import leaf_value
 
 
 def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
@@ -41,10 +42,7 @@ def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums
         sums = empty_sums(len(mine), numbers.shape[1])
         leaf_sums(0, 1, nodes, mine, rows, numbers, weights, whole, scratch, sums, False, sums)
         found.append(rounded(sums))
-    bottom = found[1] + l2
-    values[thread::n_threads] = np.divide(
-        found[0], bottom, out=np.zeros_like(bottom), where=bottom > 0
-    )
+    values[thread::n_threads] = leaf_value(found[0], found[1], l2)
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, rounded
+from hilboost.backends.exact_sums import CHUNK, empty_sums, rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
@@ -20,9 +20,10 @@ from hilboost.engine.ops.cpu.binned_leaves import (
 )
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree, write_tree
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
-from hilboost.engine.ops.cpu.leaves import LeafGradients, leaf_sums, mark_leaves, newton_leaves
+from hilboost.engine.ops.cpu.leaves import LeafGradients, leaf_sums, mark_leaves
 from hilboost.engine.ops.cpu.nodes import N_ROWS
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.tree import Tree
@@ -145,48 +146,28 @@ def newton_steps(
     share: RowShare | None,
 ) -> Floats:
     """Compute the Newton step of every leaf from exact sums, (n_leaves, r)."""
-    if share is not None:
-        return _steps_of_all(team, nodes, leaves, rows, learned, share)
-    shape = len(leaves), learned.gradients.shape[1]
-    team = team if len(rows) * shape[1] > _ROWS_WORTH_A_TEAM else _ALONE
-    n_threads = team.n_threads
-    values, sums = np.empty(shape), np.empty((2, *shape, FIELDS), dtype=np.int64)
-    given = nodes, leaves, rows, learned, np.empty((n_threads, 2, CHUNK)), sums, values
-    team.run(lambda thread: newton_leaves(thread, n_threads, *given))
-    return values
-
-
-def _steps_of_all(
-    team: ThreadTeam,
-    nodes: NDArray[np.int64],
-    leaves: NDArray[np.int64],
-    rows: NDArray[np.uint32],
-    learned: LeafGradients,
-    share: RowShare,
-) -> Floats:
-    """The same from the rows of all workers."""
     gradients, hessians, weights, ones, whole, l2, logistic = learned
+    if share is None and len(rows) * gradients.shape[1] <= _ROWS_WORTH_A_TEAM:
+        team = _ALONE
     scratch = np.empty((team.n_threads, 2, CHUNK))
 
     def sums_of(values: Floats, weights: Floats, logistic: bool = False) -> Floats:
         sums = empty_sums(2, len(leaves), values.shape[1])
         given = nodes, leaves, rows, values, weights, whole, scratch, sums[0], logistic, sums[1]
         team.run(lambda thread: leaf_sums(thread, team.n_threads, *given))
-        return rounded(share.exchange.merged(sums if logistic else sums[0]))
+        sums = sums if logistic else sums[0]
+        return rounded(sums if share is None else share.exchange.merged(sums))
 
     if logistic:
         top, bottom = sums_of(gradients, weights, logistic)
-        return _quotients(top, bottom + l2)
-    top = sums_of(gradients, weights)
-    if hessians.shape[1]:
-        bottom = sums_of(hessians, weights)
-    elif on_any_worker(len(weights) > 0, share):
-        bottom = sums_of(weights, ones)
     else:
-        bottom = nodes[leaves, N_ROWS, None].astype(np.float64)
-    return _quotients(top, np.broadcast_to(bottom + l2, top.shape))
-
-
-def _quotients(top: Floats, bottom: Floats) -> Floats:
-    """Divide, with 0 where the divisor is not positive."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+        top = sums_of(gradients, weights)
+        if hessians.shape[1]:
+            bottom = sums_of(hessians, weights)
+        elif on_any_worker(len(weights) > 0, share):
+            bottom = sums_of(weights, ones)
+        else:
+            bottom = nodes[leaves, N_ROWS, None].astype(np.float64)
+    values = np.empty_like(top)
+    leaf_values(top, bottom, l2, values)
+    return values

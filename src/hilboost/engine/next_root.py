@@ -15,6 +15,7 @@ from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
 from hilboost.engine.ops.cpu.nodes import SLOT
@@ -62,10 +63,11 @@ def steps_of_totals(
     """
     if unit == 0.0:
         return None
-    bottom = (totals & packing.count_mask) + l2
-    top = (totals >> packing.gradient_shift) * packing.gradient_step
-    steps = np.divide(top, bottom, out=np.zeros(len(totals)), where=bottom > 0)
-    return steps[:, None] if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
+    rows = (totals & packing.count_mask).astype(np.float64)[:, None]
+    gradients = (totals >> packing.gradient_shift)[:, None] * packing.gradient_step
+    steps = np.empty_like(gradients)
+    leaf_values(gradients, rows, l2, steps)
+    return steps if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
 
 
 def has_enough_rows(total: float) -> bool:

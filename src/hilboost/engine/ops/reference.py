@@ -16,6 +16,7 @@ from hilboost.engine.ops.cpu.nodes import BEGIN, BIN, COLUMN, END, MISSING_LEFT,
 from hilboost.engine.ops.cpu.split_search import SplitRules
 
 Sums = NDArray[np.int64]
+Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
 
 
 def partition(growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,15 +149,14 @@ def _gains(
     allowed = (smallest >= limits.min_count) & (counts[1] > 0)
     allowed &= np.minimum(hessians[0], hessians[1]) >= limits.min_hessian
     if len(totals) == 1 or (len(totals) == 2 and n_outputs == 1 and bounds is None):
-        (left_g, left_h), (right_g, right_h) = parts[0][0], parts[1][0]
-        a, c = left_h + l2, right_h + l2
-        allowed &= (smallest > 0) & (a * c > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = (left_g * left_g * c + right_g * right_g * a) / (a * c)
-        gains = gains - _score(*parent[0], l2)
+        sides = score_of_sides(parts[0][0], parts[1][0], l2)
+        allowed &= smallest > 0
+        gains = split_gain(sides, leaf_score(*parent[0], l2))
     else:
-        scores = [np.sum([_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)]
-        gains = scores[0] + scores[1] - scores[2]
+        left_score, right_score, of_node = (
+            np.sum([leaf_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)
+        )
+        gains = split_gain(left_score + right_score, of_node)
     if bounds is not None:
         gains, ordered = _bounded_gains(parts, parent, l2, directions, bounds)
         allowed &= ordered
@@ -167,16 +167,16 @@ def _bounded_gains(
     parts: list, parent: list, l2: float, directions: NDArray, bounds: Floats
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Gains with values in bounds, and whether these are in the order of the column."""
-    gains, of_parent = np.zeros(len(directions)), np.zeros(1)
+    sides, of_parent = np.zeros(len(directions)), np.zeros(1)
     ordered = np.ones(len(directions), dtype=bool)
     for k, (lower, upper) in enumerate(bounds.T):
         limits = l2, float(lower), float(upper)
         left, left_score = _bounded_score(parts[0][k], limits)
         right, right_score = _bounded_score(parts[1][k], limits)
         ordered &= ~(directions * (right - left) < 0)
-        gains = gains + (left_score + right_score)
+        sides = sides + (left_score + right_score)
         of_parent = of_parent + _bounded_score(parent[k], limits)[1]
-    return gains - of_parent, ordered
+    return split_gain(sides, of_parent), ordered
 
 
 def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats | None) -> _Split:
@@ -203,16 +203,15 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     allowed &= np.minimum(left_h, right_h) >= limits.min_hessian
     l2 = limits.l2 + limits.level_l2
     if bounds is None:
-        parent = _score(mean_g, mean_h, limits.l2)
-        gains = _score(left_g, left_h, l2) + _score(mean_g - left_g, right_h, l2) - parent
+        parent = leaf_score(mean_g, mean_h, limits.l2)
+        sides = leaf_score(left_g, left_h, l2) + leaf_score(mean_g - left_g, right_h, l2)
     else:
         lower, upper = bounds[:, 0].tolist()
         parent = _bounded_score((mean_g, mean_h), (limits.l2, lower, upper))[1]
-        right_g, _ = _unpack(totals[0] - left[:, 0], packing)
-        on_left = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
-        on_right = _bounded_score((right_g, right_h), (l2, lower, upper))[1]
-        gains = on_left + on_right - parent
-    gains = np.where(allowed, gains, NO_GAIN)
+        right = mean_g - left_g, right_h
+        sides = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
+        sides = sides + _bounded_score(right, (l2, lower, upper))[1]
+    gains = np.where(allowed, split_gain(sides, parent), NO_GAIN)
     if not len(gains) or gains.max() == NO_GAIN:
         return _NONE
     place = int(gains.argmax())
@@ -222,7 +221,7 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     return _Split(float(gains[place]), left[place], 0, side, levels, present)
 
 
-def _unpack(packed: Sums, packing: Packing) -> tuple[Floats, Floats]:
+def _unpack(packed: Sums, packing: Packing) -> Pair:
     """Gradients and hessians of packed sums."""
     hessian = (packed >> packing.hessian_shift) & packing.hessian_mask
     count = packed & packing.count_mask
@@ -238,22 +237,45 @@ def _counts(sums: Sums, rules: SplitRules) -> Sums:
     return sums[..., 0] & mask if mask else sums[..., -1]
 
 
-def _score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(hessian > 0, gradient * gradient / (hessian + l2), 0.0)
+_quietly = np.errstate(divide="ignore", invalid="ignore")
 
 
-def _bounded_score(
-    sums: tuple[Floats, Floats], limits: tuple[float, float, float]
-) -> tuple[Floats, Floats]:
-    """The Newton step within bounds, and what it takes off twice the quadratic loss."""
+@_quietly
+def leaf_value(gradient: Floats, hessian: Floats, l2: float) -> Floats:
+    """The Newton step; 0 where the hessians vanish."""
+    return np.where(hessian + l2 > 0, np.divide(gradient, hessian + l2), 0.0)
+
+
+def score_of_value(value: Floats, gradient: Floats, hessian: Floats, l2: float) -> Floats:
+    """By how much any value reduces twice the quadratic loss."""
+    return value * (2.0 * gradient - (hessian + l2) * value)
+
+
+@_quietly
+def leaf_score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
+    """By how much the Newton step does; 0 without hessians."""
+    return np.where(hessian > 0, np.divide(gradient * gradient, hessian + l2), 0.0)
+
+
+@_quietly
+def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
+    """The sum of two scores by one division, or ``NO_GAIN`` where the hessians of a side vanish."""
+    a, c = left[1] + l2, right[1] + l2
+    top = left[0] * left[0] * c + right[0] * right[0] * a
+    return np.where(a * c > 0, np.divide(top, a * c), NO_GAIN)
+
+
+def split_gain(sides: Floats, parent: Floats) -> Floats:
+    """The gain of a split from the sum of both sides' scores and the score of the node."""
+    return sides - parent
+
+
+def _bounded_score(sums: Pair, limits: tuple[float, float, float]) -> Pair:
+    """The leaf value within bounds, and its score."""
     (gradient, hessian), (l2, lower, upper) = sums, limits
-    bottom = hessian + l2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        step: Floats = np.where(hessian > 0, gradient / bottom, 0.0)
-    step = np.minimum(np.maximum(step, lower), upper)
-    gain: Floats = np.where(hessian > 0, step * (2.0 * gradient - bottom * step), 0.0)
-    return step, gain
+    value = np.where(hessian > 0, leaf_value(gradient, hessian, l2), 0.0)
+    value = np.minimum(np.maximum(value, lower), upper)
+    return value, np.where(hessian > 0, score_of_value(value, gradient, hessian, l2), 0.0)
 
 
 def _bins(growth: Growth, column: int) -> NDArray[np.intp]:

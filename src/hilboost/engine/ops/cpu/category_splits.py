@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.engine.ops.cpu.binning import offset_of
-from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, unpack
+from hilboost.engine.ops.cpu.column_splits import (
+    NO_GAIN,
+    bounded_score,
+    score_in_bounds,
+    unpack,
+)
+from hilboost.engine.ops.cpu.criterion import leaf_score, split_gain
 
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
@@ -120,20 +126,6 @@ def order_levels(column, totals, packing, limits, scratch):  # how many bins are
 
 
 @inner
-def _score(gradient, hessian, l2):
-    return gradient * gradient / (hessian + l2) if hessian > 0.0 else 0.0
-
-
-@inner
-def _bounded_sides(left, total, packing, l2, bounds):
-    """Both sides' scores where the values of leaves have bounds."""
-    lower, upper = bounds[0, 0], bounds[1, 0]
-    _, left_score = bounded_score(left, packing, l2, lower, upper)
-    _, right_score = bounded_score(total - left, packing, l2, lower, upper)
-    return left_score + right_score
-
-
-@inner
 def _add_cell(histogram, cell, sums):
     for c in range(sums.shape[0]):
         sums[c] += histogram[cell + c]
@@ -165,11 +157,11 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
     best_gain, best_position = NO_GAIN, np.int64(0)
     gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
     l2 = limits.l2 + limits.level_l2
-    bounded = bounds.shape[0] > 0
+    bounded, lower, upper = bounds.shape[0] > 0, 0.0, 0.0
+    parent = leaf_score(gradient, hessian, limits.l2)
     if bounded:
-        _, parent = bounded_score(totals[0], packing, limits.l2, bounds[0, 0], bounds[1, 0])
-    else:
-        parent = _score(gradient, hessian, limits.l2)
+        lower, upper = bounds[0, 0], bounds[1, 0]
+        _, parent = bounded_score(totals[0], packing, limits.l2, lower, upper)
     left[:] = 0
     for i in range(size - 1):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
@@ -182,9 +174,11 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
         if n_right < limits.min_count or n_right <= 0.0 or h_right < limits.min_hessian:
             break
         if bounded:
-            gain = _bounded_sides(left[0], totals[0], packing, l2, bounds) - parent
+            right = totals[0] - left[0]
+            sides = score_in_bounds(left[0], right, packing, l2, lower, upper, 0)
         else:
-            gain = _score(g, h, l2) + _score(gradient - g, h_right, l2) - parent
+            sides = leaf_score(g, h, l2) + leaf_score(gradient - g, h_right, l2)
+        gain = split_gain(sides, parent)
         if gain > best_gain:
             best_gain, best_position = gain, np.int64(i)
     return best_gain, best_position

@@ -12,6 +12,13 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import float_bits, keep_apart
+from hilboost.engine.ops.cpu.criterion import (
+    leaf_score,
+    leaf_value,
+    score_of_sides,
+    score_of_value,
+    split_gain,
+)
 
 NO_GAIN = -np.inf
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
@@ -50,7 +57,6 @@ class Column(NamedTuple):
     base: int
     # bins that values can fall into, and all of them: the last one is for missing values
     n_values: int
-    # bins that values can fall into, and all of them: the last one is for missing values
     n_bins: int
 
 
@@ -77,25 +83,27 @@ def unpack(value, packing):
 
 @compiled
 def score(value, packing, l2):
-    """``(G² / (H + l2), H, count)`` of one packed sum."""
+    """The score, hessian and count of one packed sum."""
     gradient, hessian, count = unpack(value, packing)
-    if hessian <= 0.0:
-        return 0.0, 0.0, count * packing.count_step
-    return gradient * gradient / (hessian + l2), hessian, count * packing.count_step
+    return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
 
 
 @compiled
 def bounded_score(value, packing, l2, lower, upper):
-    """``(w, w (2 G - (H + l2) w))`` for the Newton step ``w`` of a packed sum, kept in bounds.
-
-    What ``w`` takes off twice the quadratic loss; :func:`score` where no bound is reached.
-    """
+    """The leaf value of a packed sum, kept in bounds, and its score."""
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0.0:
         return min(max(0.0, lower), upper), 0.0
-    bottom = hessian + l2
-    step = min(max(gradient / bottom, lower), upper)
-    return step, step * (2.0 * gradient - bottom * step)
+    step = min(max(leaf_value(gradient, hessian, l2), lower), upper)
+    return step, score_of_value(step, gradient, hessian, l2)
+
+
+@inner
+def score_in_bounds(left, right, packing, l2, lower, upper, direction):
+    """The score of both sides of a split, ``NO_GAIN`` where their values fall in ``direction``."""
+    left_value, left_score = bounded_score(left, packing, l2, lower, upper)
+    right_value, right_score = bounded_score(right, packing, l2, lower, upper)
+    return NO_GAIN if direction * (right_value - left_value) < 0.0 else left_score + right_score
 
 
 @inner
@@ -112,10 +120,9 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
     for b in range(n_cuts):
         if gains[b] == NO_GAIN:
             continue
-        left, left_score = bounded_score(sums[b], packing, l2, lower, upper)
-        right, right_score = bounded_score(total - sums[b], packing, l2, lower, upper)
-        refused = b < n_ordered and direction * (right - left) < 0.0
-        gains[b] = NO_GAIN if refused else left_score + right_score - parent
+        asked, right = direction if b < n_ordered else 0, total - sums[b]
+        sides = score_in_bounds(sums[b], right, packing, l2, lower, upper, asked)
+        gains[b] = split_gain(sides, parent)
 
 
 @inner
@@ -123,8 +130,8 @@ def fill_gains(sums, counts, n_cuts, total, total_count, packing, limits, gains)
     """Gains of all cuts of a column from the running sums of its bins.
 
     Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
-    that is not allowed gets ``NO_GAIN``.  One division a cut: both terms share a denominator.
-    ``counts`` (n_cuts,) is ``None`` where the packed sums hold the counts.
+    that is not allowed gets ``NO_GAIN``.  ``counts`` (n_cuts,) is ``None`` where the packed sums
+    hold the counts.
     """
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     parent, _, _ = score(total, packing, l2)
@@ -145,16 +152,15 @@ def fill_gains(sums, counts, n_cuts, total, total_count, packing, limits, gains)
         right_gradient = (
             np.float64((total - left) >> packing.gradient_shift) * packing.gradient_step
         )
-        a, c = left_hessian + l2, right_hessian + l2
-        gain = (left_gradient * left_gradient * c + right_gradient * right_gradient * a) / (a * c)
+        sides = score_of_sides(left_gradient, left_hessian, right_gradient, right_hessian, l2)
         smallest = min(left_count, right_count) * packing.count_step
         allowed = (
             (smallest >= min_count)
             & (smallest > 0.0)
             & (min(left_hessian, right_hessian) >= min_hessian)
-            & (a * c > 0.0)
+            & ((left_hessian + l2) * (right_hessian + l2) > 0.0)
         )
-        gains[b] = gain - parent if allowed else NO_GAIN
+        gains[b] = split_gain(sides, parent) if allowed else NO_GAIN
 
 
 @inner
@@ -325,18 +331,14 @@ def _parent_score(totals, n_outputs, packing, l2, bounds):
 
 
 @inner
-def _bounded_gain(left, right, n_outputs, packing, l2, direction, bounds):
+def _bounded_sides(left, right, n_outputs, packing, l2, direction, bounds):
     """Both sides' scores within bounds, or ``NO_GAIN`` where some output is out of order."""
     keep_apart()
-    gain = 0.0
+    sides = 0.0
     for k in range(n_outputs):
         lower, upper = bounds[0, k], bounds[1, k]
-        left_value, left_score = bounded_score(left[k], packing, l2, lower, upper)
-        right_value, right_score = bounded_score(right[k], packing, l2, lower, upper)
-        if direction * (right_value - left_value) < 0.0:
-            return NO_GAIN
-        gain += left_score + right_score
-    return gain
+        sides += score_in_bounds(left[k], right[k], packing, l2, lower, upper, direction)
+    return sides
 
 
 @inner
@@ -397,11 +399,12 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
             right_score, right_hessian, right_count = score_channels(right, n_outputs, packing, l2)
             if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
                 break
-            gain = left_score + right_score - parent
+            sides = left_score + right_score
             if bounds is not None and bounds.shape[0] > 0:
                 ordered = last < n_values or not _same_channels(right, histogram, missing)
                 asked = direction if ordered else 0
-                gain = _bounded_gain(left, right, n_outputs, packing, l2, asked, bounds) - parent
+                sides = _bounded_sides(left, right, n_outputs, packing, l2, asked, bounds)
+            gain = split_gain(sides, parent)
             if gain > best_gain:
                 best_gain, best_bin, best_left = gain, b, missing_left
     return best_gain, best_bin, best_left

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.logistic import curvature
+from hilboost.engine.ops.cpu.criterion import leaf_value
 from hilboost.engine.ops.cpu.nodes import BEGIN, END
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
 from hilboost.engine.ops.cpu.sync import share
@@ -122,7 +123,7 @@ def leaf_sums(
 
 @compiled
 def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
-    """Newton step ``sum(w g) / (sum(w h) + l2)`` of every leaf; 0 where the hessians vanish.
+    """The value of every leaf from its sums of gradients and hessians.
 
     ``nodes``: (n_nodes, N_NODE_FIELDS) int64. ``leaves``: (n_leaves,) int64, their node numbers.
     ``rows``: (m,) uint32, or more. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2,
@@ -152,9 +153,7 @@ def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums
                 bottom = rounded_sum(of_h[leaf, k])
             elif w.shape[0] > 0:
                 bottom = rounded_sum(of_h[leaf, 0])
-            values[leaf, k] = 0.0
-            if bottom + l2 > 0.0:
-                values[leaf, k] = rounded_sum(of_g[leaf, k]) / (bottom + l2)
+            values[leaf, k] = leaf_value(rounded_sum(of_g[leaf, k]), bottom, l2)
 
 
 @compiled

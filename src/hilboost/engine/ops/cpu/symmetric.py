@@ -22,6 +22,7 @@ from hilboost.engine.ops.cpu.column_splits import (
     move_left,
     score_channels,
 )
+from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.grow import divide_step, sum_step
 from hilboost.engine.ops.cpu.histogram import STRIDE, n_channels_of, subtract_sibling
@@ -73,7 +74,7 @@ def _gain_of_channels(left, right, totals, rules):
         return NO_GAIN
     if min(left_hessian, right_hessian) < limits.min_hessian:
         return NO_GAIN
-    return on_left + on_right - parent
+    return split_gain(on_left + on_right, parent)
 
 
 @inner
