@@ -9,6 +9,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner
 
+DIVISION = TreeLearner.capabilities.row_division
 CASES = {
     "small trees": {"max_leaf_nodes": 12},
     "trees of 50 leaves": {"max_leaf_nodes": 50},
@@ -43,11 +44,11 @@ def test_they_are_those_on_the_values(case, n):
         terms += [Term(one.term.model, one.term.columns, 0.3) for one in fitted]
     first, second = data.table.n_rows // 3, data.table.n_rows
     for part, rows in zip(
-        learner.divided(data, [slice(0, first), slice(first, second)]),
+        DIVISION.divided(data, [slice(0, first), slice(first, second)]),
         [slice(0, first), slice(first, second)],
         strict=True,
     ):
-        learner.add_outputs(part, terms, raw[rows], 2)
+        DIVISION.add_outputs(part, terms, raw[rows], 2)
     type(terms[0].model).sum_of(terms).add_to(expected, X, 1)
     assert_array_equal(raw, expected)
     learner.close(data)
@@ -57,5 +58,5 @@ def test_no_trees_add_nothing():
     X, _ = table(9)
     learner = TreeLearner()
     raw = np.ones((9, 1))
-    learner.add_outputs(learner.prepare(X, None, 0, 1), [], raw, 1)
+    DIVISION.add_outputs(learner.prepare(X, None, 0, 1), [], raw, 1)
     assert_array_equal(raw, np.ones((9, 1)))

@@ -7,7 +7,7 @@ import pytest
 import hilboost.stream
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
-from hilboost.engine import buffers, tree_data
+from hilboost.engine import buffers, plan, tree_data
 from hilboost.engine import joint_columns as grouping
 from hilboost.engine.joint_columns import joint_columns
 
@@ -30,11 +30,11 @@ WEIGHT = RNG.uniform(0.5, 2, size=N)
     ],
 )
 def test_models_are_the_same_bit_for_bit(classes, weight, parameters, monkeypatch):
-    monkeypatch.setattr(tree_data, "_ROWS_WORTH_JOINING", 1000)
+    monkeypatch.setattr(plan, "_ROWS_WORTH_JOINING", 1000)
     kind, y = (BoostingClassifier, np.digitize(Y, [-3, 3])) if classes else (BoostingRegressor, Y)
     model = kind(n_estimators=5, early_stopping=False, n_jobs=1, random_state=0, **parameters)
     joint = model.fit(X, y, sample_weight=weight).model_.predict_raw(X)
-    monkeypatch.setattr(tree_data, "_ROWS_WORTH_JOINING", N + 1)
+    monkeypatch.setattr(plan, "_ROWS_WORTH_JOINING", N + 1)
     assert np.array_equal(joint, model.fit(X, y, sample_weight=weight).model_.predict_raw(X))
 
 
@@ -74,7 +74,7 @@ def test_memory_for_sums_grows_with_the_number_of_groups():
 @pytest.fixture
 def groupings(monkeypatch):
     """Numbers of rows of the tables whose columns are grouped."""
-    monkeypatch.setattr(tree_data, "_ROWS_WORTH_JOINING", 1000)
+    monkeypatch.setattr(plan, "_ROWS_WORTH_JOINING", 1000)
     found = []
 
     def grouped(words, *rest):

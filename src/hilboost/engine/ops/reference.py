@@ -208,7 +208,7 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     else:
         lower, upper = bounds[:, 0].tolist()
         parent = _bounded_score((mean_g, mean_h), (limits.l2, lower, upper))[1]
-        right = mean_g - left_g, right_h
+        right = _unpack(totals[0] - left[:, 0], packing)
         sides = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
         sides = sides + _bounded_score(right, (l2, lower, upper))[1]
     gains = np.where(allowed, split_gain(sides, parent), NO_GAIN)
