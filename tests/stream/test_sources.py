@@ -150,7 +150,7 @@ def repeated(path):
 
 
 DAMAGED = {
-    "csv": (csv, r"table\.csv' cannot be read as Parquet \(Parquet magic bytes not found"),
+    "csv": (csv, r"table\.csv' is a CSV file; pass its batches, as by pyarrow.dataset.dataset"),
     "truncated": (lambda path: truncated(path, 0.7), r"cut\.parquet' cannot be read as Parquet"),
     "cut at the start": (lambda path: truncated(path, 0), r"\(Parquet file size is 0 bytes\)"),
     "overwritten": (overwritten, "cannot be read"),
@@ -183,7 +183,7 @@ DAMAGED = {
     ),
     "something in between": (
         lambda path: iter([frame_batch("a"), 3]),
-        "must yield pyarrow.RecordBatch objects, not int",
+        "must yield pyarrow.RecordBatch objects, not int; convert data frames",
     ),
 }
 

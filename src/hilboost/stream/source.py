@@ -64,6 +64,11 @@ def _of_files(path: Path) -> Any:
     """Open a file, or a folder of files that together have the columns of the table."""
     if not path.exists():
         raise InvalidData(f"{path} does not exist; pass a Parquet file or a folder of them.")
+    if ".csv" in path.suffixes:
+        raise InvalidData(
+            f"'{path}' is a CSV file; pass its batches, as by "
+            f"pyarrow.dataset.dataset('{path}', format='csv').to_batches()."
+        )
     schemas = {}
     with _reading(f"'{path}' cannot be read"):
         for file in arrow_dataset.dataset(path, pa.schema([]), format=_PARQUET).get_fragments():
@@ -140,7 +145,8 @@ def _spooled(batches: Iterator[Any], path: Path) -> Any:
             if not isinstance(batch, pa.RecordBatch):
                 raise InvalidType(
                     "the iterable must yield pyarrow.RecordBatch objects, not "
-                    f"{type(batch).__name__}."
+                    f"{type(batch).__name__}; convert data frames by "
+                    "pyarrow.RecordBatch.from_pandas(frame)."
                 )
             if not batch.schema.equals(first.schema):
                 raise InvalidData(
