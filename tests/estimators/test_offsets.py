@@ -183,6 +183,23 @@ def test_bad_offsets():
         model.fit(X, NUMBERS).predict(X, np.zeros((N, 2)))
 
 
+@pytest.mark.parametrize("loss", ["poisson", "squared_error"])
+@pytest.mark.parametrize("unit", [1, 365])
+def test_exposures_instead_of_their_logarithms_warn(loss, unit):
+    exposure = unit * np.linspace(0.1, 1, N)
+    model = BoostingRegressor(loss, **TREES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, COUNTS, offset=np.log(exposure))
+        model.fit(X, COUNTS, offset=np.full(N, 0.5))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, COUNTS, offset=exposure)
+    found = [str(warning.message) for warning in caught if warning.category is DataWarning]
+    assert len(found) == (loss == "poisson")
+    assert all("pass the logarithms of exposures" in message for message in found)
+
+
 def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
     far = 3 * RNG.normal(size=N)
     rate = np.sin(2 * X[:, 0])

@@ -10,7 +10,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.reductions.sums import mass_of, mean, on_any_worker, total, total_of
-from hilboost.validation.offsets import check_outputs
+from hilboost.validation.offsets import check_outputs, warn_of_exposures
 
 _STEPS, _HALVINGS = 50, 20
 _TOLERANCE = 1e-9
@@ -28,6 +28,8 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
     check_outputs(offset, len(start))
     if offset is None or loss.couples_rows:
         return start
+    if loss.link is not None and loss.link.smallest == 0:
+        warn_of_exposures(offset)
     start = start - mean(target.with_y(offset))
     if loss.has_leaf_values:
         return start + _leaf_value(loss, target, target.starting_raw(start))

@@ -13,6 +13,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.tables import as_array
 
+_LARGEST_LOGARITHM = 30.0  # of an exposure
+
 
 def check_offset(offset: Any, n: int) -> Floats | None:
     """Return offsets (n, r) float64, or ``None`` if there are none."""
@@ -44,6 +46,17 @@ def warn_without(offset: Any, expected: bool) -> None:
         warn_caller(
             "The model was fitted with offsets, but offset is not given and counts as zero; pass "
             "offset, or zeros to accept this.",
+            DataWarning,
+        )
+
+
+def warn_of_exposures(offset: Floats) -> None:
+    """Warn if offsets of a loss with a log link look like exposures instead of their logarithms."""
+    least, largest = offset.min(), offset.max()
+    if 0 < least < largest and (largest <= 1 or largest > _LARGEST_LOGARITHM):
+        warn_caller(
+            f"offset is between {least:.3g} and {largest:.3g}, as exposures are; this loss adds it "
+            "to the logarithm of the mean, so pass the logarithms of exposures.",
             DataWarning,
         )
 
