@@ -96,6 +96,8 @@ def test_encodings(frame):
         (("--sep", "ab"), "--sep must be a single character; got 'ab'"),
         (("--decimal", ""), "--decimal must be a single character"),
         (("--sep", ",", "--decimal", ","), "--sep and --decimal are both ','"),
+        (("--thousands", "..."), "--thousands must be a single character"),
+        (("--decimal", ".", "--thousands", "."), "--decimal and --thousands are both '.'"),
         (("--encoding", "klingon"), "--encoding klingon is not known; use a name such as"),
     ],
 )
@@ -137,6 +139,54 @@ def test_a_target_with_decimal_commas_is_refused(frame):
     assert "The target 'price' contains numbers with commas" in result.stderr
     assert "read decimal commas with --decimal ','" in result.stderr
     assert not notes(fit("text.csv", "--decimal", ","))
+
+
+GROUPED = {"comma": (",", "."), "dot": (".", ","), "space": (" ", ","), "apostrophe": ("'", ".")}
+
+
+@pytest.mark.parametrize("mark", GROUPED)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_thousands_separators(frame, mark, kind):
+    """Dates with dots remain dates, and text remains text."""
+    thousands, decimal = GROUPED[mark]
+    frame[["size", "price"]] *= 100.0
+    frame = frame.assign(day="01.02.2024", town=frame["town"].replace("Mons", "1,234 Mons"))
+    swap = str.maketrans(",.", thousands + decimal)
+    written = frame.assign(
+        size=[f"{value:,.1f}".translate(swap) for value in frame["size"]],
+        price=[f"{value:,.2f}".translate(swap) for value in frame["price"]],
+    )
+    for name, table in (("plain", frame.round({"size": 1, "price": 2})), ("grouped", written)):
+        if kind == "csv":
+            table.to_csv(f"{name}.csv", index=False)
+        else:
+            table.to_parquet(f"{name}.parquet")
+    fitted = notes(fit(f"plain.{kind}", "--valid", f"plain.{kind}", out="plain"))
+    options = "--thousands", thousands
+    assert fitted[0] == notes(fit(f"grouped.{kind}", *options, "--valid", f"grouped.{kind}"))[-1]
+    expected = run("predict", "plain", f"plain.{kind}").stdout
+    assert expected
+    assert run("predict", "model", f"plain.{kind}").stdout == expected
+    assert run("predict", "model", f"grouped.{kind}", *options).stdout == expected
+    wanted = run("evaluate", "plain", f"plain.{kind}", "--target", "price", "--json")
+    assert wanted.exit_code == 0, wanted.stderr
+    options = *options, "--target", "price"
+    scored = run("evaluate", "model", f"grouped.{kind}", *options, "--json")
+    assert scored.stdout == wanted.stdout.replace('"plain"', '"model"')
+    report = run("report", "model", f"grouped.{kind}", *options, "--out", "report.html")
+    assert report.exit_code == 0, report.stderr
+
+
+def test_numbers_with_commas_have_a_remedy(frame):
+    """In a target, and where the model expects numbers."""
+    fit("good.csv")
+    frame.astype({"size": str}).assign(size="6,471").to_csv("new.csv", index=False)
+    refused = run("predict", "model", "new.csv")
+    assert "now ('6,471' in data row 1); pass --decimal , or --thousands ,." in refused.stderr
+    assert run("predict", "model", "new.csv", "--thousands", ",").exit_code == 0
+    frame.assign(price="8,351.11").to_csv("target.csv", index=False)
+    refused = fit("target.csv", "--task", "regression")
+    assert "('8,351.11' in data row 1), but regression requires numbers; pass" in refused.stderr
 
 
 def test_very_many_classes_are_told(frame):
@@ -316,6 +366,21 @@ def test_decimal_commas_are_told(frame):
     (told,) = notes(fit("train.csv"))
     assert "column 'size' is treated as categorical because its numbers contain commas" in told
     assert f"'{frame['size'][0]}' in data row 1" in told
+
+
+def test_other_ways_to_write_numbers_are_told(frame):
+    part = [f"{value / 2}%" for value in frame["size"]]
+    frame.assign(part=part, size=[f"{value},471" for value in frame["size"]]).to_csv(
+        "train.csv", index=False
+    )
+    size, part = notes(fit("train.csv"))
+    assert "its numbers contain commas" in size
+    assert size.endswith(
+        "; use decimal points and no thousands separators, or pass --decimal , or --thousands ,."
+    )
+    assert "column 'part' is treated as categorical because its numbers have percent" in part
+    (told,) = notes(fit("train.csv", "--thousands", ","))
+    assert told == part
 
 
 def test_nothing_is_told_of_other_columns(frame):

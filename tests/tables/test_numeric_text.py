@@ -52,7 +52,7 @@ def test_a_few_words_are_told(kind):
 
 
 @given(
-    st.lists(st.sampled_from(["oops", "n/a", "?", "-", "1,5"]), max_size=6),
+    st.lists(st.sampled_from(["oops", "n/a", "?", "-", "1;5"]), max_size=6),
     st.integers(0, 4),
     st.integers(100, 700),
 )
@@ -127,3 +127,80 @@ def test_codes_and_declared_categories_are_silent(values):
         arrow = isinstance(values, pa.DictionaryArray)
         table = pa.table({"a": values}) if arrow else pd.DataFrame({"a": values})
     assert not told_in(lambda: MODEL.fit(table, np.arange(100)))
+
+
+def days(form):
+    return pd.date_range("2021-12-01", periods=100).strftime(form).tolist()
+
+
+TEXTS = {
+    "thousands": (["1,234,567.5", "6,471", "12"], "numbers with commas, such as '1,234,567.5'"),
+    "some thousands": (["12", "6,471"], "numbers with commas, such as '6,471'"),
+    "decimal commas": (["22,3", "1.234,5", "-7,0"], "numbers with commas, such as '-7,0'"),
+    "percent": (["22.3%", "5 %"], "numbers with units, such as '22.3%'"),
+    "euros": (["12 €", "1,5 €"], "numbers with units, such as '1,5 €'"),
+    "dollars": (["$5", "$ 6.50"], r"numbers with units, such as '$ 6.50'"),
+    "rooms": ([f"{k} rooms" for k in range(10, 20)], "numbers with units, such as '10 rooms'"),
+    "days": (days("%d.%m.%Y"), "dates, such as '01.01.2022'"),
+    "ISO days": (days("%Y-%m-%d"), "dates, such as '2021-12-01'"),
+    "times": (days("%m/%d/%Y %H:%M"), "dates, such as '01/01/2022 00:00'"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(("values", "told"), TEXTS.values(), ids=TEXTS)
+def test_other_ways_to_write_numbers_are_told(kind, values, told):
+    table = TABLES[kind](([*values, None] * 400)[:400])
+    (message,) = told_in(lambda: MODEL.fit(table, np.arange(400)))
+    assert f" is text in which all values are {told}, so that it is categorical; " in message
+    step = "pandas.to_datetime" if "dates" in told else "pandas.to_numeric"
+    assert f"for instance with {step}, or list it in categorical_features." in message
+    named = BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]})
+    assert not told_in(lambda: named.fit(table, np.arange(400)))
+
+
+def test_few_numbers_with_commas_are_no_words():
+    """To read them as missing, as words, would lose the largest values."""
+    (told,) = told_in(lambda: MODEL.fit(pd.DataFrame({"a": column(["6,471"])}), np.arange(N)))
+    assert "numbers with commas, such as '6,471'" in told
+
+
+def test_each_form_is_told_once():
+    columns = {name: (values * 400)[:400] for name, (values, _) in TEXTS.items()}
+    frame = pd.DataFrame(columns)
+    told = told_in(lambda: MODEL.fit(frame, np.arange(400)))
+    assert [one.split(" text in ")[0] for one in told] == [
+        "columns 'thousands', 'some thousands', 'decimal commas' are",
+        "columns 'percent', 'euros', 'dollars', 'rooms' are",
+        "columns 'days', 'ISO days', 'times' are",
+    ]
+    assert not told_in(lambda: MODEL.fit(frame.astype("category"), np.arange(400)))
+    batches = pa.table(columns | {"y": np.arange(400.0)}).to_batches(30)
+    assert told == told_in(lambda: hilboost.stream.fit(MODEL, iter(batches), target="y"))
+
+
+def test_dates_that_all_differ_are_told_once():
+    frame = pd.DataFrame({"day": days("%Y-%m-%d")})
+    (told,) = told_in(lambda: MODEL.fit(frame, np.arange(100)))
+    assert "all values are dates" in told
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["A-12", "B-7"],
+        ["1,2,3", "2,5"],  # answers of several choices
+        ["12a", "3b"],
+        ["3 rooms", "4 rooms"],
+        [f"{k} {unit}" for k in range(10) for unit in ("kg", "g")],
+        ["10.0.1", "1.2.33"],  # versions
+        ["20-45-67", "40-47-84"],
+        ["2020-2021", "2021-2022"],
+        ["12:30", "13:45"],
+        ["<5%", "5%"],
+        ["6,471", "none"],
+    ],
+)
+def test_ordinary_categories_are_silent(values):
+    frame = pd.DataFrame({"a": (values * 100)[:100]})
+    assert not told_in(lambda: MODEL.fit(frame, np.arange(100)))

@@ -125,6 +125,7 @@ def fit(
     metric: options.ValidationMetric = None,
     sep: options.Separator = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     dates: options.Dates = None,
     date_order: options.DateOrder = None,
@@ -193,6 +194,7 @@ def predict(
     offset: options.Offset = None,
     sep: options.Separator = None,
     decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     date_order: options.DateOrder = None,
     missing: options.Missing = None,
@@ -204,7 +206,7 @@ def predict(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.predictions import PredictJob, run_predict
 
-        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce, thousands)
         kept = tuple(keep or ())
         run_predict(
             PredictJob(model, table, out, proba, coverage, spreadsheet_safe, form, offset, kept)

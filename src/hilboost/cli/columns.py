@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.file_formats import as_missing
 from hilboost.cli.task import TaskName
+from hilboost.tables import NUMBER_WITH_UNIT, written_as
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 8
 MANY_CLASSES = 100
-NUMBER_WITH_COMMA = r"\s*[+-]?\d[\d.]*,\d[\d,]*\s*"
-NUMBER_WITH_UNIT = r"\s*([$€£¥]\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
+_READ_COMMAS = "pass --decimal , or --thousands ,"
 
 
 def split_targets(
@@ -159,6 +159,8 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
     remedy = f"which is not supported in {task}; convert it to numbers, or choose another target"
     if re.fullmatch(NUMBER_WITH_UNIT, value):
         remedy = f"but {task} requires numbers; remove the unit from the values"
+    elif written_as([value]) == "numbers with commas":
+        remedy = f"but {task} requires numbers; {_READ_COMMAS}"
     raise CliError(
         f"The target '{column.name}' contains text ('{value}' in data row {row}), {remedy}."
     )
@@ -173,14 +175,16 @@ def check_classes(column: "pd.Series[Any]") -> None:
 
     n, n_classes = len(column), column.nunique()
     text = not types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
-    if text and column.astype(str).str.fullmatch(NUMBER_WITH_COMMA).all():
+    written = written_as(column.unique()) if text else None
+    if written == "numbers with commas":
         raise CliError(
             f"The target '{column.name}' contains numbers with commas ('{column.iloc[0]}' in data "
-            "row 1); read decimal commas with --decimal ',', or remove thousands separators."
+            "row 1); read decimal commas with --decimal ',', or thousands separators with "
+            "--thousands ','."
         )
     if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
         remedy = "use --task regression for numbers"
-        if text and column.astype(str).str.fullmatch(NUMBER_WITH_UNIT).all():
+        if written == "numbers with units":
             remedy = (
                 f"its values are text with a unit ('{column.iloc[0]}' in data row 1), so remove "
                 "the unit for numbers"
@@ -222,10 +226,13 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
         column = features[name]
         if column.dtype.kind != "f" and column.notna().any():
             row, value = _first_text(column)
+            missing = as_missing(column[_is_text(column)])
+            remedy = f"replace the text by a number, or read it as missing with {missing}"
+            if written_as([value]) == "numbers with commas":
+                remedy = _READ_COMMAS
             raise CliError(
                 f"Column '{name}' contained numbers (or no values) in fit but contains text now "
-                f"('{value}' in data row {row}); replace the text by a number, or read it as "
-                f"missing with {as_missing(column[_is_text(column)])}."
+                f"('{value}' in data row {row}); {remedy}."
             )
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
+from hilboost.tables import YEAR_FIRST, YEAR_LAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +18,6 @@ ORDERS = ("dmy", "mdy")
 REMEDY = "use --dates expand for columns of calendar numbers, or --dates text for categories"
 """Advice about ignored columns of dates."""
 _SAMPLE = 100
-_YEAR_FIRST = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
-_YEAR_LAST = r"(\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{2}[-/.]\d{2}[-/.]\d{2})"
-_TIME = r"([T ]\d{1,2}:\d{2}.*)?\s*"
 
 
 def date_columns(frame: pd.DataFrame) -> list[str]:
@@ -39,7 +37,7 @@ def _holds_dates(column: pd.Series[Any]) -> bool:
         return False
     orders = _orders(sample)
     if orders is None:
-        looks = sample.str.fullmatch(rf"\s*{_YEAR_FIRST}{_TIME}").all()
+        looks = sample.str.fullmatch(YEAR_FIRST).all()
         return bool(looks and _parsed(sample, None).notna().all())
     return any(bool(_parsed(sample, order).notna().all()) for order in orders)
 
@@ -47,7 +45,7 @@ def _holds_dates(column: pd.Series[Any]) -> bool:
 def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
     """The possible orders of the dates of a column; None if the year does not come last."""
     text = column.dropna().astype(str)
-    text = text[text.str.fullmatch(rf"\s*{_YEAR_LAST}{_TIME}")]
+    text = text[text.str.fullmatch(YEAR_LAST)]
     if not len(text):
         return None
     if text.str.contains(r"^\s*\d+\.").all():

@@ -28,14 +28,23 @@ class Dialect:
     date_order: str | None = None  # of dates whose year comes last
     missing: tuple[str, ...] = ()  # words for missing values
     coerce: bool = False  # whether text in columns of numbers is a missing value
+    thousands: str | None = None  # separator of thousands; never detected
+
+    @property
+    def decimal_mark(self) -> str | None:
+        """The decimal mark that was given, or that a thousands separator implies."""
+        return self.decimal or {",": ".", ".": ","}.get(self.thousands or "")
 
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""
-        for name, mark in (("--sep", self.separator), ("--decimal", self.decimal)):
+        marks = {"sep": self.separator, "decimal": self.decimal, "thousands": self.thousands}
+        for name, mark in marks.items():
             if mark is not None and len(mark) != 1:
-                raise CliError(f"{name} must be a single character; got '{mark}'.")
+                raise CliError(f"--{name} must be a single character; got '{mark}'.")
         if self.separator is not None and self.separator == self.decimal:
             raise CliError(f"--sep and --decimal are both '{self.decimal}'; change one.")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise CliError(f"--decimal and --thousands are both '{self.decimal}'; change one.")
         try:
             "".encode(self.encoding or "utf-8")
         except LookupError:
@@ -58,11 +67,11 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     if len(lines) > 1 and len(sample) >= SAMPLE:
         lines = lines[:-1]  # which may be cut
     separator = given.separator or _separator_of(lines)
-    decimal = given.decimal or _decimal_of(lines, separator)
+    decimal = given.decimal_mark or _decimal_of(lines, separator)
     found = []
     if given.separator is None and separator != ",":
         found.append(f"separated by {_SEPARATORS[separator]}")
-    if given.decimal is None and decimal != ".":
+    if given.decimal_mark is None and decimal != ".":
         found.append("with decimal commas")
     if given.encoding is None and encoding == _FALLBACK:
         found.append(f"in the encoding {_FALLBACK}, because it is not UTF-8 text")

@@ -1,9 +1,11 @@
 """Detection of unsupported file formats, and of numbers stored as text."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -19,6 +21,13 @@ _FORMATS = (
     (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
     (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
 )
+_REMEDIES = {
+    "numbers with commas": (
+        "contain commas",
+        "use decimal points and no thousands separators, or pass --decimal , or --thousands ,",
+    ),
+    "numbers with units": ("have percent signs or units", "remove these"),
+}
 _WORDS_NAMED = 3  # in the options of a remedy
 PART_OF_NUMBERS = 0.5
 """Least part of numbers in a column of numbers that came as text."""
@@ -38,33 +47,37 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
             raise CliError(f"'{path}' is {what}.")
 
 
-def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[str]:
-    """Yield notes about text columns that contain mostly numbers; reject nearly numeric ones.
+def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield columns of text that contain mostly numbers, with notes; reject nearly numeric ones.
 
     ``features``: input of an estimator: all columns that are not floats are text. ``chosen``:
     whether the user has chosen the category columns, so that none is rejected.
     """
-    import pandas as pd
+    from hilboost.tables import written_as
 
     for name, column in features.items():
         if column.dtype.kind == "f":
             continue
+        texts, n_text, n = text_among_numbers(column)
+        form = written_as(column.dropna().unique())
+        if form in _REMEDIES:
+            row, value = first_of(column, texts)
+            why, remedy = _REMEDIES[form]
+            yield (
+                str(name),
+                f"column '{name}' is treated as categorical because its numbers {why} ('{value}' "
+                f"in data row {row}); {remedy}.",
+            )
+            continue
         if not chosen:
             refuse_words(column, "Column", "name it in --set categorical_features")
-        texts, n_text, n = text_among_numbers(column)
-        with_commas = pd.to_numeric(texts.str.replace(",", ""), errors="coerce").notna()
-        if n_text and with_commas.all():
+        if 0 < n_text < PART_OF_NUMBERS * n:
             row, value = first_of(column, texts)
             yield (
-                f"column '{name}' is treated as categorical because its numbers contain commas "
-                f"('{value}' in data row {row}); use decimal points and no thousands separators."
-            )
-        elif 0 < n_text < PART_OF_NUMBERS * n:
-            row, value = first_of(column, texts)
-            yield (
+                str(name),
                 f"column '{name}' is treated as categorical because {n_text} of its {n} values "
                 f"are text ('{value}' in data row {row}); the others are numbers (see --missing "
-                "and --coerce)."
+                "and --coerce).",
             )
 
 
@@ -108,6 +121,20 @@ def text_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[Any]", int,
     levels, weights = pd.Series(counts.index.astype(str)), counts.to_numpy()
     text = pd.to_numeric(levels, errors="coerce").isna().to_numpy()
     return levels[text], int(weights[text].sum()), int(weights.sum())
+
+
+def ungrouped(column: "pd.Series[Any]", dialect: Dialect) -> "pd.Series[Any]":
+    """Remove thousands separators from the numbers among texts, and write decimal points."""
+    if dialect.thousands is None:
+        return column
+    mark, decimal = re.escape(dialect.thousands), re.escape(dialect.decimal_mark or ".,")
+    grouped = rf"\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}"
+    numbers = {
+        text: text.replace(dialect.thousands, "").replace(",", ".")
+        for text in map(str, column.dropna().unique())
+        if re.fullmatch(rf"\s*[+-]?({grouped}|\d+)([{decimal}]\d*)?\s*", text)
+    }
+    return column.map(lambda text: numbers.get(text, text), na_action="ignore")
 
 
 def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:

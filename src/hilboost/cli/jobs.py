@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,11 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     task = _task(targets, job)
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
-    for sentence in numbers_as_text(rows.X, categories != "from_dtype"):
+    told = dict(numbers_as_text(rows.X, categories != "from_dtype"))
+    for sentence in told.values():
         note(sentence)
+    categorical = [*told, *(date_columns(rows.X) if job.dates == "text" else ())]
+    rows = replace(rows, X=rows.X.astype(dict.fromkeys(categorical, "category")))
     valid = [_validation_rows(path, rows.X, target, job, task.name) for path in job.valid]
 
     from hilboost.cli.progress import StageProgress

@@ -20,6 +20,7 @@ from hilboost.cli.options import (
     Model,
     Offset,
     Separator,
+    Thousands,
 )
 from hilboost.cli.peer_options import Command
 
@@ -87,6 +88,7 @@ def evaluate(
     as_json: AsJson = False,
     sep: Separator = None,
     decimal: Decimal = None,
+    thousands: Thousands = None,
     encoding: Encoding = None,
     date_order: DateOrder = None,
     missing: Missing = None,
@@ -99,7 +101,7 @@ def evaluate(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_evaluate
 
-        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce, thousands)
         rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_evaluate(model, rows, metric or (), as_json))
 
@@ -125,6 +127,7 @@ def report(
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    thousands: Thousands = None,
     encoding: Encoding = None,
     date_order: DateOrder = None,
     missing: Missing = None,
@@ -137,7 +140,7 @@ def report(
         from hilboost.cli.dialect import Dialect
         from hilboost.cli.model_jobs import LabeledTable, run_report
 
-        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce)
+        form = Dialect(sep, decimal, encoding, date_order, tuple(missing or ()), coerce, thousands)
         rows = LabeledTable(table, target, group, event, offset, form, drop_missing_target)
         typer.echo(run_report(model, rows, out, title, train, versus or ()))
 

@@ -24,6 +24,9 @@ Separator = Annotated[
 Decimal = Annotated[
     str | None, Option(metavar="MARK", help="Decimal mark of numbers; detected by default.")
 ]
+Thousands = Annotated[
+    str | None, Option(metavar="MARK", help="Thousands separator of numbers, such as a comma.")
+]
 Encoding = Annotated[
     str | None,
     Option(metavar="NAME", help="Encoding of the text, such as cp1252; detected by default."),

@@ -46,6 +46,7 @@ class FitJob:
     metric: tuple[str, ...] = ()
     sep: str | None = None
     decimal: str | None = None
+    thousands: str | None = None
     encoding: str | None = None
     dates: Literal["ignore", "expand", "text"] = "ignore"
     date_order: Literal["dmy", "mdy"] | None = None
@@ -61,7 +62,13 @@ class FitJob:
     def dialect(self) -> Dialect:
         """Form of the tables."""
         return Dialect(
-            self.sep, self.decimal, self.encoding, self.date_order, self.missing, self.coerce
+            self.sep,
+            self.decimal,
+            self.encoding,
+            self.date_order,
+            self.missing,
+            self.coerce,
+            self.thousands,
         )
 
 

@@ -17,6 +17,7 @@ from hilboost.cli.file_formats import (
     first_of,
     refuse_other_formats,
     text_among_numbers,
+    ungrouped,
 )
 from hilboost.cli.files import STDIN, check_input
 from hilboost.core.packages import required
@@ -83,13 +84,14 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
-    return _without_words(frame, text, dialect) if dialect.missing or dialect.coerce else frame
+    told = dialect.missing or dialect.coerce or dialect.thousands
+    return _without_words(frame, text, dialect) if told else frame
 
 
 def _without_words(
     frame: "pd.DataFrame", text: Collection[str], dialect: Dialect
 ) -> "pd.DataFrame":
-    """Read words for missing values as such, and all text in columns of numbers if told so."""
+    """Read words for missing values and thousands as told, and text in columns of numbers."""
     import pandas as pd
     from pandas.api import types
 
@@ -100,6 +102,7 @@ def _without_words(
         frame[name] = column = column.mask(missing, None)
         if name in text:
             continue
+        original, column = column, ungrouped(column, dialect)
         texts, n_text, n = text_among_numbers(column)
         if dialect.coerce and 0 < n_text < PART_OF_NUMBERS * n:
             row, value = first_of(column, texts)
@@ -107,7 +110,7 @@ def _without_words(
                 f"reading {n_text} of the {n} values of '{name}' as missing, such as '{value}' in "
                 f"data row {row}."
             )
-        elif n_text or not missing.any():
+        elif n_text or (column.equals(original) and not missing.any()):
             continue
         frame[name] = pd.to_numeric(column, errors="coerce")
     return frame

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from hilboost.tables import (
     FileTable,
     Level,
     Schema,
-    are_numbers,
+    Written,
     category_choice,
     column_of,
     index_names,
@@ -29,6 +29,7 @@ from hilboost.tables import (
     warn_of_numbers,
     warn_of_words,
     words_among_numbers,
+    written_as,
 )
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
@@ -220,13 +221,15 @@ def _levels(read: Any, names: list[str], told: bool) -> list[tuple[Level, ...]]:
             column = column_of(codes, k)
             counts = np.bincount(column[~np.isnan(column)].astype(np.int64), minlength=len(levels))
             found[k].update(dict(zip(levels, counts.tolist(), strict=True)))
-    numeric: list[object] = []
+    written: dict[object, tuple[Written, Collection[object]]] = {}  # forms and distinct values
     for name, counted in zip(names, found, strict=True):
         if told and counted and isinstance(next(iter(counted)), str):
-            _warn_of_words(read, name, counted)
-            if name not in declared and are_numbers(counted):
-                numeric.append(name)
-    warn_of_numbers(numeric)
+            form = written_as(counted)
+            if form is None:
+                _warn_of_words(read, name, counted)
+            elif name not in declared:
+                written[name] = form, sorted(counted)
+    warn_of_numbers(written)
     return [tuple(sorted(counted)) for counted in found]
 
 

@@ -18,7 +18,6 @@ from hilboost.tables.blocks import BlockTable, DenseTable, as_table
 from hilboost.tables.choice import category_choice
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.encoding import (
-    are_numbers,
     encode,
     encode_array,
     learn,
@@ -30,12 +29,22 @@ from hilboost.tables.encoding import (
     words_told,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
+from hilboost.tables.number_text import (
+    NUMBER_WITH_UNIT,
+    YEAR_FIRST,
+    YEAR_LAST,
+    Written,
+    written_as,
+)
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place
 from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
 
 __all__ = [
+    "NUMBER_WITH_UNIT",
+    "YEAR_FIRST",
+    "YEAR_LAST",
     "BlockTable",
     "Column",
     "DenseTable",
@@ -44,7 +53,7 @@ __all__ = [
     "Schema",
     "SparseTable",
     "Table",
-    "are_numbers",
+    "Written",
     "as_array",
     "as_table",
     "category_choice",
@@ -75,4 +84,5 @@ __all__ = [
     "without_unused_levels",
     "words_among_numbers",
     "words_told",
+    "written_as",
 ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -17,28 +15,11 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
+from hilboost.tables.number_text import Written, is_numeric, written_as
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
 
-_CODE = re.compile(r"^0\d|_")
 _MOST_WORDS = 0.01  # part of the values
-
-
-def is_numeric(text: str) -> bool:
-    """Return whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def are_numbers(texts: Iterable[object]) -> bool:
-    """Return whether all texts are finite numbers; ``"007"`` and ``"12_34"`` are codes."""
-    found = list(map(str, texts))
-    return not any(map(_CODE.search, found)) and all(
-        is_numeric(text) and math.isfinite(float(text)) for text in found
-    )
 
 
 def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:
@@ -80,7 +61,7 @@ def learn(
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
-    numeric: list[object] = []
+    written: dict[object, tuple[Written, Collection[object]]] = {}  # forms and distinct values
     unlike: list[tuple[object, int]] = []
     for k, read in enumerate(table.columns):
         name = table.name(k)
@@ -89,17 +70,19 @@ def learn(
             labels = read.as_labels()
             levels = _levels(labels, name)
             if chosen is None and levels and isinstance(levels[0], str):
-                _warn_of_words(labels, name)
-                if not labels.declared and are_numbers(levels):
-                    numeric.append(name)
+                form = written_as(levels)
+                if form is None:
+                    _warn_of_words(labels, name)
+                elif not labels.declared:
+                    written[name] = form, levels
             n_present = _rows_if_all_differ(labels, levels)
-            if n_present and name not in numeric:
+            if n_present and name not in written:
                 unlike.append((name, n_present))
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
-    warn_of_numbers(numeric)
+    warn_of_numbers(written)
     _warn_of_names(unlike)
     names = None if table.names is None else tuple(table.names)
     schema = Schema(len(table.columns), names, tuple(found))
@@ -276,17 +259,30 @@ def _warn_of_names(columns: list[tuple[object, int]]) -> None:
     )
 
 
-def warn_of_numbers(columns: list[object]) -> None:
-    """Warn of columns of text in which all values are numbers."""
-    if not columns:
-        return
-    them, they, are = ("it", "it", "is") if len(columns) == 1 else ("them", "they", "are")
-    warn_caller(
-        f"{_listed(columns)} text in which all values are numbers, so that {they} {are} "
-        f"categorical; convert {them}, for instance with pandas.to_numeric, or list {them} in "
-        "categorical_features.",
-        DataWarning,
-    )
+_ADVICE: dict[Written, str] = {
+    "numbers": "convert {them}, for instance with pandas.to_numeric",
+    "numbers with commas": "remove thousands separators, replace decimal commas by points, and "
+    "convert {them}, for instance with pandas.to_numeric",
+    "numbers with units": "remove percent signs and units, and convert {them}, for instance with "
+    "pandas.to_numeric",
+    "dates": "convert {them} to calendar numbers, for instance with pandas.to_datetime",
+}
+
+
+def warn_of_numbers(written: Mapping[object, tuple[Written, Collection[object]]]) -> None:
+    """Warn of columns of text in which all values are numbers or dates, with an example."""
+    for form, advice in _ADVICE.items():
+        columns = [name for name, (own, _) in written.items() if own == form]
+        if not columns:
+            continue
+        them, they, are = ("it", "it", "is") if len(columns) == 1 else ("them", "they", "are")
+        example = min(map(str, written[columns[0]][1]), key=is_numeric)
+        such = "" if form == "numbers" else f", such as {example!r:.60}"
+        warn_caller(
+            f"{_listed(columns)} text in which all values are {form}{such}, so that {they} {are} "
+            f"categorical; {advice.format(them=them)}, or list {them} in categorical_features.",
+            DataWarning,
+        )
 
 
 def _listed(columns: list[object]) -> str:
