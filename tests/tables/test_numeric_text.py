@@ -13,7 +13,7 @@ from tests.cases import PLAIN
 
 import hilboost.stream
 from hilboost import BoostingRegressor
-from hilboost.core.errors import DataWarning
+from hilboost.core.errors import DataWarning, InvalidData
 
 MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 2, "learner": "tree"})
 N = 400
@@ -204,3 +204,11 @@ def test_dates_that_all_differ_are_told_once():
 def test_ordinary_categories_are_silent(values):
     frame = pd.DataFrame({"a": (values * 100)[:100]})
     assert not told_in(lambda: MODEL.fit(frame, np.arange(100)))
+
+
+@pytest.mark.parametrize("text", ["8,351.11", "8351,11"])
+def test_targets_with_commas(text):
+    with pytest.raises(InvalidData, match="remove thousands separators, and write decimal points"):
+        MODEL.fit(np.arange(9.0)[:, None], [text] * 9)
+    with pytest.raises(InvalidData, match="use BoostingClassifier for classes"):
+        MODEL.fit(np.arange(9.0)[:, None], ["high"] * 9)

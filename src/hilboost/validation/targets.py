@@ -22,8 +22,10 @@ from hilboost.tables import (
     refuse_dates_and_complex,
     without_frame,
     without_mask,
+    written_as,
 )
 
+_NO_COMMAS = "remove thousands separators, and write decimal points"
 _REMOVE = "remove rows without a target, also where their weight is 0."
 
 
@@ -41,8 +43,10 @@ def check_regression_target(
         try:
             y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
+            text, with_commas = _first_text(y, names)
+            advice = _NO_COMMAS if with_commas else advice
             raise InvalidData(
-                f"y contains text or other objects ({_first_text(y, names)}), but must "
+                f"y contains text or other objects ({text}), but must "
                 f"contain numbers{advice and '; '}{advice}."
             ) from None
     refuse_dates_and_complex(y, "y")
@@ -81,14 +85,16 @@ def _of_equal_rows(y: Any) -> np.ndarray:
         ) from error
 
 
-def _first_text(y: np.ndarray, names: list[str] | None) -> str:
-    """Describe the first value that is not a number."""
+def _first_text(y: np.ndarray, names: list[str] | None) -> tuple[str, bool]:
+    """Describe the first value that is not a number; say whether it is a number with commas."""
     for index in np.ndindex(y.shape[:2]):
         try:
             np.asarray(y[index], dtype=np.float64)
         except (TypeError, ValueError):
-            return f"{shown(y[index])} in row {index[0]}{_of_target(index, y, names)}"
-    return f"dtype {y.dtype}"
+            where = f"row {index[0]}{_of_target(index, y, names)}"
+            with_commas = written_as([y[index]]) == "numbers with commas"
+            return f"{shown(y[index])} in {where}", with_commas
+    return f"dtype {y.dtype}", False
 
 
 def _of_target(index: Sequence[int], y: np.ndarray, names: list[str] | None) -> str:
