@@ -146,8 +146,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Put rows into the order that the loss requires; by default, they keep theirs."""
         return X, target
 
-    def _held_labels(self, rows: FitArguments) -> Any:
-        """The labels of validation rows as the codec takes them."""
+    def _labels_of(self, rows: FitArguments) -> Any:
+        """The labels of rows as the codec takes them."""
         return rows.y
 
     def _categories(self) -> Any:

@@ -120,6 +120,7 @@ class ClassPredictions(ConformalPredictions):
         """
         return self._best(self._raw_beside(X, offset))
 
+    @public_prediction
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Compute the fraction of rows that are classified correctly.
 
@@ -154,6 +155,7 @@ class ClassPredictions(ConformalPredictions):
         """
         return own_scores(self._raw_beside(X, offset))
 
+    @public_prediction
     def staged_decision_function(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Compute scores in link space after each stage.
 
@@ -170,6 +172,7 @@ class ClassPredictions(ConformalPredictions):
         yield from map(own_scores, self._staged_raw(X, offset))
 
     @available_if(has_probabilities)
+    @public_prediction
     def staged_predict_proba(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict class probabilities after each stage.  Not available where there are none.
 
@@ -185,6 +188,7 @@ class ClassPredictions(ConformalPredictions):
         """
         yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X, offset))
 
+    @public_prediction
     def staged_predict(self, X: Any, offset: Any = None) -> Iterator[NDArray[Any]]:
         """Predict classes after each stage.
 
@@ -215,6 +219,7 @@ class ClassPredictions(ConformalPredictions):
             return super()._labels_of_groups(groups, y, n)
         return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True
 
+    @public_prediction
     def predict_set(
         self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
     ) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
-from hilboost.estimators.signatures import public_methods
+from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
@@ -56,6 +56,7 @@ class ConformalPredictions:
     def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
         """Scores (n, k) of labels, see :mod:`hilboost.model.scores`, for predictions (n, r)."""
 
+    @public_prediction
     def calibrate(
         self,
         X: Any,
@@ -199,6 +200,7 @@ class CandidateSets(ConformalPredictions):
             )
         return np.sqrt(scale(raw))
 
+    @public_prediction
     def predict_set(
         self,
         X: Any,

@@ -65,6 +65,7 @@ class NumberPredictions(ConformalPredictions):
         raw = self._raw_beside(X, offset)
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
+    @public_prediction
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Compute R², or D² of the pinball loss for quantiles.
 
@@ -102,6 +103,7 @@ class NumberPredictions(ConformalPredictions):
         target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
         return explained(loss, target, predicted)
 
+    @public_prediction
     def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict the target after each stage.
 
@@ -130,6 +132,7 @@ class NumberPredictions(ConformalPredictions):
         lower, upper = interval_ends(self.loss_, raw, target.shape[1])
         return interval_scores(target, lower, upper, self._target_scale(X))
 
+    @public_prediction
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
     ) -> Floats:

@@ -10,7 +10,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Embedding
-from hilboost.estimators.signatures import public_methods
+from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
@@ -60,6 +60,7 @@ class OutputQuality:
         distance = to_labels(self.output_, _one_each(Y, raw), self._decoded(raw, None))
         return _mean(distance, sample_weight, raw)
 
+    @public_prediction
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the metric of the model; larger values are better.
 

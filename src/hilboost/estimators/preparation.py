@@ -128,6 +128,7 @@ def training_data(
             f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None: "
             "call fit(X, y)."
         )
+    y = estimator._labels_of(rows)
     if before is None:
         codec, encoded = estimator._learn_codec(y, n)
     else:
@@ -180,7 +181,7 @@ def _validation_set(
     with errors_of(f"X_val{where}"):
         X, _ = check_inputs(estimator, rows.X, estimator._expected(data.schema))
     with errors_of(f"y_val{where}"):
-        labels = estimator._held_labels(rows)
+        labels = estimator._labels_of(rows)
         encoded = data.codec.encode(labels, len(X), estimator._takes_missing_targets())
     with errors_of(f"sample_weight_val{where}"):
         target = Target(encoded, check_weights(rows.weight, X))

@@ -249,6 +249,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         """
         return self._raw_beside(X, offset)[:, 0]
 
+    @public_prediction
     def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
         """Predict scores after each stage.
 
@@ -265,6 +266,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         for raw in self._staged_raw(X, offset):
             yield raw[:, 0].copy()
 
+    @public_prediction
     def score(
         self,
         X: Any,

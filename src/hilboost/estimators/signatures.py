@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.estimators import sklearn_callbacks
 from hilboost.estimators.peer_names import PARAMETERS, PREDICTIONS, advice
+from hilboost.validation.order import check_order
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
@@ -45,7 +46,7 @@ def public_fit(method: Method) -> Method:
 
 
 def public_prediction(method: Method) -> Method:
-    """Explain unknown arguments of a method that predicts."""
+    """Explain unknown arguments of a method with rows, and warn of rows in different orders."""
     known = tuple(signature(method).parameters)
     method.__qualname__ = name = method.__name__
 
@@ -54,6 +55,7 @@ def public_prediction(method: Method) -> Method:
         for argument in named:
             if argument not in known:
                 raise InvalidType(_unknown_of_prediction(self, name, argument))
+        check_order(**{"X": None} | dict(zip(known[1:], arguments, strict=False)) | named)
         return method(self, *arguments, **named)
 
     return cast("Method", predict)

@@ -217,14 +217,13 @@ warm_start, random_state, n_jobs, verbose : optional
         KeyboardInterrupt
             See :meth:`BoostingRegressor.fit`.
         """
-        labels = None if y is None else SurvivalLabels(y, entry, strata)
         held_out = FitArguments(
             X_val, y_val, sample_weight_val, None, offset_val, entry=entry_val, strata=strata_val
         )
-        rows = FitArguments(X, labels, sample_weight, None, offset)
+        rows = FitArguments(X, y, sample_weight, None, offset, entry=entry, strata=strata)
         return self._fit(rows, held_out, callbacks)
 
-    def _held_labels(self, rows: FitArguments) -> Any:
+    def _labels_of(self, rows: FitArguments) -> Any:
         return SurvivalLabels(rows.y, rows.entry, rows.strata)
 
     def _train(
@@ -282,7 +281,7 @@ warm_start, random_state, n_jobs, verbose : optional
         InvalidParameter
             ``keep`` is not between 0 and 1.
         """
-        rows = FitArguments(X, SurvivalLabels(y, entry, strata), sample_weight, None, offset)
+        rows = FitArguments(X, y, sample_weight, None, offset, entry=entry, strata=strata)
         return self._refitted(rows, keep)
 
     def _completed(

@@ -159,6 +159,7 @@ class SurvivalPredictions:
         risk = self.loss_.inverse_link(raw)[:, 0]
         return risk if self._predict_risk_score else self._survival().median(risk)
 
+    @public_prediction
     def predict_cumulative_hazard_function(
         self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
     ) -> Any:
@@ -181,6 +182,7 @@ class SurvivalPredictions:
         """
         return self._functions(X, offset, times, strata, lambda hazard: hazard, 0.0)
 
+    @public_prediction
     def predict_survival_function(
         self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
     ) -> Any:
@@ -203,6 +205,7 @@ class SurvivalPredictions:
         """
         return self._functions(X, offset, times, strata, lambda hazard: np.exp(-hazard), 1.0)
 
+    @public_prediction
     def predict_cumulative_incidence_function(
         self, X: Any, times: Any, offset: Any = None
     ) -> Floats:
@@ -244,6 +247,7 @@ class SurvivalPredictions:
         functions[:] = [StepFunction(curves.times, row, start) for row in values]
         return functions
 
+    @public_prediction
     def score(
         self,
         X: Any,

@@ -24,6 +24,7 @@ from hilboost.tables import frame_columns
 from hilboost.training.data import in_order_of_groups
 from hilboost.validation.groups import check_groups, number_groups
 from hilboost.validation.offsets import check_offset
+from hilboost.validation.order import check_order
 from hilboost.validation.survival import SurvivalLabels
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
@@ -127,6 +128,7 @@ class Rows:
         """Validate and predict; rows with zero weight are left out."""
         check_model(model)
         asides.check(model)
+        check_order(X, y=y, **vars(asides))
         columns = Columns.of(model, X)
         offset = check_offset(asides.offset, columns.n_rows)
         more = {} if offset is None else {"offset": offset}

@@ -46,8 +46,8 @@ def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int6
     if groups is None:
         raise InvalidData(
             "groups is None, but a ranking requires the group of each row, such as the number of "
-            "its query; call fit(X, y, groups=...). In cross-validation, enable scikit-learn's "
-            "metadata routing and call set_fit_request(groups=True)."
+            "its query; pass groups=.... In cross-validation, enable scikit-learn's metadata "
+            "routing and call set_fit_request(groups=True) and set_score_request(groups=True)."
         )
     labels, numbers = np.unique(check_groups(groups, n), return_inverse=True)
     if weight is not None:

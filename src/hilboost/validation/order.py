@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from hilboost.core.errors import DataWarning
+from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.tables import is_pandas
 
 
@@ -13,7 +12,7 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     """Warn if a series has the index of the table in another order.
 
     ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
-    ``others``: targets and weights by name.
+    ``others``: targets, weights, groups and offsets by name.
 
     Warns
     -----
@@ -26,10 +25,9 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
             continue
         ours, theirs = X.index, values.index
         if len(ours) == len(theirs) and ours.is_unique and bool(ours.isin(theirs).all()):
-            warnings.warn(
+            warn_caller(
                 f"{name}{suffix} has the index of X{suffix} in a different order, but rows are "
                 f"matched by position; pass {name}{suffix}.loc[X{suffix}.index], or an array if "
                 "this is intended.",
                 DataWarning,
-                stacklevel=6,
             )
