@@ -76,6 +76,7 @@ def test_dask(table):
         (["--stream", "--drop-missing-target"], "--drop-missing-target is not supported"),
         (["--stream", "--dates", "expand"], "--dates expand is not supported"),
         (["--stream", "--missing", "unknown"], "--missing is not supported with --stream"),
+        (["--stream", "--thousands", ","], "--thousands is not supported with --stream"),
         (["--dask", "tcp://x:1", "--coerce"], "--coerce is not supported with --dask"),
     ],
 )

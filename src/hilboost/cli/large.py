@@ -61,6 +61,7 @@ def _refuse(job: FitJob, path: Path) -> None:
         (f"--dates {job.dates}", job.dates != "ignore"),
         ("--missing", bool(job.missing)),
         ("--coerce", job.coerce),
+        ("--thousands", job.thousands is not None),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
