@@ -559,6 +559,13 @@ def test_scores_of_targets_some_of_which_are_missing():
         SparseKernelRidge(n_basis=5).fit(X, both[:, [0, 0]]).score(X, both)
 
 
+def test_a_row_without_any_of_several_targets():
+    Y = np.zeros((30, 2))
+    Y[2, 0], Y[7] = np.nan, np.nan
+    with pytest.raises(InvalidData, match="NaN in all targets of row 7; remove rows"):
+        BoostingRegressor(learner="tree").fit(np.arange(30.0)[:, None], Y)
+
+
 def test_a_history_is_one_line():
     model = regressor(n_estimators=3, eval_metric="mae").fit(X, Y, X_val=X, y_val=Y)
     number = r"[-+.e\d]+"

@@ -118,7 +118,8 @@ def _require_known_targets(y: np.ndarray, allow_missing: bool, names: list[str] 
     missing = np.isnan(y.reshape(len(y), -1))
     empty = np.flatnonzero(missing.all(axis=1))
     if len(empty):
-        raise InvalidData(f"Input y contains NaN in row {empty[0]}; {_REMOVE}")
+        where = "in" if missing.shape[1] == 1 else "in all targets of"
+        raise InvalidData(f"Input y contains NaN {where} row {empty[0]}; {_REMOVE}")
     if not allow_missing:
         cell = np.argwhere(missing)[0].tolist()
         raise InvalidData(
