@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.workers.together import run_together
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -201,6 +202,13 @@ def test_a_fit_with_the_operations_of_a_device_grows_the_same_trees(parameters):
         np.testing.assert_array_equal(tree.values, expected.values)
         np.testing.assert_array_equal(leaves, expected_leaves)
     assert {name for name, _ in device.calls} == {"partition", "histogram", "search"}
+
+
+def test_devices_refuse_symmetric_trees():
+    with pytest.raises(InvalidParameter, match="set growth='best_first'"):
+        prepare_trees(
+            TreeSettings(symmetric=True), np.zeros((3, 1)), None, 0, 1, operations=Trace()
+        )
 
 
 def test_batches_take_fewer_steps():
