@@ -52,7 +52,7 @@ def warn_without(offset: Any, expected: bool) -> None:
 
 def warn_of_exposures(offset: Floats) -> None:
     """Warn if offsets of a loss with a log link look like exposures instead of their logarithms."""
-    least, largest = offset.min(), offset.max()
+    least, largest = offset.min(initial=np.inf), offset.max(initial=-np.inf)
     if 0 < least < largest and (largest <= 1 or largest > _LARGEST_LOGARITHM):
         warn_caller(
             f"offset is between {least:.3g} and {largest:.3g}, as exposures are; this loss adds it "
