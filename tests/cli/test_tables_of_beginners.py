@@ -97,6 +97,7 @@ def test_encodings(frame):
         (("--decimal", ""), "--decimal must be a single character"),
         (("--sep", ",", "--decimal", ","), "--sep and --decimal are both ','"),
         (("--thousands", "..."), "--thousands must be a single character"),
+        (("--thousands", "x"), "--thousands must be a mark, such as a comma; got 'x'"),
         (("--decimal", ".", "--thousands", "."), "--decimal and --thousands are both '.'"),
         (("--encoding", "klingon"), "--encoding klingon is not known; use a name such as"),
     ],

@@ -179,8 +179,8 @@ def check_classes(column: "pd.Series[Any]") -> None:
     if written == "numbers with commas":
         raise CliError(
             f"The target '{column.name}' contains numbers with commas ('{column.iloc[0]}' in data "
-            "row 1); read decimal commas with --decimal ',', or thousands separators with "
-            "--thousands ','."
+            "row 1); read decimal commas with --decimal ',', or with --thousands '.' if dots "
+            "separate thousands; read commas that separate thousands with --thousands ','."
         )
     if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
         remedy = "use --task regression for numbers"

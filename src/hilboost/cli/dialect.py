@@ -41,6 +41,8 @@ class Dialect:
         for name, mark in marks.items():
             if mark is not None and len(mark) != 1:
                 raise CliError(f"--{name} must be a single character; got '{mark}'.")
+        if (self.thousands or "").isalnum():
+            raise CliError(f"--thousands must be a mark, such as a comma; got '{self.thousands}'.")
         if self.separator is not None and self.separator == self.decimal:
             raise CliError(f"--sep and --decimal are both '{self.decimal}'; change one.")
         if self.thousands is not None and self.thousands == self.decimal:
