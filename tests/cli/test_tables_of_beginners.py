@@ -137,8 +137,8 @@ def test_a_target_with_decimal_commas_is_refused(frame):
     frame.to_csv("text.csv", index=False)
     result = fit("text.csv")
     assert result.exit_code == 1
-    assert "The target 'price' contains numbers with commas" in result.stderr
-    assert "read decimal commas with --decimal ','" in result.stderr
+    assert "The target 'price' is text because its numbers have separators" in result.stderr
+    assert result.stderr.endswith("; pass --decimal ,.\n")
     assert not notes(fit("text.csv", "--decimal", ","))
 
 
@@ -183,7 +183,7 @@ def test_numbers_with_commas_have_a_remedy(frame):
     fit("good.csv")
     frame.astype({"size": str}).assign(size="6,471").to_csv("new.csv", index=False)
     refused = run("predict", "model", "new.csv")
-    assert "now ('6,471' in data row 1); pass --decimal , or --thousands ,." in refused.stderr
+    assert "now ('6,471' in data row 1); pass --thousands , (or --decimal" in refused.stderr
     assert run("predict", "model", "new.csv", "--thousands", ",").exit_code == 0
     frame.assign(price="8,351.11").to_csv("target.csv", index=False)
     refused = fit("target.csv", "--task", "regression")
@@ -365,7 +365,7 @@ def test_decimal_commas_are_told(frame):
     frame["size"] = [f"{value},{k % 10}" for k, value in enumerate(frame["size"])]
     frame.to_csv("train.csv", index=False)
     (told,) = notes(fit("train.csv"))
-    assert "column 'size' is treated as categorical because its numbers contain commas" in told
+    assert "column 'size' is treated as categorical because its numbers have separators" in told
     assert f"'{frame['size'][0]}' in data row 1" in told
 
 
@@ -375,13 +375,111 @@ def test_other_ways_to_write_numbers_are_told(frame):
         "train.csv", index=False
     )
     size, part = notes(fit("train.csv"))
-    assert "its numbers contain commas" in size
-    assert size.endswith(
-        "; use decimal points and no thousands separators, or pass --decimal , or --thousands ,."
-    )
-    assert "column 'part' is treated as categorical because its numbers have percent" in part
+    assert "its numbers have separators" in size
+    assert size.endswith("; pass --thousands , (or --decimal , for decimal commas).")
+    assert "column 'part' is treated as categorical because its numbers have units" in part
     (told,) = notes(fit("train.csv", "--thousands", ","))
     assert told == part
+
+
+READ_BY = {
+    "85,200": "--thousands , (or --decimal , for decimal commas)",
+    "64,058.57": "--thousands ,",
+    "1,234,567": "--thousands ,",
+    "1.234,5": "--thousands .",
+    "12,5": "--decimal ,",
+    "0,125": "--decimal ,",
+    "1'200": '--thousands "\'"',
+    "1\u202f200": '--thousands " "',
+}
+
+
+@pytest.mark.parametrize("number", READ_BY)
+@pytest.mark.parametrize("n_words", [0, 2])
+def test_options_that_read_numbers_are_named(frame, number, n_words):
+    texts = [number[:-1] + str(k % 10) for k in range(len(frame))]
+    texts[30:] = [f"{k + 1}{text[1:]}" for k, text in enumerate(texts[30:])]
+    texts[3 : 3 + n_words] = ["unknown"] * n_words
+    frame.assign(size=texts).to_csv("train.csv", index=False)
+    (told,) = notes(fit("train.csv"))
+    assert "column 'size' is treated as categorical because its numbers have separators" in told
+    if n_words:
+        assert " and 2 of its 80 values are text ('unknown' in data row 4); pass" in told
+        assert told.endswith(' and read the text as missing with --missing "unknown" or --coerce.')
+    assert f"; pass {READ_BY[number]}" in told
+
+
+@pytest.mark.parametrize("word", ["unknown", "n.a."])
+def test_words_among_dates_and_units(frame, word):
+    n = len(frame)
+    texts = pd.date_range("2021-12-01", periods=n).strftime("%Y-%m-%d").tolist()
+    part = [f"{value / 2}%" for value in range(n)]
+    part[5] = texts[5] = word
+    frame.assign(day=texts, part=part).to_csv("train.csv", index=False)
+    told = notes(fit("train.csv"))
+    remedy = f'read the text as missing with --missing "{word}".'
+    assert f"because 1 of its 80 values are text ('{word}' in data row 6); the others" in told[0]
+    assert told[0].endswith(f"are dates; {remedy}")
+    assert told[1].endswith(f"; remove the units and {remedy}")
+    assert "ignoring 'day', which contains dates" in notes(fit("train.csv", "--missing", word))[0]
+
+
+@pytest.mark.parametrize("decimals", [2, 1])
+def test_dots_between_thousands_are_detected(frame, decimals):
+    """Where commas are decimal marks; and what is read so is told."""
+    swap = str.maketrans(",.", ".,")
+    frame[["size", "price"]] *= 100.0
+    frame.assign(
+        size=[f"{value:,.0f}".translate(swap) for value in frame["size"]],
+        price=[f"{value:,.{decimals}f}".translate(swap) for value in frame["price"]],
+    ).to_csv("german.csv", index=False, sep=";")
+    frame.round({"size": 0, "price": decimals}).to_csv("plain.csv", index=False)
+    (told,) = notes(fit("german.csv", out="german"))
+    assert "with decimal commas, with dots between thousands (see --sep, --decimal, --th" in told
+    fit("plain.csv")
+    expected = run("predict", "model", "plain.csv").stdout
+    assert run("predict", "german", "german.csv").stdout == expected
+
+
+def test_marks_that_may_separate_thousands_are_told(frame):
+    frame["price"] = frame["price"].astype(int)
+    sizes = [950, *range(1000, 1000 + len(frame) - 1)]
+    for mark, options in ((".", ()), (",", ("--decimal", ","))):
+        texts = [f"{size:,}".replace(",", mark) for size in sizes]
+        frame.assign(size=texts).to_csv("train.csv", index=False)
+        told = notes(fit("train.csv", *options))
+        expected = f"'1{mark}000' in column 'size' is read as 1; pass --thousands {mark} if it"
+        assert f"note: {expected} means 1000." in told
+        assert not notes(fit("train.csv", "--thousands", mark))
+    frame.assign(size=[1.5, *(size / 1000 for size in sizes[1:])]).to_csv("train.csv", index=False)
+    assert not notes(fit("train.csv"))
+
+
+def test_numbers_with_separators_are_not_read_as_missing(frame):
+    texts = [f"{size:,}" for size in range(960, 960 + len(frame))]
+    frame.assign(size=[*texts[:-1], "oops"]).to_csv("train.csv", index=False)
+    (told,) = notes(fit("train.csv", "--coerce", "--thousands", ","))
+    assert "reading 1 of the 80 values of 'size' as missing, such as 'oops' in data row 80." in told
+    frame.assign(size=[*texts[:50], "oops", *texts[:29]]).to_csv("train.csv", index=False)
+    refused = fit("train.csv", "--coerce")
+    assert refused.exit_code == 1
+    told = "--coerce would read numbers such as '1,000' in data row 41 of column 'size' as missing"
+    assert told in refused.stderr
+
+
+def test_numbers_that_are_text(frame):
+    """In Parquet files: --coerce reads them, but not codes."""
+    codes = [f"{k:03d}" for k in range(len(frame))]
+    frame.assign(size=frame["size"].astype(str), code=codes).to_parquet("text.parquet")
+    told = notes(fit("text.parquet"))
+    assert "column 'size' is treated as categorical because its numbers are text" in told[0]
+    assert told[0].endswith("; read them with --coerce.")
+    assert not any("'size'" in one for one in notes(fit("text.parquet", "--coerce")))
+    frame.assign(price=frame["price"].astype(str)).to_parquet("target.parquet")
+    refused = fit("target.parquet")
+    assert "The target 'price' contains numbers that are text" in refused.stderr
+    assert "read them with --coerce, or add --task classification" in refused.stderr
+    assert "regression, because" in fit("target.parquet", "--coerce").stderr
 
 
 def test_nothing_is_told_of_other_columns(frame):

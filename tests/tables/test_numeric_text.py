@@ -56,11 +56,12 @@ def test_a_few_words_are_told(kind):
     st.integers(0, 4),
     st.integers(100, 700),
 )
-def test_less_than_one_percent_is_told(words, n_missing, n):
+def test_few_words_are_told(words, n_missing, n):
+    """Less than 1 % of the values, or up to three different words."""
     values = column(words, n)
     values[50 : 50 + n_missing] = [None] * n_missing
     table = pa.table({"a": values, "y": np.arange(n, dtype=float)})
-    wanted = 0 < len(words) < 0.01 * (n - n_missing)
+    wanted = 0 < len(words) < 0.01 * (n - n_missing) or 0 < len(set(words)) <= 3
     for fit in (
         lambda: MODEL.fit(table.select(["a"]), np.arange(n)),
         lambda: hilboost.stream.fit(MODEL, iter(table.to_batches(30)), target="y"),
@@ -134,9 +135,12 @@ def days(form):
 
 
 TEXTS = {
-    "thousands": (["1,234,567.5", "6,471", "12"], "numbers with commas, such as '1,234,567.5'"),
-    "some thousands": (["12", "6,471"], "numbers with commas, such as '6,471'"),
-    "decimal commas": (["22,3", "1.234,5", "-7,0"], "numbers with commas, such as '-7,0'"),
+    "thousands": (["1,234,567.5", "6,471", "12"], "numbers with separators, such as '1,234,567.5'"),
+    "some thousands": (["12", "6,471"], "numbers with separators, such as '6,471'"),
+    "decimal commas": (["22,3", "1.234,5", "-7,0"], "numbers with separators, such as '-7,0'"),
+    "spaces": (["1\u202f200", "950,5"], r"numbers with separators, such as '1\u202f200'"),
+    "apostrophes": (["1'200", "950"], 'numbers with separators, such as "1\'200"'),
+    "dots": (["1.234.567", "950"], "numbers with separators, such as '1.234.567'"),
     "percent": (["22.3%", "5 %"], "numbers with units, such as '22.3%'"),
     "euros": (["12 €", "1,5 €"], "numbers with units, such as '1,5 €'"),
     "dollars": (["$5", "$ 6.50"], r"numbers with units, such as '$ 6.50'"),
@@ -162,7 +166,7 @@ def test_other_ways_to_write_numbers_are_told(kind, values, told):
 def test_few_numbers_with_commas_are_no_words():
     """To read them as missing, as words, would lose the largest values."""
     (told,) = told_in(lambda: MODEL.fit(pd.DataFrame({"a": column(["6,471"])}), np.arange(N)))
-    assert "numbers with commas, such as '6,471'" in told
+    assert "numbers with separators, such as '6,471'" in told
 
 
 def test_each_form_is_told_once():
@@ -170,13 +174,39 @@ def test_each_form_is_told_once():
     frame = pd.DataFrame(columns)
     told = told_in(lambda: MODEL.fit(frame, np.arange(400)))
     assert [one.split(" text in ")[0] for one in told] == [
-        "columns 'thousands', 'some thousands', 'decimal commas' are",
+        "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes' and 1 "
+        "more are",
         "columns 'percent', 'euros', 'dollars', 'rooms' are",
         "columns 'days', 'ISO days', 'times' are",
     ]
     assert not told_in(lambda: MODEL.fit(frame.astype("category"), np.arange(400)))
     batches = pa.table(columns | {"y": np.arange(400.0)}).to_batches(30)
     assert told == told_in(lambda: hilboost.stream.fit(MODEL, iter(batches), target="y"))
+
+
+NUMBERS = np.random.default_rng(1).integers(1_000, 200_000, N)
+OTHER_FORMS = {
+    "numbers with separators": [f"{value:,}" for value in NUMBERS],
+    "numbers with units": [f"{value / 2000:.1f}%" for value in NUMBERS],
+    "dates": pd.date_range("2021-12-01", periods=N).strftime("%Y-%m-%d").tolist(),
+}
+
+
+@pytest.mark.parametrize("word", ["unknown", "", "-", "n/a"])
+@pytest.mark.parametrize("form", OTHER_FORMS)
+@pytest.mark.parametrize("n_words", [1, 8, 120])
+def test_words_among_other_forms_are_told(form, word, n_words):
+    values = list(OTHER_FORMS[form])
+    values[7 : 7 + n_words] = [word] * n_words
+    table = pa.table({"a": values, "y": np.arange(float(N))})
+    for fit in (
+        lambda: MODEL.fit(table.select(["a"]), np.arange(N)),
+        lambda: hilboost.stream.fit(MODEL, iter(table.to_batches(30)), target="y"),
+    ):
+        (told,) = told_in(fit)
+        expected = f"contains {form} except for {n_words} of its 400 values ('{word}' in row 7), so"
+        assert expected in told
+        assert "(..., errors='coerce'), or list it in categorical_features" in told
 
 
 def test_dates_that_all_differ_are_told_once():
@@ -199,6 +229,10 @@ def test_dates_that_all_differ_are_told_once():
         ["12:30", "13:45"],
         ["<5%", "5%"],
         ["6,471", "none"],
+        [*map(str, range(20)), "none"],  # levels of a scale
+        [*map(str, range(30)), "x", "y", "z", "none"],
+        [*map(str, range(1000, 1090)), "0123"],  # postal codes
+        ["030 123 456", "040 123 457"],
     ],
 )
 def test_ordinary_categories_are_silent(values):

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.file_formats import as_missing
+from hilboost.cli.number_text import as_missing, form_of_column, not_read, reading_options
 from hilboost.cli.task import TaskName
 from hilboost.tables import NUMBER_WITH_UNIT, written_as
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 8
 MANY_CLASSES = 100
-_READ_COMMAS = "pass --decimal , or --thousands ,"
 
 
 def split_targets(
@@ -159,8 +158,9 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
     remedy = f"which is not supported in {task}; convert it to numbers, or choose another target"
     if re.fullmatch(NUMBER_WITH_UNIT, value):
         remedy = f"but {task} requires numbers; remove the unit from the values"
-    elif written_as([value]) == "numbers with commas":
-        remedy = f"but {task} requires numbers; {_READ_COMMAS}"
+    elif written_as(value) == "numbers with separators":
+        options = reading_options(column[_is_text(column)])
+        remedy = f"but {task} requires numbers; pass {options}"
     raise CliError(
         f"The target '{column.name}' contains text ('{value}' in data row {row}), {remedy}."
     )
@@ -175,16 +175,12 @@ def check_classes(column: "pd.Series[Any]") -> None:
 
     n, n_classes = len(column), column.nunique()
     text = not types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
-    written = written_as(column.unique()) if text else None
-    if written == "numbers with commas":
-        raise CliError(
-            f"The target '{column.name}' contains numbers with commas ('{column.iloc[0]}' in data "
-            "row 1); read decimal commas with --decimal ',', or with --thousands '.' if dots "
-            "separate thousands; read commas that separate thousands with --thousands ','."
-        )
+    form = form_of_column(column) if text else None
+    if form is not None and form.name == "numbers with separators":
+        raise CliError(f"The target '{column.name}' is text because {not_read(form, column)}.")
     if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
         remedy = "use --task regression for numbers"
-        if written == "numbers with units":
+        if form is not None and form.name == "numbers with units":
             remedy = (
                 f"its values are text with a unit ('{column.iloc[0]}' in data row 1), so remove "
                 "the unit for numbers"
@@ -228,8 +224,8 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
             row, value = _first_text(column)
             missing = as_missing(column[_is_text(column)])
             remedy = f"replace the text by a number, or read it as missing with {missing}"
-            if written_as([value]) == "numbers with commas":
-                remedy = _READ_COMMAS
+            if written_as(value) == "numbers with separators":
+                remedy = f"pass {reading_options(column[_is_text(column)])}"
             raise CliError(
                 f"Column '{name}' contained numbers (or no values) in fit but contains text now "
                 f"('{value}' in data row {row}); {remedy}."

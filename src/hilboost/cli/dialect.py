@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from hilboost.cli.errors import CliError, note
@@ -16,6 +17,8 @@ _FALLBACK = "cp1252"
 _LINES = 200
 _WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+_GROUPED_BY_POINTS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?((0\d*|\d{4,}|[\d.]+\.\d{3}),\d+|\d+,(\d{1,2}|\d{4,}))\s*")
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Dialect:
     date_order: str | None = None  # of dates whose year comes last
     missing: tuple[str, ...] = ()  # words for missing values
     coerce: bool = False  # whether text in columns of numbers is a missing value
-    thousands: str | None = None  # separator of thousands; never detected
+    thousands: str | None = None  # separator of thousands
 
     @property
     def decimal_mark(self) -> str | None:
@@ -69,17 +72,28 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     if len(lines) > 1 and len(sample) >= SAMPLE:
         lines = lines[:-1]  # which may be cut
     separator = given.separator or _separator_of(lines)
-    decimal = given.decimal_mark or _decimal_of(lines, separator)
+    header, *rows = [*csv.reader(lines, delimiter=separator)] or [[]]
+    decimal, thousands = _marks_of([field for row in rows for field in row], separator)
+    if given.decimal_mark or given.thousands:
+        decimal, thousands = given.decimal_mark or decimal, given.thousands
     found = []
     if given.separator is None and separator != ",":
         found.append(f"separated by {_SEPARATORS[separator]}")
     if given.decimal_mark is None and decimal != ".":
         found.append("with decimal commas")
+    if thousands != given.thousands:
+        found.append("with dots between thousands")
     if given.encoding is None and encoding == _FALLBACK:
         found.append(f"in the encoding {_FALLBACK}, because it is not UTF-8 text")
     if found:
-        note(f"reading '{path}' as fields {', '.join(found)} (see --sep, --decimal, --encoding).")
-    return replace(given, separator=separator, decimal=decimal, encoding=encoding)
+        also = "" if thousands == given.thousands else " --thousands,"
+        options = f"--sep, --decimal,{also} --encoding"
+        note(f"reading '{path}' as fields {', '.join(found)} (see {options}).")
+    if thousands is None:
+        _tell_possible_thousands(header, rows, decimal)
+    return replace(
+        given, separator=separator, decimal=decimal, thousands=thousands, encoding=encoding
+    )
 
 
 def _encoding_of(sample: bytes) -> str:
@@ -100,11 +114,39 @@ def _separator_of(lines: list[str]) -> str:
     return next((mark for mark in _SEPARATORS if mark in header), ",")
 
 
-def _decimal_of(lines: list[str], separator: str) -> str:
-    """A comma, if fields are numbers with a comma and none are numbers with a point."""
+def _marks_of(fields: list[str], separator: str) -> tuple[str, str | None]:
+    """Return the decimal mark, and the separator of thousands if it is certain.
+
+    The decimal mark is a comma if there are numbers with a comma, and all numbers with a point
+    have groups of three digits after it.
+    """
     if separator == ",":
-        return "."
-    fields = [field for row in csv.reader(lines[1:], delimiter=separator) for field in row]
-    with_comma = any(_WITH_COMMA.fullmatch(field) for field in fields)
-    with_point = any(_WITH_POINT.fullmatch(field) for field in fields)
-    return "," if with_comma and not with_point else "."
+        return ".", None
+    commas = any(_WITH_COMMA.fullmatch(field) for field in fields)
+    points = [f for f in fields if _WITH_POINT.fullmatch(f) or _GROUPED_BY_POINTS.fullmatch(f)]
+    if not points:
+        return ("," if commas else "."), None
+    grouped = all(map(_GROUPED_BY_POINTS.fullmatch, points))
+    return (",", ".") if grouped and any(map(_DECIMAL_COMMA.fullmatch, fields)) else (".", None)
+
+
+def _tell_possible_thousands(header: list[str], rows: list[list[str]], mark: str) -> None:
+    """Print a note on the first column whose decimal marks may be separators of thousands.
+
+    In such a column, three digits follow each mark, and numbers without a mark have at most three.
+    """
+    decimal = mark == "," and any(_DECIMAL_COMMA.fullmatch(field) for row in rows for field in row)
+    marked = re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}\s*")
+    for name, *fields in zip_longest(header, *rows, fillvalue=""):
+        numbers = [field for field in fields if field.strip()]
+        grouped = [number for number in numbers if marked.fullmatch(number)]
+        others = [number for number in numbers if re.fullmatch(r"\s*[+-]?\d{1,3}\s*", number)]
+        if not grouped or len(grouped) + len(others) < len(numbers):
+            continue
+        if others or (mark == "," and not decimal):
+            text = grouped[0].strip()
+            note(
+                f"'{text}' in column '{name}' is read as {float(text.replace(mark, '.')):g}; pass "
+                f"--thousands {mark} if it means {text.replace(mark, '')}."
+            )
+            return

@@ -18,12 +18,18 @@ from hilboost.cli.columns import (
 )
 from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.file_formats import numbers_as_text, refuse_words
 from hilboost.cli.files import check_output, save_model
+from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
 from hilboost.cli.settings import FitJob, parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
-from hilboost.cli.task import Task, TaskName, choose_task, refuse_offset_of_classes
+from hilboost.cli.task import (
+    MAX_INTEGER_CLASSES,
+    Task,
+    TaskName,
+    choose_task,
+    refuse_offset_of_classes,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +107,7 @@ def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
         )
     if job.task == "auto":
         for column in columns:
-            refuse_words(column, "The target", "add --task classification if these are classes")
+            refuse_numbers_as_classes(column, MAX_INTEGER_CLASSES)
     note(f"{task.name}, because {task.reason}.")
     refuse_offset_of_classes(task, columns[0], job.offset)
     if task.name == "classification":

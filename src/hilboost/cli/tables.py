@@ -4,22 +4,16 @@ import gzip
 import sys
 import warnings
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.csv_safety import open_csv, without_formulas
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.file_formats import (
-    GZIP,
-    HEAD,
-    PART_OF_NUMBERS,
-    first_of,
-    refuse_other_formats,
-    text_among_numbers,
-    ungrouped,
-)
+from hilboost.cli.file_formats import GZIP, HEAD, refuse_other_formats
 from hilboost.cli.files import STDIN, check_input
+from hilboost.cli.number_text import read_as_told
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 
@@ -80,40 +74,13 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     elif path.suffix in SVMLIGHT_SUFFIXES:
         frame = read_svmlight(path)
     else:
-        frame = _without_row_numbers(_read_csv(path, text, dialect))
+        frame, dialect = _read_csv(path, text, dialect)
+        frame = _without_row_numbers(frame)
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
     told = dialect.missing or dialect.coerce or dialect.thousands
-    return _without_words(frame, text, dialect) if told else frame
-
-
-def _without_words(
-    frame: "pd.DataFrame", text: Collection[str], dialect: Dialect
-) -> "pd.DataFrame":
-    """Read words for missing values and thousands as told, and text in columns of numbers."""
-    import pandas as pd
-    from pandas.api import types
-
-    for name, column in frame.items():
-        if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
-            continue
-        missing = column.isin(dialect.missing)
-        frame[name] = column = column.mask(missing, None)
-        if name in text:
-            continue
-        original, column = column, ungrouped(column, dialect)
-        texts, n_text, n = text_among_numbers(column)
-        if dialect.coerce and 0 < n_text < PART_OF_NUMBERS * n:
-            row, value = first_of(column, texts)
-            note(
-                f"reading {n_text} of the {n} values of '{name}' as missing, such as '{value}' in "
-                f"data row {row}."
-            )
-        elif n_text or (column.equals(original) and not missing.any()):
-            continue
-        frame[name] = pd.to_numeric(column, errors="coerce")
-    return frame
+    return read_as_told(frame, text, dialect) if told else frame
 
 
 def _without_row_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -143,7 +110,10 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not a valid Parquet table: {detail}.") from None
 
 
-def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFrame":
+def _read_csv(
+    path: Path, text: Collection[str], dialect: Dialect
+) -> tuple["pd.DataFrame", Dialect]:
+    """Read a CSV file; return the table and the dialect with the separator of thousands."""
     import pandas as pd
 
     dialect.check()
@@ -173,7 +143,8 @@ def _read_csv(path: Path, text: Collection[str], dialect: Dialect) -> "pd.DataFr
             kinds = dict.fromkeys(text, str)
             form |= {"decimal": found.decimal, "na_values": list(dialect.missing)}
             with open_csv(path, data, packed, nul) as source:
-                return pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
+                frame = pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
+        return frame, replace(dialect, thousands=found.thousands)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:

@@ -18,18 +18,18 @@ from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
 from hilboost.tables import (
     FileTable,
+    Form,
     Level,
     Schema,
     Written,
     category_choice,
     column_of,
+    form_of,
     index_names,
     learn,
     read_table,
     warn_of_numbers,
     warn_of_words,
-    words_among_numbers,
-    written_as,
 )
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
@@ -223,24 +223,23 @@ def _levels(read: Any, names: list[str], told: bool) -> list[tuple[Level, ...]]:
             found[k].update(dict(zip(levels, counts.tolist(), strict=True)))
     written: dict[object, tuple[Written, Collection[object]]] = {}  # forms and distinct values
     for name, counted in zip(names, found, strict=True):
-        if told and counted and isinstance(next(iter(counted)), str):
-            form = written_as(counted)
-            if form is None:
-                _warn_of_words(read, name, counted)
-            elif name not in declared:
-                written[name] = form, sorted(counted)
+        if told and counted and isinstance(next(iter(counted)), str) and name not in declared:
+            form = form_of(counted.items())
+            if form is not None and form.words:
+                _warn_of_words(read, name, form)
+            elif form is not None:
+                written[name] = form.name, sorted(counted)
     warn_of_numbers(written)
     return [tuple(sorted(counted)) for counted in found]
 
 
-def _warn_of_words(read: Any, name: str, counted: Counter[Any]) -> None:
-    words = words_among_numbers(counted.items(), counted.total())
+def _warn_of_words(read: Any, name: str, form: Form) -> None:
     begin = 0
-    for batch in read([name]) if words else ():
+    for batch in read([name]):
         texts = batch.column(0).to_pylist()
-        row = next((row for row, text in enumerate(texts) if text in words), None)
+        row = next((row for row, text in enumerate(texts) if text in form.words), None)
         if row is not None:
-            warn_of_words(name, words, counted.total(), texts[row], begin + row)
+            warn_of_words(name, form, texts[row], begin + row)
             return
         begin += len(texts)
 

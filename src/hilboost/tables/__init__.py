@@ -25,15 +25,17 @@ from hilboost.tables.encoding import (
     warn_of_numbers,
     warn_of_words,
     without_unused_levels,
-    words_among_numbers,
     words_told,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
 from hilboost.tables.number_text import (
     NUMBER_WITH_UNIT,
+    SEPARATED_NUMBER,
     YEAR_FIRST,
     YEAR_LAST,
+    Form,
     Written,
+    form_of,
     written_as,
 )
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
@@ -43,12 +45,14 @@ from hilboost.tables.sparse_checks import check_sparse
 
 __all__ = [
     "NUMBER_WITH_UNIT",
+    "SEPARATED_NUMBER",
     "YEAR_FIRST",
     "YEAR_LAST",
     "BlockTable",
     "Column",
     "DenseTable",
     "FileTable",
+    "Form",
     "Level",
     "Schema",
     "SparseTable",
@@ -64,6 +68,7 @@ __all__ = [
     "encode",
     "encode_array",
     "encoded_table",
+    "form_of",
     "frame_columns",
     "index_names",
     "is_missing_value",
@@ -82,7 +87,6 @@ __all__ = [
     "without_frame",
     "without_mask",
     "without_unused_levels",
-    "words_among_numbers",
     "words_told",
     "written_as",
 ]

@@ -72,10 +72,13 @@ class Labels:
         """Return the column itself."""
         return self
 
+    def counts(self) -> NDArray[np.int64]:
+        """Numbers of rows with each of ``distinct``."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
+
     def used(self) -> NDArray[np.int64]:
         """Indices of ``distinct`` that occur, ascending."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.distinct))
-        return np.flatnonzero(counts)
+        return np.flatnonzero(self.counts())
 
     def row_of(self, distinct: int) -> int:
         """Return the first row that contains the given value of ``distinct``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -15,32 +15,9 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
-from hilboost.tables.number_text import Written, is_numeric, written_as
+from hilboost.tables.number_text import Form, Written, form_of, is_numeric
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
-
-_MOST_WORDS = 0.01  # part of the values
-
-
-def words_among_numbers(counts: Iterable[tuple[str, int]], n_values: int) -> dict[str, int]:
-    """Return the texts that are not numbers, with their counts, if they are few but not none."""
-    words: dict[str, int] = {}
-    n_words = 0
-    for text, count in counts:
-        if count and not is_numeric(text):
-            words[text] = words.get(text, 0) + count  # chunks repeat texts
-            n_words += count
-            if n_words >= _MOST_WORDS * n_values:
-                return {}
-    return words
-
-
-def words_told(words: dict[str, int], n_values: int, first: str, row: str) -> str:
-    """Say how many values are words, and which is the first one."""
-    text = first if len(first) <= 40 else f"{first[:37]}..."
-    n_words = sum(words.values())
-    return f"is numeric except for {n_words} of its {n_values} values ('{text}' in {row})"
-
 
 UNSEEN = -1.0
 _BLOCK_ROWS = 1024
@@ -69,14 +46,15 @@ def learn(
         if is_category:
             labels = read.as_labels()
             levels = _levels(labels, name)
-            if chosen is None and levels and isinstance(levels[0], str):
-                form = written_as(levels)
-                if form is None:
-                    _warn_of_words(labels, name)
-                elif not labels.declared:
-                    written[name] = form, levels
+            form = None
+            if chosen is None and levels and isinstance(levels[0], str) and not labels.declared:
+                form = form_of(zip(labels.distinct, labels.counts().tolist(), strict=True))
+                if form is not None and form.words:
+                    _warn_of_words(labels, name, form)
+                elif form is not None:
+                    written[name] = form.name, levels
             n_present = _rows_if_all_differ(labels, levels)
-            if n_present and name not in written:
+            if n_present and form is None:
                 unlike.append((name, n_present))
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
@@ -261,7 +239,7 @@ def _warn_of_names(columns: list[tuple[object, int]]) -> None:
 
 _ADVICE: dict[Written, str] = {
     "numbers": "convert {them}, for instance with pandas.to_numeric",
-    "numbers with commas": "remove thousands separators, replace decimal commas by points, and "
+    "numbers with separators": "remove thousands separators, replace decimal commas by points, and "
     "convert {them}, for instance with pandas.to_numeric",
     "numbers with units": "remove percent signs and units, and convert {them}, for instance with "
     "pandas.to_numeric",
@@ -294,23 +272,27 @@ def _listed(columns: list[object]) -> str:
     return f"columns {names}{f' and {beyond} more' if beyond > 0 else ''} are"
 
 
-def _warn_of_words(labels: Labels, name: object) -> None:
+def _warn_of_words(labels: Labels, name: object, form: Form) -> None:
     """Warn of a column of numbers that a few words have turned into text."""
-    present = labels.codes[labels.codes >= 0]
-    counts = np.bincount(present, minlength=len(labels.distinct)).tolist()
-    words = words_among_numbers(zip(labels.distinct, counts, strict=True), len(present))
-    if words:
-        found = [code for code, text in enumerate(labels.distinct) if text in words]
-        row = int(np.isin(labels.codes, found).argmax())
-        warn_of_words(name, words, len(present), labels.distinct[labels.codes[row]], row)
+    words = [code for code, text in enumerate(labels.distinct) if str(text) in form.words]
+    row = int(np.isin(labels.codes, words).argmax())
+    warn_of_words(name, form, str(labels.distinct[labels.codes[row]]), row)
 
 
-def warn_of_words(name: object, words: dict[str, int], n: int, first: str, row: int) -> None:
-    """Warn of the words among the numbers of a column; one of them is in ``row``."""
+def words_told(form: Form, first: str, row: str) -> str:
+    """Say how many values of a column are words, and which is the first one."""
+    what = "is numeric" if form.name == "numbers" else f"contains {form.name}"
+    n_words = sum(form.words.values())
+    text = first if len(first) <= 40 else f"{first[:37]}..."
+    return f"{what} except for {n_words} of its {form.n_values} values ('{text}' in {row})"
+
+
+def warn_of_words(name: object, form: Form, first: str, row: int) -> None:
+    """Warn of the words among the numbers of a column; ``first`` is one of them."""
+    advice = _ADVICE[form.name].format(them="it") + "(..., errors='coerce')"
     warn_caller(
-        f"{place(name)} {words_told(words, n, first, f'row {row}')}, so that it is categorical; "
-        "convert it, for instance with pandas.to_numeric(..., errors='coerce'), or list it in "
-        "categorical_features.",
+        f"{place(name)} {words_told(form, first, f'row {row}')}, so that it is categorical; "
+        f"{advice}, or list it in categorical_features.",
         DataWarning,
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
-Written = Literal["numbers", "numbers with commas", "numbers with units", "dates"]
+Written = Literal["numbers", "numbers with separators", "numbers with units", "dates"]
 
 _DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 _DAY_MONTH = rf"({_DAY}[-/.]{_MONTH}|{_MONTH}[-/.]{_DAY})"
@@ -16,13 +18,38 @@ _TIME = r"([T ]\d{1,2}:\d{2}.*)?\s*"
 YEAR_FIRST = rf"\s*\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}{_TIME}"
 YEAR_LAST = rf"\s*({_DAY_MONTH}[-/.]\d{{4}}|{_TWO_DIGITS_EACH}[-/.]\d\d){_TIME}"
 NUMBER_WITH_UNIT = r"\s*([$€£¥]\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
-_COMMAS = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?|\d{1,3}(\.\d{3})+,\d+)\s*")
+_SPACES = " \u00a0\u202f"
+_GROUPED_BY_COMMAS = r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?"
+_GROUPED_BY_POINTS = r"\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})"
+_GROUPED_OTHERWISE = rf"[1-9]\d{{0,2}}(['’]\d{{3}}|[{_SPACES}]\d{{3}})+([.,]\d*)?"
+SEPARATED_NUMBER = (
+    rf"\s*[+-]?(\d+,\d+|{_GROUPED_BY_COMMAS}|{_GROUPED_BY_POINTS}|{_GROUPED_OTHERWISE})\s*"
+)
+_SEPARATED = re.compile(SEPARATED_NUMBER)
 _UNITS = re.compile(NUMBER_WITH_UNIT)
 _DATES = re.compile(f"{YEAR_FIRST}|{YEAR_LAST}")
 _OF_NUMBER = re.compile(r"[\d\s.,+-]")
 _CODE = re.compile(r"^0\d|_")
 _SIGNS = frozenset("%$€£¥")
+_SAMPLE = 1000  # texts that tell the unit
 _FEWEST_WITH_UNIT = 10  # distinct values; "1b", "2b" are names
+_FEW_WORDS = 0.01  # part of the values; any number of different words
+_MOST_WORDS = 0.5  # part of the values; a few different words
+_MOST_DISTINCT_WORDS, _FEWEST_DISTINCT_NUMBERS = 3, 20
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the numbers or dates of a column of text are written."""
+
+    name: Written
+    words: dict[str, int]  # the few other texts, with their counts
+    n_values: int
+
+    @property
+    def has_few_words(self) -> bool:
+        """Whether less than 1 % of the values are words."""
+        return 0 < sum(self.words.values()) < _FEW_WORDS * self.n_values
 
 
 def is_numeric(text: str) -> bool:
@@ -34,16 +61,57 @@ def is_numeric(text: str) -> bool:
     return True
 
 
-def written_as(texts: Iterable[object]) -> Written | None:
-    """Return what all distinct texts are: numbers or dates in one of these forms, or else None."""
-    found = list(map(str, texts))
-    if all(map(_is_plain, found)):
-        return "numbers"
-    if all(_COMMAS.fullmatch(text) or _is_plain(text) for text in found):
-        return "numbers with commas"
-    if _have_one_unit(found):
-        return "numbers with units"
-    return "dates" if all(map(_DATES.fullmatch, found)) else None
+def form_of(counts: Iterable[tuple[object, int]]) -> Form | None:
+    """Return how all texts of a column but a few words are written, from the counts of texts."""
+    texts: Counter[str] = Counter()
+    for text, count in counts:
+        if count:
+            texts[str(text)] += count
+    found: Form | None = None
+    for name, fits in _forms(texts).items():
+        words = _words(texts, fits)
+        if words is not None and (found is None or len(words) < len(found.words)):
+            found = Form(name, words, texts.total())
+    if found is None or any(map(_CODE.search, found.words)):
+        return None
+    return found
+
+
+def written_as(text: object) -> Written | None:
+    """Return how a number or date is written; None for other text."""
+    form = form_of([(text, 1)])
+    return None if form is None else form.name
+
+
+def _forms(texts: Counter[str]) -> dict[Written, Callable[[str], object]]:
+    """Return what texts of each form match."""
+    forms: dict[Written, Callable[[str], object]] = {
+        "numbers": _is_plain,
+        "numbers with separators": lambda text: _is_plain(text) or _SEPARATED.fullmatch(text),
+        "dates": _DATES.fullmatch,
+    }
+    units = Counter(_unit_of(text) for text, _ in zip(texts, range(_SAMPLE), strict=False))
+    unit = max(filter(None, units), key=units.__getitem__, default="")
+    if unit in _SIGNS or (unit and len(texts) >= _FEWEST_WITH_UNIT):
+        forms["numbers with units"] = lambda text: _unit_of(text) == unit
+    return forms
+
+
+def _words(texts: Counter[str], fits: Callable[[str], object]) -> dict[str, int] | None:
+    """Return the texts that are not of a form if they are few, or else None."""
+    words: dict[str, int] = {}
+    n_words, n_values = 0, texts.total()
+    for text, count in texts.items():
+        if fits(text):
+            continue
+        words[text] = count
+        n_words += count
+        if n_words >= _FEW_WORDS * n_values and (
+            len(words) > _MOST_DISTINCT_WORDS or n_words >= _MOST_WORDS * n_values
+        ):
+            return None
+    few = n_words < _FEW_WORDS * n_values or len(texts) - len(words) > _FEWEST_DISTINCT_NUMBERS
+    return words if few else None
 
 
 def _is_plain(text: str) -> bool:
@@ -51,12 +119,6 @@ def _is_plain(text: str) -> bool:
     return not _CODE.search(text) and is_numeric(text) and math.isfinite(float(text))
 
 
-def _have_one_unit(texts: Collection[str]) -> bool:
-    """Whether all texts are numbers with the same percent sign, currency, or other unit."""
-    unit = None
-    for text in texts:
-        own = _OF_NUMBER.sub("", text)
-        if not _UNITS.fullmatch(text) or own != (unit or own):
-            return False
-        unit = own
-    return unit in _SIGNS or len(texts) >= _FEWEST_WITH_UNIT
+def _unit_of(text: str) -> str:
+    """Return the percent sign, currency, or other unit of a number, or else an empty text."""
+    return _OF_NUMBER.sub("", text) if _UNITS.fullmatch(text) else ""

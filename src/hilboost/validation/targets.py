@@ -92,7 +92,7 @@ def _first_text(y: np.ndarray, names: list[str] | None) -> tuple[str, bool]:
             np.asarray(y[index], dtype=np.float64)
         except (TypeError, ValueError):
             where = f"row {index[0]}{_of_target(index, y, names)}"
-            with_commas = written_as([y[index]]) == "numbers with commas"
+            with_commas = written_as(y[index]) == "numbers with separators"
             return f"{shown(y[index])} in {where}", with_commas
     return f"dtype {y.dtype}", False
 

@@ -1,0 +1,230 @@
+"""Numbers and dates in columns of text: notes, errors, and the options that read them."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from hilboost.cli.dialect import Dialect
+from hilboost.cli.errors import CliError, note
+from hilboost.tables import SEPARATED_NUMBER, Form, form_of, words_told, written_as
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ONLY_READ_BY = {  # options, and numbers that only this option reads
+    "--thousands ,": r"\d+(,\d+)+\.\d*|\d+(,\d+){2,}",
+    "--thousands .": r"\d+(\.\d+)+,\d+|\d+(\.\d+){2,}",
+    '--thousands "\'"': r"\d+('\d+)+([.,]\d*)?",
+    '--thousands "’"': r"\d+(’\d+)+([.,]\d*)?",
+    '--thousands " "': r"\d+([ \u00a0\u202f]\d+)+([.,]\d*)?",
+    "--decimal ,": r"(0\d*|\d{4,}),\d+|\d+,(\d{1,2}|\d{4,})",
+}
+_SPACES = " \u00a0\u202f"
+_WORDS_NAMED = 3  # in the options of a remedy
+_MOST_TEXT = 0.5  # part of the values of a column of numbers
+
+
+def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield columns of text that contain mostly numbers, with notes; reject nearly numeric ones.
+
+    ``features``: input of an estimator: all columns that are not floats are text. ``chosen``:
+    whether the user has chosen the category columns, so that none is rejected.
+    """
+    for name, column in features.items():
+        if column.dtype.kind == "f":
+            continue
+        form = form_of_column(column)
+        if form is None or (form.name == "numbers" and form.words):
+            if form is not None and form.has_few_words and not chosen:
+                refuse_words(form, column, "Column", "name it in --set categorical_features")
+            why = _words_among_numbers(column)
+        else:
+            why = not_read(form, column)
+        if why:
+            yield str(name), f"column '{name}' is treated as categorical because {why}."
+
+
+def _words_among_numbers(column: "pd.Series[Any]") -> str:
+    """Say that less than half of the values of a column are text, if they are."""
+    counts, n = texts_among_numbers(column)
+    separated = counts.index.str.fullmatch(SEPARATED_NUMBER)
+    words = counts[~separated]
+    if not 0 < words.sum() < _MOST_TEXT * n:
+        return ""
+    row, value = first_of(column, words.index)
+    options = "--missing, --coerce, and --thousands" if any(separated) else "--missing and --coerce"
+    return (
+        f"{words.sum()} of its {n} values are text ('{value}' in data row {row}); the others are "
+        f"numbers (see {options})"
+    )
+
+
+def not_read(form: Form, column: "pd.Series[Any]") -> str:
+    """Say why numbers with marks, or dates, are not read, and the remedy, if there is any."""
+    if form.name == "numbers":
+        return f"its numbers are text ({_first_value(column)}); read them with --coerce"
+    causes, remedies = [], []
+    texts = column.dropna().astype(str)
+    if form.name != "dates":
+        row, value = example_of(form, column)
+        causes.append(f"its {form.name.replace('with', 'have')} ('{value}' in data row {row})")
+        remedies.append(
+            "remove the units" if "units" in form.name else f"pass {reading_options(texts)}"
+        )
+    if form.words:
+        row, value = first_of(column, form.words)
+        told = f"{sum(form.words.values())} of its {form.n_values} values are text"
+        others = "" if causes else "; the others are dates"
+        causes.append(f"{told} ('{value}' in data row {row}){others}")
+        coerced = form.name == "numbers with separators"
+        missing = as_missing(texts[texts.isin(form.words)], coerced)
+        remedies.append(f"read the text as missing with {missing}")
+    return f"{' and '.join(causes)}; {' and '.join(remedies)}" if causes else ""
+
+
+def example_of(form: Form, column: "pd.Series[Any]") -> tuple[int, str]:
+    """Return the first row (counted from 1) with a number of this form, and its value."""
+    numbers = [text for text in map(str, column.dropna().unique()) if text not in form.words]
+    telling = next((text for text in numbers if written_as(text) == form.name), numbers[0])
+    return first_of(column, [telling])
+
+
+def reading_options(numbers: Iterable[str]) -> str:
+    """Return the options that read numbers with separators."""
+    distinct = {str(number).strip().lstrip("+-") for number in numbers}
+    for option, pattern in _ONLY_READ_BY.items():
+        if any(re.fullmatch(pattern, number) for number in distinct):
+            grouped = option == "--decimal ," and any("." in number for number in distinct)
+            return "--thousands ." if grouped else option
+    return "--thousands , (or --decimal , for decimal commas)"
+
+
+def form_of_column(column: "pd.Series[Any]") -> Form | None:
+    """Return how the numbers or dates of a column of text are written, if it has any."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column):
+        return None
+    counts = column.value_counts()
+    return form_of(zip(counts.index.astype(str), counts.tolist(), strict=True))
+
+
+def refuse_words(form: Form, column: "pd.Series[Any]", what: str, otherwise: str) -> None:
+    """Reject a column of text that is numeric but for a few words.
+
+    ``what``: what the column is, such as ``"Column"``. ``otherwise``: another remedy than to read
+    the words as missing.
+    """
+    row, value = first_of(column, form.words)
+    texts = column.astype(str)
+    raise CliError(
+        f"{what} '{column.name}' {words_told(form, value, f'data row {row}')}; read them as "
+        f"missing with {as_missing(texts[texts.isin(form.words)])}, or {otherwise}."
+    )
+
+
+def as_missing(words: "pd.Series[Any]", coerced: bool = True) -> str:
+    """Return the options that read words as missing, with the first few of them.
+
+    ``coerced``: whether --coerce does so, too.
+    """
+    distinct = words.drop_duplicates().tolist()
+    named = " ".join(f'--missing "{_shortened(word)}"' for word in distinct[:_WORDS_NAMED])
+    if len(distinct) > _WORDS_NAMED:
+        named += " …" + "," * coerced
+    return f"{named} or --coerce" if coerced else named
+
+
+def texts_among_numbers(column: "pd.Series[Any]") -> tuple["pd.Series[int]", int]:
+    """Return the counts of the distinct texts that pandas cannot read, and of all values."""
+    import pandas as pd
+
+    counts = column.astype(str)[column.notna()].value_counts()
+    levels = pd.Series(counts.index)
+    text = pd.to_numeric(levels, errors="coerce").isna().to_numpy()
+    return counts[text], int(counts.sum())
+
+
+def read_as_told(frame: "pd.DataFrame", text: Collection[str], dialect: Dialect) -> "pd.DataFrame":
+    """Read words for missing values and thousands as told, and text in columns of numbers."""
+    import pandas as pd
+    from pandas.api import types
+
+    for name, column in frame.items():
+        if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
+            continue
+        missing = column.isin(dialect.missing)
+        frame[name] = column = column.mask(missing, None)
+        if name in text:
+            continue
+        original, column = column, ungrouped(column, dialect)
+        texts, n = texts_among_numbers(column)
+        if dialect.coerce and 0 < texts.sum() < _MOST_TEXT * n:
+            _coerce_only_words(column, texts.index)
+            row, value = first_of(column, texts.index)
+            note(
+                f"reading {texts.sum()} of the {n} values of '{name}' as missing, such as "
+                f"'{value}' in data row {row}."
+            )
+        else:
+            as_told = missing.any() or not column.equals(original) or dialect.coerce
+            if len(texts) or not as_told or (dialect.coerce and form_of_column(column) is None):
+                continue
+        frame[name] = pd.to_numeric(column, errors="coerce")
+    return frame
+
+
+def _coerce_only_words(column: "pd.Series[Any]", texts: "pd.Index[Any]") -> None:
+    """Refuse to read numbers with separators as missing."""
+    separated = texts[texts.str.fullmatch(SEPARATED_NUMBER)]
+    if len(separated):
+        row, value = first_of(column, separated)
+        raise CliError(
+            f"--coerce would read numbers such as '{value}' in data row {row} of column "
+            f"'{column.name}' as missing; also pass {reading_options(separated)}."
+        )
+
+
+def ungrouped(column: "pd.Series[Any]", dialect: Dialect) -> "pd.Series[Any]":
+    """Remove thousands separators from the numbers among texts, and write decimal points."""
+    if dialect.thousands is None:
+        return column
+    marks = _SPACES if dialect.thousands in _SPACES else dialect.thousands
+    mark, decimal = f"[{re.escape(marks)}]", re.escape(dialect.decimal_mark or ".,")
+    grouped = rf"\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}"
+    numbers = {
+        text: re.sub(mark, "", text).replace(",", ".")
+        for text in map(str, column.dropna().unique())
+        if re.fullmatch(rf"\s*[+-]?({grouped}|\d+)([{decimal}]\d*)?\s*", text)
+    }
+    return column.map(lambda text: numbers.get(text, text), na_action="ignore")
+
+
+def refuse_numbers_as_classes(column: "pd.Series[Any]", most_classes: int) -> None:
+    """Reject a target of text whose values are numbers, up to a few words."""
+    form = form_of_column(column)
+    if form is None or form.name != "numbers":
+        return
+    otherwise = "add --task classification if these are classes"
+    if form.words:
+        refuse_words(form, column, "The target", otherwise)
+    if column.nunique() > most_classes:
+        raise CliError(
+            f"The target '{column.name}' contains numbers that are text ({_first_value(column)}); "
+            f"read them with --coerce, or {otherwise}."
+        )
+
+
+def _first_value(column: "pd.Series[Any]") -> str:
+    row, value = first_of(column, column.dropna()[:1].astype(str))
+    return f"'{value}' in data row {row}"
+
+
+def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:
+    """Return the first row (counted from 1) with one of the levels, and its value."""
+    row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
+    return row + 1, _shortened(str(column.iloc[row]))
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= 40 else f"{value[:37]}..."
