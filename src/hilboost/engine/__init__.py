@@ -12,6 +12,7 @@ from hilboost.core.lazy import names_of
 if TYPE_CHECKING:
     from hilboost.engine.binned_outputs import add_trees_on_bins
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
+    from hilboost.engine.ops.cpu.criterion import leaf_values
     from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths, node_counts
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
     from hilboost.engine.ops.cpu.shapley import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "binned_outputs": "add_trees_on_bins",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
+    "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
     "ops.cpu.leaves": "add_leaf_values",
     "ops.cpu.shapley": "MOST_PLAYERS add_interactions add_interventional add_path_dependent",
@@ -63,6 +65,7 @@ __all__ = [
     "fit_vector_tree",
     "flat_trees",
     "leaf_paths",
+    "leaf_values",
     "node_counts",
     "prepare_trees",
     "prepare_vector_trees",

@@ -18,6 +18,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.splitting_learner import splitting_parts
 from hilboost.core.target import Target
+from hilboost.engine import leaf_values
 from hilboost.model import AdditiveModel
 from hilboost.model.additive import members_of
 from hilboost.model.fitted import FittedModel
@@ -99,10 +100,10 @@ def _steps(
     if loss.has_leaf_values:
         return loss.leaf_values(target, raw, leaves, n_leaves, columns), filled
     ones = np.ones(len(raw))
-    steps = np.zeros((n_leaves, columns.stop - columns.start))
+    top, bottom, steps = np.empty((3, n_leaves, columns.stop - columns.start))
     for place, k in enumerate(range(columns.start, columns.stop)):
         hessian = ones if now.hessian is None else now.hessian[:, k]
-        top = sums_of_groups(leaves, now.negative_gradient[:, k], weight, n_leaves)
-        bottom = sums_of_groups(leaves, hessian, weight, n_leaves) + l2
-        np.divide(top, bottom, out=steps[:, place], where=bottom > 0)
+        top[:, place] = sums_of_groups(leaves, now.negative_gradient[:, k], weight, n_leaves)
+        bottom[:, place] = sums_of_groups(leaves, hessian, weight, n_leaves)
+    leaf_values(top, bottom, float(l2), steps)
     return steps, filled

@@ -191,9 +191,7 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     light = weights < limits.level_count
     pooled[light] = pooled[light].sum(axis=0)
     g, h = _unpack(pooled[:, 0], packing)
-    bottom = h + limits.level_smoothing * mean_h / count
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.where(bottom > 0, (g - mean_g / mean_h * h) / bottom, 0.0)
+    steps = leaf_value(g - mean_g / mean_h * h, h, limits.level_smoothing * mean_h / count)
     order = np.argsort(steps, kind="stable")
     left = by_bin[bins[order]].cumsum(axis=0)[:-1]
     (left_g, left_h), left_c = _unpack(left[:, 0], packing), _counts(left, rules)

@@ -26,7 +26,7 @@ from hilboost.engine.ops.cpu.column_splits import (
     score_in_bounds,
     unpack,
 )
-from hilboost.engine.ops.cpu.criterion import leaf_score, split_gain
+from hilboost.engine.ops.cpu.criterion import leaf_score, leaf_value, split_gain
 
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
@@ -62,7 +62,7 @@ def _channel_of_count(sums):
 @inner
 def _step(gradient, hessian, mean, smoothing):
     """A level's Newton step beyond the node's, shrunk as if ``smoothing`` lay on the node's."""
-    return (gradient - mean * hessian) / (hessian + smoothing)
+    return leaf_value(gradient - mean * hessian, hessian, smoothing)
 
 
 @inner
@@ -115,9 +115,9 @@ def order_levels(column, totals, packing, limits, scratch):  # how many bins are
             light_packed += packed
             light_counted += counted
         else:
-            steps[b] = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
+            steps[b] = _step(g, h, mean, smoothing)
     g, h, c = numbers(light_packed, light_counted, packing)
-    light = _step(g, h, mean, smoothing) if h + smoothing > 0.0 else 0.0
+    light = _step(g, h, mean, smoothing)
     for i in range(size):
         if steps[order[i]] == np.inf:
             steps[order[i]] = light
