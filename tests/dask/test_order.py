@@ -78,6 +78,15 @@ def test_dask_frames_in_another_order(client):
     assert told(lambda: hilboost.dask.fit(MODEL, *same, client=client)) == []
 
 
+def test_other_rows_are_told(client):
+    first, second = (X.assign(y=Y).sample(frac=1, random_state=k)[:450] for k in range(2))
+    given = {"X": parts(first[["a", "b"]]), "y": parts(second["y"])}
+    (text,) = told(lambda: hilboost.dask.fit(MODEL, client=client, **given))
+    assert text.startswith("y has a part of the index of X in a different order")
+    ahead = {"X": parts(X[:-3]), "y": parts(Y[3:])}
+    assert told(lambda: hilboost.dask.fit(MODEL, client=client, **ahead)) == []
+
+
 @given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 9), st.booleans())
 def test_orders_of_partitions(n, n_parts, seed, text):
     rng = np.random.default_rng(seed)

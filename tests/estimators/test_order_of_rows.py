@@ -5,6 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from hilboost import (
     BoostingClassifier,
@@ -16,6 +20,7 @@ from hilboost import (
 )
 from hilboost.core.errors import DataWarning
 from hilboost.report import scores
+from hilboost.validation.order import check_order
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(60, 3)), columns=list("abc"))
@@ -70,17 +75,76 @@ def warned(call):
     return {text.partition(" ")[0] for text in texts if "in a different order" in text}
 
 
-@pytest.mark.parametrize(("name", "method", "given"), CALLS)
-def test_another_order_of_rows_warns(name, method, given, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("name", "method", "rows"), CALLS)
+@pytest.mark.parametrize("n", [60, 45])
+def test_another_order_of_rows_warns(name, method, rows, n, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    model = MODELS[name]()
-    assert not warned(lambda: getattr(model, method)(X, **given))
-    for argument, values in given.items():
-        moved = given | {argument: values.iloc[OTHER_ORDER]}
-        assert argument in warned(lambda given=moved: getattr(MODELS[name](), method)(X, **given))
+    model, first = MODELS[name](), X.iloc[OTHER_ORDER[::-1]][:n] if n < 60 else X
+    same = {argument: values.loc[first.index] for argument, values in rows.items()}
+    assert not warned(lambda: getattr(model, method)(first, **same))
+    for argument, values in rows.items():
+        moved = same | {argument: values.iloc[OTHER_ORDER][:n]}
+        assert argument in warned(lambda rows=moved: getattr(MODELS[name](), method)(first, **rows))
 
 
 def test_scores_of_reports_warn():
-    model = MODELS["regressor"]()
+    model, some = MODELS["regressor"](), X.iloc[OTHER_ORDER][:45]
+    assert warned(lambda: scores(model, some, SERIES[:45])) == {"y"}
     assert warned(lambda: scores(model, X, SERIES.iloc[OTHER_ORDER])) == {"y"}
     assert not warned(lambda: scores(model, X, SERIES))
+
+
+def frame_of(n, labels):
+    index = {
+        "numbers": np.arange(n),
+        "text": [f"row {k}" for k in range(n)],
+        "dates": pd.date_range("2024", periods=n),
+        "pairs": pd.MultiIndex.from_arrays([np.arange(n) // 3, np.arange(n)]),
+    }
+    return pd.DataFrame({"a": np.arange(n), "y": np.arange(n)}, index=index[labels])
+
+
+LABELS = st.sampled_from(["numbers", "text", "dates", "pairs"])
+
+
+@given(st.integers(60, 3000), st.floats(0.4, 0.95), st.integers(0, 99), LABELS)
+def test_rows_of_another_draw_warn(n, part, seed, labels):
+    frame = frame_of(n, labels)
+    X_train, X_test = train_test_split(frame[["a"]], train_size=part, random_state=seed)
+    y_train, y_test = train_test_split(frame["y"], train_size=part, random_state=seed)
+    _, y_other, *_ = train_test_split(frame["y"], test_size=len(X_train), random_state=seed + 1)
+    assert not warned(lambda: check_order(X_train, y=y_train))
+    assert not warned(lambda: check_order(X_test, y=y_test))
+    assert warned(lambda: check_order(X_train, y=y_other)) == {"y"}
+    first = frame["y"][: len(X_train)]
+    assert warned(lambda: check_order(X_train, "_val", y=first)) == {"y_val"}
+
+
+@given(st.integers(2, 300), st.integers(1, 9), st.integers(1, 5), st.integers(0, 9), LABELS)
+def test_rows_ahead_and_new_or_repeated_labels_do_not_warn(n, n_groups, ahead, seed, labels):
+    frame = frame_of(n * n_groups, labels)
+    group = np.repeat(np.arange(n_groups), n)
+    steps = np.random.default_rng(seed).integers(1, min(ahead, n - 1) + 1, n_groups)[group]
+    place = np.tile(np.arange(n), n_groups)
+    X, y = frame.loc[place < n - steps, ["a"]], frame.loc[place >= steps, "y"]
+    mixed = y.sample(frac=1, random_state=seed)
+    for table, values in (
+        (X, y),
+        (X.reset_index(drop=True), mixed),
+        (X.iloc[-40:].reset_index(drop=True), mixed[-40:]),
+        (X.iloc[[*range(len(X) - 1, 0, -1), -1]], mixed),
+        (X.set_axis([f"other {k}" for k in range(len(X))]), mixed),
+        (X.to_numpy(), mixed),
+        (X, mixed.to_numpy()),
+    ):
+        assert not warned(lambda table=table, values=values: check_order(table, y=values))
+
+
+def test_tables_of_new_arrays_do_not_warn():
+    frame = pd.DataFrame(RNG.normal(size=(60, 3)), columns=[*"ab", "y"])
+    train = frame.sample(frac=0.75, random_state=0)
+    scaled = pd.DataFrame(StandardScaler().fit_transform(train[["a", "b"]]), columns=["a", "b"])
+    model = BoostingRegressor(**TREES)
+    assert not warned(lambda: cross_val_score(model, scaled, train["y"], cv=3))
+    assert not warned(lambda: model.fit(train[["a", "b"]], pd.Series(train["y"].to_numpy())))
+    assert warned(lambda: cross_val_score(model, train[["a", "b"]], frame["y"][:45], cv=3)) == {"y"}

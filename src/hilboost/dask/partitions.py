@@ -10,6 +10,7 @@ import numpy as np
 
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
 from hilboost.tables import is_pandas
+from hilboost.validation.order import shares_rows_in_another_order, warn_of_shared_rows
 from hilboost.workers.partitions import Partition
 
 _ARGUMENTS = {"weight": "sample_weight"}
@@ -67,13 +68,17 @@ def _delayed(collection: Any, name: str) -> list[Any]:
     )
 
 
-def other_orders(partition: Partition) -> dict[str, tuple[int, int]]:
-    """Return the arguments whose index is not that of ``X``, with sums of hashes of both."""
+def other_orders(partition: Partition) -> dict[str, tuple[int, int, bool]]:
+    """Return the arguments whose index is not that of ``X``: sums of hashes, and shared rows."""
     if not is_pandas(partition.X):
         return {}
     beside = {field: getattr(partition, field) for field in _FIELDS}
     return {
-        field: (_sum_of_hashes(partition.X.index), _sum_of_hashes(values.index))
+        field: (
+            _sum_of_hashes(partition.X.index),
+            _sum_of_hashes(values.index),
+            shares_rows_in_another_order(partition.X, values),
+        )
         for field, values in beside.items()
         if is_pandas(values) and not partition.X.index.equals(values.index)
     }
@@ -85,8 +90,8 @@ def _sum_of_hashes(index: Any) -> int:
     return int(hash_pandas_object(index).to_numpy().sum(dtype=np.uint64))
 
 
-def warn_of_orders(found: Sequence[dict[str, tuple[int, int]]], suffix: str) -> None:
-    """Warn if all partitions together have the index of ``X`` in another order.
+def warn_of_orders(found: Sequence[dict[str, tuple[int, int, bool]]], suffix: str) -> None:
+    """Warn if all partitions together have the index of ``X``, or a part of it, in another order.
 
     ``found``: from :func:`other_orders`, of each partition. ``suffix``: what follows the names of
     the arguments in messages.
@@ -94,10 +99,13 @@ def warn_of_orders(found: Sequence[dict[str, tuple[int, int]]], suffix: str) -> 
     for field in _FIELDS:
         pairs = [one[field] for one in found if field in one]
         ours, theirs = (sum(pair[k] for pair in pairs) % 2**64 for k in (0, 1))
+        name = _ARGUMENTS.get(field, field) + suffix
         if pairs and ours == theirs:
             warn_caller(
-                f"{_ARGUMENTS.get(field, field)}{suffix} has the index of X{suffix} in a different "
+                f"{name} has the index of X{suffix} in a different "
                 "order, but rows are matched by position; join both to one table by their index, "
                 "or pass arrays if this is intended.",
                 DataWarning,
             )
+        elif any(pair[2] for pair in pairs):
+            warn_of_shared_rows(name, f"X{suffix}")
