@@ -6,6 +6,8 @@ from inspect import cleandoc, isroutine, signature
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 from tests.cases import PLAIN
 
@@ -17,8 +19,11 @@ from hilboost import (
     BoostingSurvival,
     SparseKernelClassifier,
 )
+from hilboost.boosting.offsets import starting_constant
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
+from hilboost.core.target import Target
+from hilboost.losses import Gamma, Poisson, Tweedie
 
 # Many tests compare predictions of the model alone.
 pytestmark = pytest.mark.filterwarnings("ignore:The model was fitted with offsets")
@@ -154,8 +159,8 @@ def test_files_note_offsets(offset, tmp_path):
     model.fit(X, COUNTS, offset=offset).save(tmp_path / "model")
     loaded = hilboost.load(tmp_path / "model")
     assert loaded.fitted_.beside_offsets == (offset is not None)
-    for given in (None, OFFSET):
-        np.testing.assert_array_equal(loaded.predict(X, given), model.predict(X, given))
+    for passed in (None, OFFSET):
+        np.testing.assert_array_equal(loaded.predict(X, passed), model.predict(X, passed))
     loaded.set_params(n_estimators=10)
     if offset is not None:
         with pytest.raises(InvalidData, match="the existing stages were fitted with offsets"):
@@ -198,6 +203,54 @@ def test_exposures_instead_of_their_logarithms_warn(loss, unit):
     found = [str(warning.message) for warning in caught if warning.category is DataWarning]
     assert len(found) == (loss == "poisson")
     assert all("pass the logarithms of exposures" in message for message in found)
+
+
+def exposure_warnings(loss, y, offset):
+    target = Target(np.asarray(y, dtype=float)[:, None], offset=offset[:, None])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        starting_constant(loss, target)
+    return ["logarithms of exposures" in str(warning.message) for warning in caught]
+
+
+def drawn(loss, mean, rng):
+    shape = 2.0
+    if isinstance(loss, Gamma):
+        return rng.gamma(shape, mean / shape) + 1e-12
+    return rng.poisson(mean).astype(float)
+
+
+LOG_LINKS = st.sampled_from([Poisson(), Gamma(), Tweedie(1.5)])
+
+
+@given(
+    LOG_LINKS, st.sampled_from([(0.1, 5), (0.5, 12), (1, 24)]), st.booleans(), st.integers(0, 99)
+)
+def test_exposures_of_a_few_units_warn(loss, units, whole, seed):
+    rng = np.random.default_rng(seed)
+    exposure = rng.uniform(*units, 5000)
+    exposure = np.maximum(np.rint(exposure), 1) if whole else exposure
+    y = drawn(loss, exposure * np.exp(0.4 * rng.normal(size=5000)), rng)
+    assert exposure_warnings(loss, y, exposure) == [True]
+    assert exposure_warnings(loss, y, np.log(exposure)) == []
+
+
+@given(
+    LOG_LINKS,
+    st.floats(1.01, 50),  # the shortest exposure
+    st.floats(1.5, 1000),  # longest by shortest
+    st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0, 1.2]),
+    st.integers(50, 5000),
+    st.integers(0, 99),
+)
+def test_logarithms_above_zero_do_not_warn(loss, shortest, ratio, power, n, seed):
+    rng = np.random.default_rng(seed)
+    exposure = shortest * np.exp(np.log(ratio) * rng.uniform(size=n))
+    rate = np.exp(rng.uniform(-2, 1) + 0.5 * rng.normal(size=n))
+    y = drawn(loss, exposure**power * rate, rng)
+    offset = np.log(exposure)
+    if y.any() and offset.max() > 1:
+        assert exposure_warnings(loss, y, offset) == []
 
 
 def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
@@ -279,8 +332,8 @@ def test_predictions_after_each_stage_are_those_with_offsets():
 def test_offsets_of_python_numbers():
     model = BoostingRegressor(**TREES).fit(X, NUMBERS, offset=OFFSET)
     several = [Decimal(str(value)) for value in OFFSET.tolist()]
-    for given in (OFFSET.astype(object), several):
-        np.testing.assert_array_equal(model.predict(X, given), model.predict(X, OFFSET))
+    for passed in (OFFSET.astype(object), several):
+        np.testing.assert_array_equal(model.predict(X, passed), model.predict(X, OFFSET))
 
 
 @pytest.mark.parametrize(

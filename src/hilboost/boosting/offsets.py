@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hilboost.backends.exact_sums import quotient
@@ -9,11 +11,14 @@ from hilboost.boosting.evaluate import checked, checked_initial_raw
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.reductions.sums import mass_of, mean, on_any_worker, total, total_of
+from hilboost.reductions.sums import count, largest, mass_of, mean, on_any_worker, total, total_of
 from hilboost.validation.offsets import check_outputs, warn_of_exposures
 
 _STEPS, _HALVINGS = 50, 20
 _TOLERANCE = 1e-9
+_LARGEST_LOGARITHM = 30.0  # of an exposure
+_LEAST_LOGARITHM = 2.0  # of an exposure that is not compared with the targets
+_STANDARD_ERRORS = 3
 
 
 def starting_constant(loss: Loss, target: Target) -> Floats:
@@ -29,8 +34,51 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
     if offset is None or loss.couples_rows:
         return start
     if loss.link is not None and loss.link.smallest == 0:
-        warn_of_exposures(offset)
-    start = start - mean(target.with_y(offset))
+        _look_for_exposures(loss, target, start)
+    return _beside_offsets(loss, target, start)
+
+
+def _look_for_exposures(loss: Loss, target: Target, start: Floats) -> None:
+    """Warn if the offsets of all workers look like exposures instead of their logarithms."""
+    offset, share = target.offset, target.share
+    least = -largest(-offset.min(initial=np.inf), share)
+    most = largest(offset.max(initial=-np.inf), share)
+    if not 0 < least < most:
+        return
+    if most <= 1 or most > _LARGEST_LOGARITHM or least < _LEAST_LOGARITHM:
+        chord = np.log(most / least) / (most - least)
+        if most <= 1 or most > _LARGEST_LOGARITHM or _logarithms_fit(loss, target, start, chord):
+            warn_of_exposures(least, most)
+
+
+def _logarithms_fit(loss: Loss, target: Target, start: Floats, chord: float) -> bool:
+    """Whether constants predict clearly better beside logarithms of the offsets than otherwise.
+
+    Otherwise: beside multiples of the offsets, such as ``chord``, that of the range of logarithms.
+    The test is that of Vuong (1989) for models that are not nested: mean and standard error of the
+    differences between the losses of each row.
+    """
+    offset, n = target.offset, count(len(target.y), target.share)
+    least = _losses(loss, replace(target, offset=np.log(offset)), start)
+    for factor in (0.0, 0.25, 0.5, 0.75, 1.0, chord):
+        gains = (_losses(loss, replace(target, offset=factor * offset), start) - least)[:, None]
+        gain = mean(target.with_y(gains))
+        error = np.sqrt(mean(target.with_y((gains - gain) ** 2)) / n)
+        if not gain[0] > _STANDARD_ERRORS * error[0]:
+            return False
+    return True
+
+
+def _losses(loss: Loss, target: Target, start: Floats) -> Floats:
+    """Losses (n,) of the best constant beside the offsets."""
+    raw = target.starting_raw(_beside_offsets(loss, target, start))
+    now = loss.adapted(target, raw) if loss.adaptive else loss
+    return np.asarray(now.value(target, raw))
+
+
+def _beside_offsets(loss: Loss, target: Target, start: Floats) -> Floats:
+    """Return the best constant beside offsets, found from the one without."""
+    start = start - mean(target.with_y(target.offset))
     if loss.has_leaf_values:
         return start + _leaf_value(loss, target, target.starting_raw(start))
     lowest, step = np.inf, np.zeros_like(start)

@@ -139,9 +139,9 @@ class TableBoosting(FittedTrees, ShapleyValues, BoostingEstimator):
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
         offset : array-like (n,) or (n, r), optional
-            Known part of ``predict_raw``, such as the logarithm of an exposure with
-            ``loss="poisson"``, or the predictions of another model.  The model learns the rest.
-            Pass it to ``predict``, too.
+            Known part of ``predict_raw``, such as the logarithm of an exposure, ``np.log(years)``,
+            with ``loss="poisson"``, or the predictions of another model.  The model learns the
+            rest.  Pass it to ``predict``, too.
         X_val, y_val, sample_weight_val, offset_val : array-like, optional
             Validation data for early stopping, used instead of held-out rows of ``X``.  Passing
             them enables early stopping unless ``early_stopping=False``.  Dicts with the same names

@@ -13,8 +13,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.tables import as_array
 
-_LARGEST_LOGARITHM = 30.0  # of an exposure
-
 
 def check_offset(offset: Any, n: int) -> Floats | None:
     """Return offsets (n, r) float64, or ``None`` if there are none."""
@@ -50,15 +48,13 @@ def warn_without(offset: Any, expected: bool) -> None:
         )
 
 
-def warn_of_exposures(offset: Floats) -> None:
-    """Warn if offsets of a loss with a log link look like exposures instead of their logarithms."""
-    least, largest = offset.min(initial=np.inf), offset.max(initial=-np.inf)
-    if 0 < least < largest and (largest <= 1 or largest > _LARGEST_LOGARITHM):
-        warn_caller(
-            f"offset is between {least:.3g} and {largest:.3g}, as exposures are; this loss adds it "
-            "to the logarithm of the mean, so pass the logarithms of exposures.",
-            DataWarning,
-        )
+def warn_of_exposures(least: float, largest: float) -> None:
+    """Warn that offsets of a loss with a log link look like exposures, not their logarithms."""
+    warn_caller(
+        f"offset is between {least:.3g} and {largest:.3g}, as exposures are; this loss adds it "
+        "to the logarithm of the mean, so pass the logarithms of exposures.",
+        DataWarning,
+    )
 
 
 def _as_numbers(offset: Any) -> NDArray[Any]:
