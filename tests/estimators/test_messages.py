@@ -439,10 +439,14 @@ def test_text_as_the_target_of_a_regressor(estimator, advice):
         (BoostingRegressor(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
         (BoostingClassifier(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
         (BoostingRegressor(), (X, {"y": Y}), "^y is a dict; pass the values of the rows as a list"),
-        (BoostingClassifier(), (X, iter(Y)), "^y is a .*iterator; pass the values of the rows as"),
+        (
+            BoostingClassifier(),
+            (X, iter(Y)),
+            "^y is an? .*iterator; pass the values of the rows as",
+        ),
         (BoostingSurvival(), (X, set(Y)), "^y is a set; pass the values of the rows as a list"),
         (BoostingRegressor(), (X, Y, "balanced"), "^sample_weight is the text 'balanced'; pass"),
-        (BoostingRegressor(), (iter(X), Y), r"X is a .*iterator; pass its rows, list\(X\)"),
+        (BoostingRegressor(), (iter(X), Y), r"X is an? .*iterator; pass its rows, list\(X\)"),
         (
             SURVIVAL,
             (X, TIMES.tolist()),

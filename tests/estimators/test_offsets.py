@@ -176,15 +176,15 @@ def test_bad_offsets():
         model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, np.nan, OFFSET))
     with pytest.raises(InvalidData, match="must hold numbers"):
         model.fit(X, NUMBERS, offset=np.array(["a"] * N))
-    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
         model.fit(X, NUMBERS, offset=np.zeros((N, 2)))
     with pytest.raises(InvalidData, match="offset and offset_val must both be passed"):
         model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS)
-    with pytest.raises(InvalidData, match="offset_val: .*each of the 1 outputs; it has 2"):
+    with pytest.raises(InvalidData, match="offset_val: .*1 column, one for each output; it has 2"):
         model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS, offset_val=np.zeros((N, 2)))
     with pytest.raises(InvalidData, match="offset_val requires X_val"):
         model.fit(X, NUMBERS, offset=OFFSET, offset_val=OFFSET)
-    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
         model.fit(X, NUMBERS).predict(X, np.zeros((N, 2)))
 
 
@@ -285,7 +285,7 @@ def test_intervals_of_ensembles_are_those_with_offsets():
     model = BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET)
     found = model.predict_interval(X, offset=OFFSET)
     np.testing.assert_allclose(found, model.predict_interval(X) + OFFSET[:, None])
-    with pytest.raises(InvalidData, match="each of the 1 outputs; it has 2"):
+    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
         model.predict_interval(X, offset=np.zeros((N, 2)))
 
 

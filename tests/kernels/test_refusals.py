@@ -61,7 +61,7 @@ PAIR = Gaussian((1.0, 2.0))
         (PAIR + Linear(), "has 2 length scales, but X has 3 columns"),
         (Linear() * PAIR, "has 2 length scales, but X has 3 columns"),
         (PAIR * 2, "has 2 length scales, but X has 3 columns"),
-        (OnColumns(PAIR, [0]), "has 2 length scales, but X has 1 columns"),
+        (OnColumns(PAIR, [0]), "has 2 length scales, but X has 1 column;"),
         (OnColumns(Linear(), [0, 3]), "columns of OnColumns contains 3; X has columns 0 to 2"),
         (OnColumns(Linear(), [-1, 0]), "columns of OnColumns contains -1; X has columns 0 to 2"),
         (Precomputed(np.eye(2)), "must have one column of row indices; it has 3 columns"),

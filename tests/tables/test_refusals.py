@@ -49,9 +49,11 @@ def frames(values, **arrow):
 
 @pytest.mark.parametrize("value", [DAY, NOON, datetime.time(12), HOUR])
 def test_dates_times_and_durations(value):
-    advice = "total_seconds" if isinstance(value, datetime.timedelta) else "day of the week"
+    kind, advice = "dates or times", "day of the week"
+    if isinstance(value, datetime.timedelta):
+        kind, advice = "durations", "total_seconds"
     for X in frames([value] * N):
-        with pytest.raises(InvalidData, match=f"column 'when' contains dates, times.*{advice}"):
+        with pytest.raises(InvalidData, match=f"column 'when' contains {kind}; .*{advice}"):
             read(X)
 
 
@@ -263,7 +265,7 @@ def test_kinds_that_change_after_the_fit():
         (["z", "q"], "columns that X does not have: 'z', 'q'"),
         ([0, 3], "contains column 3; X has columns 0 to 1"),
         ([-1], "contains column -1"),
-        ([True], "a mask of 1 columns; X has 2"),
+        ([True], "a mask of 1 column; X has 2"),
         ([0.5], "must be 'from_dtype', column names"),
         ([0, "x"], "must be 'from_dtype', column names"),
         ([[0]], "must be 'from_dtype', column names"),

@@ -169,5 +169,5 @@ def test_bad_offsets():
     bad = partitions_of(X, Y, cuts=[20], offset=np.where(np.arange(60) == 25, np.nan, 0.0))
     with pytest.raises(HilboostError, match="partition 1: offset must be finite; row 5"):
         fit_together(MODEL, bad, [0, 1])
-    with pytest.raises(HilboostError, match="offset_val: .*each of the 1 outputs; it has 2"):
+    with pytest.raises(HilboostError, match="offset_val: .*1 column, one for each output; it has"):
         fit_together(MODEL, narrow, [0, 1], wide)

@@ -34,6 +34,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Corners, Gradients, Structure
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 from hilboost.engine import add_leaf_values
 from hilboost.reductions.sums import is_whole, merged
 
@@ -275,7 +276,7 @@ def _checked_value(loss: Loss, value: Floats, n: int) -> Floats:
     if value.shape != (n,):
         raise IncompatibleParts(
             f"{type(loss).__name__}.value returned an array of shape {value.shape} for "
-            f"{n} rows; return one number per row, ({n},)."
+            f"{counted(n, 'row')}; return one number per row, ({n},)."
         )
     return np.ascontiguousarray(value)
 

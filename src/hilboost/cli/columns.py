@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.number_text import as_missing, form_of_column, not_read, reading_options
 from hilboost.cli.task import TaskName
+from hilboost.core.words import counted
 from hilboost.tables import NUMBER_WITH_UNIT, written_as
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def split_targets(
         )
     missing = targets.isna().all(axis=1).to_numpy()
     if missing.any() and drop_missing and not missing.all():
-        note(f"dropped {missing.sum()} of {len(targets)} rows, which have no target.")
+        note(f"dropped {missing.sum()} of {counted(len(targets), 'row')}, which have no target.")
         return features[~missing].reset_index(drop=True), targets[~missing].reset_index(drop=True)
     if missing.any():
         raise CliError(
@@ -262,8 +263,8 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
             advice += " and " if others else ""
             advice += f"rename {', '.join(renamed[:NAMES_SHOWN])}: names must match exactly"
         raise CliError(
-            f"the table lacks {len(missing)} of the {len(names)} columns that the model uses; "
-            f"{advice}."
+            f"the table lacks {len(missing)} of the {counted(len(names), 'column')} that the model "
+            f"uses; {advice}."
         )
     known = set(names)
     return frame[names], [name for name in frame.columns if name not in known]

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
+from hilboost.core.words import counted
 from hilboost.tables import YEAR_FIRST, YEAR_LAST
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) ->
 def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
     odd = column[parsed.isna() & column.notna()]
     if len(odd):
-        values = "1 value" if len(odd) == 1 else f"{len(odd)} values"
+        values = counted(len(odd), "value")
         note(f"{values} of '{column.name}', such as '{odd.iloc[0]}', are no dates: missing values.")
 
 

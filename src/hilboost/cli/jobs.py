@@ -30,6 +30,7 @@ from hilboost.cli.task import (
     choose_task,
     refuse_offset_of_classes,
 )
+from hilboost.core.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -267,8 +268,8 @@ def fit_summary(
     from hilboost.model.summary import summary
 
     text = (
-        f"Fitted on {shape[0]} rows and {shape[1]} columns in {seconds:.1f} s (training loss "
-        f"{loss:.4g}): {summary(model.fitted_)}. Saved the model to '{job.out}'."
+        f"Fitted on {counted(shape[0], 'row')} and {counted(shape[1], 'column')} in {seconds:.1f} "
+        f"s (training loss {loss:.4g}): {summary(model.fitted_)}. Saved the model to '{job.out}'."
     )
     for path, found in zip(job.valid, scores, strict=True):
         listed = ", ".join(

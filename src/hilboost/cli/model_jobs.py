@@ -20,6 +20,7 @@ from hilboost.cli.side_columns import (
     survival_target,
 )
 from hilboost.cli.tables import DETECT, read_table
+from hilboost.core.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,8 +109,8 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
         names = [given] if n_targets == 1 else given.split(",")
     if len(names) != n_targets:
         raise UsageError(
-            f"The model predicts {n_targets} targets; name their columns in order, as --target "
-            "FIRST,SECOND."
+            f"The model predicts {counted(n_targets, 'target')}; name their columns in order, as "
+            "--target FIRST,SECOND."
         )
     for name in names:
         if name not in frame.columns:
@@ -125,7 +126,7 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
 def _rows_with_target(targets: "pd.DataFrame", table: LabeledTable) -> "np.ndarray[Any, Any]":
     """Return which rows have a target; all of them without ``drop_missing_target``."""
     missing = targets.isna().all(axis=1).to_numpy()
-    some = f"{missing.sum()} of {len(targets)} rows"
+    some = f"{missing.sum()} of {counted(len(targets), 'row')}"
     if missing.any() and table.drop_missing_target and not missing.all():
         note(f"dropped {some}, which have no target.")
     elif missing.any():
@@ -207,7 +208,7 @@ def run_report(
     check_output(out, model_path, table.path, *versus, *([] if train is None else [train]))
     model = load_model(model_path, table.path)
     X, y, more, named = _rows_and_names(model, table)
-    name = title or f"{model_path.name} on {len(y)} rows of {table.path.name}"
+    name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.path.name}"
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)
@@ -270,10 +271,12 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"{facts['class']}, loss {facts['loss']}"]
     n_stages = facts["n_stages"] or 0
-    stages = "1 stage" if n_stages == 1 else f"{n_stages} stages"
+    stages = counted(n_stages, "stage")
     if facts["n_leaves"] is not None:
         stages += f" with {facts['n_leaves']} leaves in total"
-    lines.append(f"{stages}; {facts['n_columns']} columns; {facts['bytes'] / 1000:.0f} kB")
+    lines.append(
+        f"{stages}; {counted(facts['n_columns'], 'column')}; {facts['bytes'] / 1000:.0f} kB"
+    )
     if facts["classes"] is not None:
         lines.append(f"classes: {_listed(facts['classes'])}")
     if facts["history"] is not None:

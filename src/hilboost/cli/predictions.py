@@ -13,6 +13,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
 from hilboost.cli.tables import DETECT, read_table, write_table
+from hilboost.core.words import counted, with_article
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,8 +129,7 @@ def model_columns(
     features, extra = align_columns(frame, list(names))
     if extra:
         listed = ", ".join(f"'{name}'" for name in extra)
-        columns = "1 column" if len(extra) == 1 else f"{len(extra)} columns"
-        note(f"ignoring {columns} that the model does not use: {listed}.")
+        note(f"ignoring {counted(len(extra), 'column')} that the model does not use: {listed}.")
     features = features_for_fit(features)
     refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
     _note_new_levels(model, features)
@@ -195,7 +195,7 @@ def _check_calibrated(model: Any, path: Path) -> None:
     if method is None or not hasattr(model, method):
         raise CliError(
             f"--coverage is supported by regression and classification models, but not by "
-            f"'{path}', which is a {type(model).__name__}; remove --coverage."
+            f"'{path}', which is {with_article(type(model).__name__)}; remove --coverage."
         )
     calibration = model.fitted_.calibration
     if calibration is None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidType, shown
+from hilboost.core.words import counted
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class History:
             for name, values in named
             if values is not None and len(values)
         ]
-        return f"<History of {len(self.train) - 1} stages: {', '.join(shown_values)}>"
+        return f"<History of {counted(len(self.train) - 1, 'stage')}: {', '.join(shown_values)}>"
 
     def first(self, n_stages: int) -> History:
         """Return the history of the first stages.

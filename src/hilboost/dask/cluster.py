@@ -16,6 +16,7 @@ from typing import Any
 from distributed import Client, Future, wait
 
 from hilboost.core.errors import FitError, InvalidData, shown
+from hilboost.core.words import counted
 from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import other_orders, warn_of_orders
 from hilboost.dask.session import Outcome, abandon, be_ready, listen, run_session
@@ -71,8 +72,8 @@ class ClusterFit:
                 return found[0]
             n_lost += 1
         raise FitError(
-            f"workers were lost {max_restarts + 1} times during the fit; start more reliable "
-            "workers, or increase max_restarts."
+            f"workers were lost {counted(max_restarts + 1, 'time')} during the fit; start more "
+            "reliable workers, or increase max_restarts."
         )
 
     def _ended_early(self, listener: Listener) -> bool:

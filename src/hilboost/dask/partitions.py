@@ -9,6 +9,7 @@ import dask
 import numpy as np
 
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
+from hilboost.core.words import counted
 from hilboost.tables import is_pandas
 from hilboost.validation.order import shares_rows_in_another_order, warn_of_shared_rows
 from hilboost.workers.partitions import Partition
@@ -31,8 +32,8 @@ def partitions_of(suffix: str, **given: Any) -> list[Any]:
     for field, found in parts.items():
         if len(found) != n:
             raise InvalidData(
-                f"{names['X']} has {n} partitions, but {names[field]} has {len(found)}; divide the "
-                "rows of both in the same way."
+                f"{names['X']} has {counted(n, 'partition')}, but {names[field]} has {len(found)}; "
+                "divide the rows of both in the same way."
             )
     rows = zip(*parts.values(), strict=True)
     return [

@@ -19,6 +19,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.words import with_article
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods
@@ -213,8 +214,9 @@ def kernel_stages(
     learner._validate_params()
     if learner.loss != "squared_error":
         raise InvalidParameter(
-            f"a {type(learner).__name__} as learner must have loss='squared_error', because stages "
-            f"are fitted to the gradients by squared error; got loss={learner.loss!r}."
+            f"{with_article(type(learner).__name__)} as learner must have loss='squared_error', "
+            "because stages are fitted to the gradients by squared error; got "
+            f"loss={learner.loss!r}."
         )
     ignored = changed(learner, _OF_THE_LOOP)
     if ignored:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
+from hilboost.core.words import counted
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
 from hilboost.tables import BlockTable, without_frame
@@ -178,8 +179,8 @@ def _some_of(rows: Floats) -> Floats:
     n = len(rows)
     if n < _FEWEST_ROWS:
         raise InvalidData(
-            f"X has {n} rows, too few to define the mean prediction; pass background=, such as 100 "
-            "rows of the training data."
+            f"X has {counted(n, 'row')}, too few to define the mean prediction; pass background=, "
+            "such as 100 rows of the training data."
         )
     return rows[np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.intp)]
 

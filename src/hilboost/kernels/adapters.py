@@ -15,6 +15,7 @@ import numpy as np
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.words import counted
 from hilboost.kernels.base import Kernel
 
 _ROWS_OF_A_DIAGONAL = 32
@@ -195,8 +196,8 @@ class Precomputed(Kernel):
         """Check that there is one column, which contains row indices."""
         if n_columns != 1:
             raise InvalidParameter(
-                f"with a Precomputed kernel, X must have one column of row indices; it has "
-                f"{n_columns} columns."
+                "with a Precomputed kernel, X must have one column of row indices; it has "
+                f"{counted(n_columns, 'column')}."
             )
 
     def block(self, A: Array, B: Array) -> Array:

@@ -12,6 +12,7 @@ from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.words import counted
 from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.stationary import Stationary
 
@@ -61,8 +62,8 @@ class Mapped(Kernel):
         """Check that there are as many columns as the matrix has rows."""
         if n_columns != len(self.matrix):
             raise InvalidParameter(
-                f"the matrix of Mapped has {len(self.matrix)} rows, but X has {n_columns} columns; "
-                "these numbers must be equal."
+                f"the matrix of Mapped has {counted(len(self.matrix), 'row')}, but X has "
+                f"{counted(n_columns, 'column')}; these numbers must be equal."
             )
 
     def block(self, A: Array, B: Array) -> Array:

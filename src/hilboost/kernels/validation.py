@@ -9,6 +9,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
+from hilboost.core.words import counted
 
 
 def is_number(value: Any) -> bool:
@@ -62,8 +63,8 @@ def check_length_scales(scales: Floats, n_columns: int) -> None:
     """Check that there is one length scale, or one for each column."""
     if len(scales) not in (1, n_columns):
         raise InvalidParameter(
-            f"the kernel has {len(scales)} length scales, but X has {n_columns} columns; use one "
-            "length scale, or one per column."
+            f"the kernel has {len(scales)} length scales, but X has "
+            f"{counted(n_columns, 'column')}; use one length scale, or one per column."
         )
 
 

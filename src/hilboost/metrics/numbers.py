@@ -10,13 +10,15 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 
 
 def _one_for_each_target(metric: Metric, target: Target, predicted: Floats) -> None:
     if target.y.shape != predicted.shape:
         raise IncompatibleParts(
             f"eval_metric={metric.name!r} requires one prediction for each target; the loss "
-            f"predicts {predicted.shape[1]} numbers for {target.y.shape[1]}. Set eval_metric=None."
+            f"predicts {counted(predicted.shape[1], 'number')} for {target.y.shape[1]}. Set "
+            "eval_metric=None."
         )
 
 

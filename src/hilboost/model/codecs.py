@@ -16,11 +16,13 @@ from hilboost.core.errors import (
     FitWarning,
     InvalidData,
     first_few,
+    shown,
 )
 from hilboost.core.exchange import Exchange
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 from hilboost.encoders import class_indicators, known_numbers
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.reductions.distinct import distinct
@@ -143,7 +145,7 @@ class NumberCodec(TargetCodec):
         encoded, _ = check_regression_target(y, n, allow_missing)
         if encoded.shape[1] != self.n_targets:
             raise InvalidData(
-                f"y has {encoded.shape[1]} target columns; the model was fitted with "
+                f"y has {counted(encoded.shape[1], 'target column')}; the model was fitted with "
                 f"{self.n_targets}."
             )
         names = frame_columns(y)
@@ -158,7 +160,9 @@ class NumberCodec(TargetCodec):
         """Return the codec itself."""
         n_targets = other.of_numbers().n_targets
         if n_targets != self.n_targets:
-            raise InvalidData(f"y has {n_targets} target columns instead of {self.n_targets}.")
+            raise InvalidData(
+                f"y has {counted(n_targets, 'target column')} instead of {self.n_targets}."
+            )
         return self
 
     def shaped(self, predicted: Floats) -> Floats:
@@ -202,7 +206,7 @@ class ClassCodec(TargetCodec):
 
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Encode each label by the number of its class."""
-        y = check_classes(y, n)
+        y = self.labels(y, n)
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
         unknown = self.classes[codes] != y
         if unknown.any():
@@ -211,6 +215,16 @@ class ClassCodec(TargetCodec):
                 f"of the training rows: {first_few(self.classes.tolist())}."
             )
         return codes.astype(np.float64)[:, None]
+
+    def labels(self, y: Any, n: int) -> NDArray[Any]:
+        """Return the labels of n rows, (n,), which may be of other classes of the same type."""
+        y = check_classes(y, n)
+        if (y.dtype.kind in "OUS") != (self.classes.dtype.kind in "OUS"):
+            raise InvalidData(
+                f"y contains {shown(y[0])}, but the classes of the training rows are "
+                f"{first_few(self.classes.tolist())}; pass labels of the same type."
+            )
+        return y
 
     def _numbers(self, y: NDArray[Any]) -> Floats:
         """Encode labels that are known to be classes."""

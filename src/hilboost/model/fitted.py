@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.version import ROW_DRAWS
+from hilboost.core.words import counted
 from hilboost.encoders import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.mixed import names_of
@@ -55,7 +56,7 @@ class StageLearners:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
-        return f"<StageLearners: {len(self.stages)} stages, {parts}>"
+        return f"<StageLearners: {counted(len(self.stages), 'stage')}, {parts}>"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.words import counted
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction
@@ -136,8 +137,8 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         self.n_columns_ = links.shape[1]
         if column_features is not None and _num_samples(column_features) != self.n_columns_:
             raise InvalidData(
-                f"column_features has {_num_samples(column_features)} rows but links has "
-                f"{self.n_columns_} columns; pass one row per column."
+                f"column_features has {counted(_num_samples(column_features), 'row')} but links "
+                f"has {counted(self.n_columns_, 'column')}; pass one row per column."
             )
         self.mixing_ = self._mixing(links)
         self.models_ = [clone(model).fit(X, links) for model in self._models(self.models)]
@@ -241,8 +242,8 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         weights = as_matrix(column_weights, "column_weights")
         if weights.shape[1] != self.n_columns_:
             raise InvalidData(
-                f"column_weights must have {self.n_columns_} columns, one per known column; "
-                f"got shape {weights.shape}."
+                f"column_weights must have {counted(self.n_columns_, 'column')}, one per known "
+                f"column; got shape {weights.shape}."
             )
         refuse_unfinished(weights, "column_weights")
         return self.predict(X) @ weights.T

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.words import counted
 from hilboost.tables import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
@@ -40,7 +41,8 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
         )
     if width is not None and rows.shape[1] != width:
         raise InvalidData(
-            f"{what} has {rows.shape[1]} numbers per row; the model was fitted with {width}."
+            f"{what} has {counted(rows.shape[1], 'number')} per row; the model was fitted with "
+            f"{width}."
         )
     return rows
 
@@ -83,7 +85,8 @@ def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y
         )
     if width is not None and rows.shape[1] != width:
         raise InvalidData(
-            f"row 0 of {what} has {rows.shape[1]} numbers; the model was fitted with {width}."
+            f"row 0 of {what} has {counted(rows.shape[1], 'number')}; the model was fitted with "
+            f"{width}."
         )
     return rows
 

@@ -13,6 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.words import counted
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.kernel_output import KernelEmbedding, KernelOutput, check_accuracy
 from hilboost.outputs.label_checks import as_rows, count_rows
@@ -78,8 +79,8 @@ class PrecomputedOutput(OutputSpace):
         n = count_rows(self.labels, "training labels", "labels")
         if n != len(gram):
             raise InvalidParameter(
-                f"labels contains {n} training labels, but the Gram matrix Y has {len(gram)} rows; "
-                "pass one label for each row of Y."
+                f"labels contains {counted(n, 'training label')}, but the Gram matrix Y has "
+                f"{counted(len(gram), 'row')}; pass one label for each row of Y."
             )
 
         def known(similarity: Similarity, objects: Any) -> GramFactor:
@@ -178,7 +179,7 @@ class PrecomputedEmbedding(Embedding):
         if values.shape[1] != len(self.diagonal):
             raise InvalidData(
                 f"Y must contain kernel values with all {len(self.diagonal)} training outputs, one "
-                f"column each; got {values.shape[1]} columns."
+                f"column each; got {counted(values.shape[1], 'column')}."
             )
         return values
 

@@ -15,6 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
+from hilboost.core.words import counted
 from hilboost.outputs.label_checks import count_rows
 from hilboost.tables import without_frame
 
@@ -69,8 +70,8 @@ def checked_allowed(
     """Return the indices of the candidates that are allowed for each of n rows."""
     if count_rows(allowed, "lists of candidate indices", "allowed") != n:
         raise InvalidData(
-            f"allowed has {len(allowed)} entries, but X has {n} rows; pass one list of candidate "
-            "indices per row."
+            f"allowed has {len(allowed)} entries, but X has {counted(n, 'row')}; pass one list of "
+            "candidate indices per row."
         )
     checked = []
     for i, numbers in enumerate(allowed):

@@ -13,6 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.words import counted
 from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.label_checks import as_rows, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
@@ -99,7 +100,8 @@ def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
         )
     if width is not None and shape[1] != width:
         raise InvalidData(
-            f"row 0 of {what} is a matrix with {shape[1]} rows; the model was fitted with {width}."
+            f"row 0 of {what} is a matrix with {counted(shape[1], 'row')}; the model was fitted "
+            f"with {width}."
         )
     given = rows.reshape(shape)
     other = given.transpose(0, 2, 1)

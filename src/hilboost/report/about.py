@@ -13,6 +13,7 @@ import sklearn
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.version import __version__
+from hilboost.core.words import counted
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
@@ -187,7 +188,7 @@ def _remark(model: Any, history: Any) -> str:
     if described(model.fitted_.parts) is not None:
         return "Held-out rows decided about the weights."
     kept, fitted = int(model.n_estimators_), len(history.train) - 1
-    stages = "1 stage" if kept == 1 else f"{kept} stages"
+    stages = counted(kept, "stage")
     whole = model.fitted_.cut_from
     if whole is not None:
         return f"The model has {stages}, the first ones of a model of {whole}."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.words import counted
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
@@ -119,7 +120,7 @@ def facts(
     training = None if X_train is None else Columns.of(model, X_train)
     found: dict[str, Any] = {
         "format": FORMAT,
-        "title": title or f"{type(model).__name__} on {len(raw)} rows",
+        "title": title or f"{type(model).__name__} on {counted(len(raw), 'row')}",
         "model": model_facts(model),
         "importance": importance_facts(model, columns, rows.target),
         "contributions": contribution_facts(model, columns, positive, rows.first_target),

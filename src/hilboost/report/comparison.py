@@ -12,6 +12,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
+from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts
@@ -104,7 +105,7 @@ def comparison_facts(
     of_rows = _predictions(entrants, positive_class)
     found = {
         "format": FORMAT,
-        "title": title or f"{len(entrants)} models on {columns.n_rows} rows",
+        "title": title or f"{len(entrants)} models on {counted(columns.n_rows, 'row')}",
         "n_rows": columns.n_rows,
         "weight": None if sample_weight is None else float(columns.weights.sum()),
         "models": [_about(entrant) for entrant in entrants],

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import HilboostError
+from hilboost.core.words import counted
 from hilboost.report.table import Columns, number_text
 
 _COVERAGES = (0.5, 0.8, 0.9, 0.95)
@@ -145,4 +146,4 @@ def _source(model: Any) -> str:
     if calibration is None:
         return ""
     kind = "held-out" if calibration.folds is None else "out-of-fold"
-    return f"calibrated with {len(calibration.scores)} {kind} rows"
+    return f"calibrated with {counted(len(calibration.scores), f'{kind} row')}"

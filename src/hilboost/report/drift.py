@@ -10,6 +10,7 @@ from scipy.stats import chi2_contingency, ks_2samp
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.words import counted
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened
 
@@ -32,8 +33,8 @@ def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) ->
     """
     if len(columns.names) != len(training.names):
         raise InvalidData(
-            f"X_train has {len(training.names)} columns, but X has {len(columns.names)}; pass rows "
-            "of the training data with the columns of X."
+            f"X_train has {counted(len(training.names), 'column')}, but X has "
+            f"{len(columns.names)}; pass rows of the training data with the columns of X."
         )
     before = training.rows(draw_rows(training.n_rows, _MOST_ROWS))
     now_rows = draw_rows(columns.n_rows, _MOST_ROWS)

@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, sho
 from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.row_marks import RowMarks
 from hilboost.report.figures import Measured, class_scores, number_scores, score, scores_of_targets
@@ -314,7 +315,7 @@ def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[
     """
     n, found = len(rows.raw), []
     if n < _FEW_ROWS:
-        found.append(f"Only {n} rows: the results are unreliable.")
+        found.append(f"Only {counted(n, 'row')}: the results are unreliable.")
     same_loss = has_training_loss(rows)
     if same_loss:
         found.append(

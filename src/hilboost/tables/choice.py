@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.words import counted
 
 FROM_DTYPE = "from_dtype"
 
@@ -36,8 +37,8 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
     if all(isinstance(entry, (bool, np.bool_)) for entry in entries):
         if len(entries) != d:
             raise InvalidParameter(
-                f"categorical_features is a mask of {len(entries)} columns; X has {d}, so pass a "
-                "mask of that length."
+                f"categorical_features is a mask of {counted(len(entries), 'column')}; X has {d}, "
+                "so pass a mask of that length."
             )
         return tuple(int(k) for k in np.flatnonzero(entries))
     if all(isinstance(entry, str) for entry in entries):

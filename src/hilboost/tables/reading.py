@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, shown
+from hilboost.core.words import with_article
 from hilboost.tables.arrays import index_names, is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
     Labels,
@@ -74,7 +75,7 @@ def _refuse_records(X: Any) -> None:
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"
     elif isinstance(X, Iterator | ValuesView):
-        raise InvalidType(f"X is a {type(X).__name__}; pass its rows, list(X).")
+        raise InvalidType(f"X is {with_article(type(X).__name__)}; pass its rows, list(X).")
     else:
         return
     raise InvalidType(
@@ -313,6 +314,8 @@ def as_array(values: Any, what: str = "y") -> Any:
     A missing value is NaN among numbers, and ``None`` among text and categories.  Numeric
     categories without missing values get a numeric dtype.
     """
+    if values is None:
+        raise InvalidData(f"{what} is None; pass the values of the rows.")
     if isinstance(values, str):
         raise InvalidData(
             f"{what} is the text {shown(values)}; pass the values of the rows, such as a column of "
@@ -333,7 +336,8 @@ def as_array(values: Any, what: str = "y") -> Any:
 def _no_values(values: Any, what: str) -> InvalidData:
     """Return the error for an object without an order of its values."""
     return InvalidData(
-        f"{what} is a {type(values).__name__}; pass the values of the rows as a list or an array."
+        f"{what} is {with_article(type(values).__name__)}; pass the values of the rows as a list "
+        "or an array."
     )
 
 
@@ -363,7 +367,7 @@ def _array_of(series: Any, what: str) -> Any:
     dtype = series.dtype
     if (dtype.is_numeric() and not dtype.is_decimal()) and series.null_count() == 0:
         return series.to_numpy()
-    read = _read(series, what if series.name is None else series.name)
+    read = _read(series, series.name or what)
     numbers = read.as_numbers()
     if numbers is not None:
         exact = numbers.kind == "b" and not np.isnan(numbers.values).any()

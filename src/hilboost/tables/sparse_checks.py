@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData
+from hilboost.core.words import counted
 
 
 def check_sparse(matrix: Any, what: str = "X") -> None:
@@ -43,7 +44,7 @@ def _compressed(matrix: Any, n_major: int, n_minor: int, n_data: int) -> str | N
     if len(indptr) != n_major + 1:
         return f"indptr must have {n_major + 1} entries, but has {len(indptr)}"
     if len(indices) != n_data:
-        return f"it has {n_data} values but {len(indices)} indices"
+        return f"it has {counted(n_data, 'value')} but {len(indices)} indices"
     if indptr[0] != 0:
         return f"indptr must start with 0, but starts with {indptr[0]}"
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
@@ -79,7 +80,7 @@ def _coo(matrix: Any) -> str | None:
         if not _are_integers(array):
             return f"its {name} are not a one-dimensional array of integers"
         if len(array) != len(matrix.data):
-            return f"it has {len(matrix.data)} values but {len(array)} {name}"
+            return f"it has {counted(len(matrix.data), 'value')} but {len(array)} {name}"
         fault = _outside(array, size, f"its {name}")
         if fault is not None:
             return fault
@@ -103,7 +104,9 @@ def _lil(matrix: Any) -> str | None:
         return f"it has {len(matrix.rows)} lists of columns but {len(matrix.data)} of values"
     for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
         if len(columns) != len(values):
-            return f"row {i} has {len(values)} values but {len(columns)} columns"
+            return (
+                f"row {i} has {counted(len(values), 'value')} but {counted(len(columns), 'column')}"
+            )
         fault = _outside(np.asarray(columns, dtype=np.int64), d, f"the columns of row {i}")
         if fault is not None:
             return fault

@@ -24,6 +24,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model.snapshot import FitSnapshot
@@ -279,6 +280,6 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
     n_stages = recipe.config.n_stages
     if so_far > n_stages:
         raise InvalidParameter(
-            f"n_estimators={n_stages} is less than the {so_far} stages already fitted; with "
-            f"warm_start=True, it must be at least {so_far}."
+            f"n_estimators={n_stages} is less than the {counted(so_far, 'stage')} already fitted; "
+            f"with warm_start=True, it must be at least {so_far}."
         )

@@ -30,6 +30,7 @@ from hilboost.core.errors import FitWarning, IncompatibleParts, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS
+from hilboost.core.words import counted
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
@@ -69,7 +70,8 @@ class TrainingResult:
         if self.interrupt is None:
             return
         warnings.warn(
-            f"the fit was interrupted; the estimator is fitted with {self.fitted.n_stages} stages.",
+            "the fit was interrupted; the estimator is fitted with "
+            f"{counted(self.fitted.n_stages, 'stage')}.",
             FitWarning,
             stacklevel=4,
         )

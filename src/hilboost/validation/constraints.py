@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, first_few, shown
+from hilboost.core.words import counted
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
@@ -33,8 +34,8 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         )
     if directions.shape != (d,):
         raise InvalidParameter(
-            f"monotonic_cst has shape {directions.shape}, but X has {d} columns; pass one number "
-            "per column, or a dict from column name to number."
+            f"monotonic_cst has shape {directions.shape}, but X has {counted(d, 'column')}; pass "
+            "one number per column, or a dict from column name to number."
         )
     if directions.dtype.kind not in "biuf":  # text among numbers makes all of them text
         directions = np.array(list(given), dtype=object)
@@ -95,8 +96,8 @@ def _group(given: Any, number: int, d: int, names: Sequence[str] | None) -> tupl
     outside = [column for column in columns if not 0 <= column < d]
     if outside:
         raise InvalidParameter(
-            f"interaction_cst has column {outside[0]} at position {number}, but X has {d} columns; "
-            f"use indices from 0 to {d - 1}."
+            f"interaction_cst has column {outside[0]} at position {number}, but X has "
+            f"{counted(d, 'column')}; use indices from 0 to {d - 1}."
         )
     return tuple(sorted({int(column) for column in columns}))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
+from hilboost.core.words import counted
 from hilboost.tables import as_array
 
 
@@ -83,5 +84,6 @@ def check_outputs(offset: Floats | None, r: int) -> None:
     """Check that there is an offset for each of the r outputs."""
     if offset is not None and offset.shape[1] != r:
         raise InvalidData(
-            f"offset must have one column for each of the {r} outputs; it has {offset.shape[1]}."
+            f"offset must have {counted(r, 'column')}, one for each output; it has "
+            f"{offset.shape[1]}."
         )

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.labels import form_of_labels, join_labels
+from hilboost.core.words import counted
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables import Level, Schema
 from hilboost.validation.inputs import check_inputs
@@ -168,8 +169,8 @@ def _empty_columns(partition: CheckedPartition) -> set[int]:
 def _compare(first_number: int, first: Schema, number: int, schema: Schema) -> None:
     if schema.n_columns != first.n_columns:
         raise InvalidData(
-            f"partition {number}: X has {schema.n_columns} columns, but partition {first_number} "
-            f"has {first.n_columns}; all partitions must have the same columns."
+            f"partition {number}: X has {counted(schema.n_columns, 'column')}, but partition "
+            f"{first_number} has {first.n_columns}; all partitions must have the same columns."
         )
     if schema.names != first.names:
         raise InvalidData(
