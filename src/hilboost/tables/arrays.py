@@ -83,15 +83,16 @@ def refuse_dates_and_complex(values: Any, what: str) -> None:
             values = np.asarray(values)
         except (TypeError, ValueError):  # rows of different lengths
             return
-    dtype = getattr(values, "dtype", None)
-    kind = getattr(dtype, "kind", "")
-    if kind in ("m", "M"):
-        advice = "year, month, day of the week, or the seconds since a fixed date"
-        if kind == "m":
-            advice = f"their length in seconds, {what} / numpy.timedelta64(1, 's')"
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind == "M":
         raise InvalidData(
-            f"{what} contains dates, times or durations ({dtype}); convert them to numbers, such "
-            f"as {advice}."
+            f"{what} contains dates or times; convert them to numbers, such as year, month, day of "
+            "the week, or the seconds since a fixed date."
+        )
+    if kind == "m":
+        raise InvalidData(
+            f"{what} contains durations; convert them to numbers, such as their length in seconds, "
+            f"{what} / numpy.timedelta64(1, 's')."
         )
     if kind == "c":
         raise InvalidData(

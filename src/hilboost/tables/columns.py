@@ -193,13 +193,13 @@ def is_missing_value(value: Any) -> bool:
 
 def refuse_dates(name: object, what: str) -> NoReturn:
     """Reject dates, times, and durations, which have no unique numeric form."""
+    kind = "dates or times"
+    advice = "year, month, day of the week, or the seconds since a fixed date"
     if "elta" in what or "uration" in what:
-        advice = "their length in seconds, for instance with .dt.total_seconds()"
-    else:
-        advice = "year, month, day of the week, or the seconds since a fixed date"
+        kind, advice = "durations", "their length in seconds, for instance with .dt.total_seconds()"
     raise InvalidData(
-        f"{place(name)} contains dates, times or durations ({what}); convert them to numbers, such "
-        f"as {advice}, or drop the column."
+        f"{place(name)} contains {kind}; convert them to numbers, such as {advice}, or drop the "
+        "column."
     )
 
 
