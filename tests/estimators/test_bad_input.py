@@ -11,7 +11,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    SparseKernelClassifier,
+)
 from hilboost.core.errors import (
     DataWarning,
     IncompatibleParts,
@@ -613,3 +618,60 @@ def test_errors_are_value_or_type_errors():
     for error in (InvalidData, InvalidParameter, IncompatibleParts):
         assert issubclass(error, ValueError)
     assert issubclass(InvalidType, TypeError)
+
+
+# Scores
+
+
+ROWS = {
+    "regressor": (regressor, Y),
+    "several targets": (regressor, X),
+    "quantiles": (lambda: regressor("quantile", quantile=[0.1, 0.9]), Y),
+    "classifier": (classifier, LABELS),
+    "text": (classifier, np.array(["no", "yes"])[LABELS]),
+    "kernel": (lambda: SparseKernelClassifier(n_basis=5), LABELS),
+}
+
+
+def damaged(y, value):
+    found = y.astype(object if y.dtype.kind == "U" else float)
+    found[3] = value
+    return found
+
+
+@pytest.mark.parametrize(("make", "y"), ROWS.values(), ids=ROWS)
+def test_scores_name_the_row(make, y):
+    model, one = make().fit(X, y), np.ones(40)
+    for bad, weight, message in (
+        (damaged(y, np.nan), None, r"y contains NaN.* row 3"),
+        (y[:30], None, "X and y have inconsistent numbers of rows: 40 and 30"),
+        (None, None, "y is None; pass the values of the rows"),
+        (y, changed(one, 3, np.nan), "sample_weight contains NaN in row 3; use finite"),
+        (y, changed(one, 3, np.inf), "sample_weight contains infinity in row 3; use finite"),
+        (y, changed(one, 3, -1), "sample_weight must not be negative; row 3 has -1"),
+        (y, one[:30], "one value for each of the 40 rows of X; got 30"),
+        (y, X, r"one value for each of the 40 rows of X; got an array of shape \(40, 3\)"),
+    ):
+        with pytest.raises(InvalidData, match=message):
+            model.score(X, bad, weight)
+    odd = [1] * 40 if y.dtype.kind == "U" else ["a"] * 40
+    with pytest.raises(InvalidData, match=r"y contains (text or other objects \()?('a'|1)"):
+        model.score(X, odd)
+    weight = np.where(np.arange(40) % 3, 1.0, 2.0)
+    again = np.repeat(np.arange(40), weight.astype(int))
+    assert model.score(X, y, weight) == pytest.approx(model.score(X[again], y[again]))
+
+
+def test_scores_of_labels_that_are_new():
+    assert classifier().fit(X, LABELS).score(X, LABELS + 5) == 0
+
+
+@pytest.mark.parametrize(
+    "method", ["fit", "score", "calibrate", "refit_leaves", "predict", "apply", "shap_values"]
+)
+@pytest.mark.parametrize("dtype", [float, int, bool, object, str])
+def test_tables_of_three_dimensions(method, dtype):
+    cube = np.zeros((4, 5, 2)).astype(dtype)
+    rows = [Y[:4]] if method in ("fit", "score", "calibrate", "refit_leaves") else []
+    with pytest.raises(InvalidData, match=r"^X has 3 dimensions, .*pass .*X\.reshape\(len\(X\), -"):
+        getattr(regressor().fit(X, Y), method)(cube, *rows)

@@ -19,6 +19,7 @@ from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import check_coverage
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores
+from hilboost.validation.weights import check_weights
 
 
 def has_probabilities(model: Any) -> bool:
@@ -138,7 +139,10 @@ class ClassPredictions(ConformalPredictions):
         """
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+        predicted = self.predict(X, offset)
+        y = self.fitted_.codec.of_classes().labels(y, len(predicted))
+        weight = check_weights(sample_weight, predicted)
+        return float(accuracy_score(y, predicted, sample_weight=weight))
 
     def decision_function(self, X: Any, offset: Any = None) -> Floats:
         """Compute scores in link space.

@@ -93,14 +93,9 @@ class NumberPredictions(ConformalPredictions):
         raw = self._raw_beside(X, offset)
         loss = self.fitted_.loss
         predicted = loss.inverse_link(raw)
-        if loss.link is None or not loss.link.levels:
-            shaped = self.fitted_.numbers.shaped(predicted)
-            if shaped.ndim == 2:
-                return _r2_of_known(self.fitted_.encode_target(y, len(raw)), shaped, sample_weight)
-            from sklearn.metrics import r2_score  # slow to import
-
-            return float(r2_score(y, shaped, sample_weight=sample_weight))
         target = Target(self.fitted_.encode_target(y, len(raw)), check_weights(sample_weight, raw))
+        if loss.link is None or not loss.link.levels:
+            return _r2_of_known(target, predicted)
         return explained(loss, target, predicted)
 
     @public_prediction
@@ -195,16 +190,15 @@ class NumberPredictions(ConformalPredictions):
         return both[:, 0] if len(columns) == 1 and (codec.flat or levels_of(loss)) else both
 
 
-def _r2_of_known(y: Floats, predicted: Floats, sample_weight: Any) -> float:
+def _r2_of_known(target: Target, predicted: Floats) -> float:
     """Mean R² of the targets (n, c), each of the rows in which it is known."""
-    from sklearn.metrics import r2_score
+    from sklearn.metrics import r2_score  # slow to import
 
-    weight = check_weights(sample_weight, y)
     found = []
-    for true, guess in zip(y.T, predicted.T, strict=True):
+    for true, guess in zip(target.y.T, predicted.T, strict=True):
         known = ~np.isnan(true)
         if known.any():
-            own = None if weight is None else weight[known]
+            own = None if target.weight is None else target.weight[known]
             found.append(r2_score(true[known], guess[known], sample_weight=own))
     return float(np.mean(found))
 

@@ -221,6 +221,11 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
         return InvalidData(
             f"X is the text {shown(X)}; read the file first, as with pandas.read_csv."
         )
+    if message.startswith("Found array with dim"):
+        return InvalidData(
+            f"X has {np.ndim(X)} dimensions, but must have rows and columns; pass a table, such as "
+            "X.reshape(len(X), -1)."
+        )
     if message.startswith("Expected 2D array"):
         return InvalidData(
             f"{message.partition(':')[0]}: X must have rows and columns. Reshape your data: "
@@ -237,7 +242,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
             f"{_first_column(X, _holds_infinity, names)}. "
             "Replace it by a finite number, or by NaN if the value is missing."
         )
-    return error
+    return InvalidData(message)
 
 
 def _holds_text(column: Any) -> bool:

@@ -50,6 +50,10 @@ def check_regression_target(
                 f"contain numbers{advice and '; '}{advice}."
             ) from None
     refuse_dates_and_complex(y, "y")
+    if y.ndim > 2:
+        raise InvalidData(
+            f"y has {y.ndim} dimensions; it must have shape (n_samples,) or (n_samples, n_targets)."
+        )
     flat = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
     if y.ndim == 2 and y.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
@@ -65,10 +69,6 @@ def check_regression_target(
     with np.errstate(over="ignore", invalid="ignore"):
         y = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y", ensure_all_finite=finite
-        )
-    if y.ndim > 2:
-        raise InvalidData(
-            f"y has {y.ndim} dimensions; it must have shape (n_samples,) or (n_samples, n_targets)."
         )
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, first_few, shown
@@ -32,19 +31,27 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     """Return weights (n,) float64; none is negative."""
     given = as_array(sample_weight, "sample_weight")
     shape = np.asarray(given).shape
-    if len(shape) == 1 and shape[0] != len(X):
+    if shape != (len(X),):
+        got = shape[0] if len(shape) == 1 else f"an array of shape {shape}"
         raise InvalidData(
-            f"sample_weight must have one value for each of the {len(X)} rows of X; got {shape[0]}."
+            f"sample_weight must have one value for each of the {len(X)} rows of X; got {got}."
         )
     _refuse_text(given)
-    weight = _check_sample_weight(given, X, dtype=np.float64)
+    weight = np.ascontiguousarray(given, dtype=np.float64)
+    if not np.isfinite(weight).all():
+        row = int(np.flatnonzero(~np.isfinite(weight))[0])
+        what = "NaN" if np.isnan(weight[row]) else "infinity"
+        raise InvalidData(
+            f"sample_weight contains {what} in row {row}; use finite weights, and 0 to exclude a "
+            "row."
+        )
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise InvalidData(
             f"sample_weight must not be negative; row {row} has {weight[row]:g}. "
             "Use 0 to exclude a row."
         )
-    return np.asarray(weight)
+    return weight
 
 
 def _refuse_text(weight: Any) -> None:
