@@ -35,6 +35,7 @@ from hilboost.core.errors import (
     shown,
 )
 from hilboost.estimators.peer_names import (
+    ATTRIBUTES,
     CLASSIFICATION_LOSSES,
     PARAMETERS,
     RANKING_LOSSES,
@@ -582,3 +583,53 @@ def test_standard_deviations_of_models_that_have_none():
     message = "but this model has loss='huber' and sparse stages; set loss='squared_error' and st"
     with pytest.raises(InvalidData, match=message):
         model.predict(X, return_std=True)
+
+
+ESTIMATORS = [name for name in hilboost.__all__ if hasattr(getattr(hilboost, name), "get_params")]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_attributes_of_other_libraries(name):
+    make = getattr(hilboost, name)
+    model = make()
+    for attribute, own in ATTRIBUTES.items():
+        if not hasattr(make, attribute):
+            assert not hasattr(model, attribute)
+            with pytest.raises(AttributeError, match=f"^{name} has no attribute '{attribute}'; "):
+                getattr(model, attribute)
+            package, _, function = own.partition("(")[0].rpartition(".")
+            assert package != "hilboost" or hasattr(hilboost, function)
+    with pytest.raises(AttributeError, match=f"^this {name} is not fitted yet; call its method"):
+        model.n_estimators_  # noqa: B018
+    with pytest.raises(AttributeError, match="object has no attribute 'colour'"):
+        model.colour  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("attribute", "own"),
+    [
+        ("best_iteration_", "n_estimators_"),
+        ("evals_result_", "history_"),
+        ("get_feature_importance", "feature_importances_"),
+        ("feature_name_", "feature_names_in_"),
+        ("save_model", "save"),
+        ("calc_leaf_indexes", "apply"),
+        ("booster_", "model_"),
+    ],
+)
+def test_what_to_use_instead_of_attributes_exists(attribute, own):
+    model = regressor(n_estimators=2).fit(pd.DataFrame(X, columns=list("abc")), Y)
+    with pytest.raises(AttributeError, match=f"; use {own}"):
+        getattr(model, attribute)
+    assert hasattr(model, own)
+    copied = pickle.loads(pickle.dumps(clone(model).fit(X, Y)))
+    assert not hasattr(copied, attribute)
+    assert hasattr(copied, own) == (own != "feature_names_in_")
+
+
+def test_attributes_that_a_fit_does_not_have_keep_their_own_sentence():
+    model = regressor(n_estimators=2).fit(X, Y)
+    with pytest.raises(AttributeError, match="learners_ is defined only for models of several"):
+        model.learners_  # noqa: B018
+    with pytest.raises(AttributeError, match="use sklearn.inspection.permutation_importance"):
+        KernelBoostingRegressor().feature_importances_  # noqa: B018

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +14,7 @@ from hilboost.core.callback import History
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.estimators.peer_names import ATTRIBUTES
 from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.model.fitted import FittedModel, StageLearners
 from hilboost.model.summary import summary
@@ -28,6 +29,17 @@ class FittedProperties:
     get_params: Any
     set_params: Any
     is_additive: ClassVar[bool]
+
+    if not TYPE_CHECKING:  # every name would be known to type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            """Name what to use instead of an attribute of other estimators, or before a fit."""
+            own = type(self).__name__
+            if name == "fitted_":
+                raise AttributeError(f"this {own} is not fitted yet; call its method fit first.")
+            if name in ATTRIBUTES and not hasattr(type(self), name):
+                raise AttributeError(f"{own} has no attribute {name!r}; use {ATTRIBUTES[name]}.")
+            return object.__getattribute__(self, name)  # raises the error of this attribute
 
     def __str__(self) -> str:
         """Return the parameters and, after a fit of stages or kernels, a line about the model."""

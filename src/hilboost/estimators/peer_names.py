@@ -119,6 +119,34 @@ PREDICTIONS: dict[str, tuple[str, ...]] = {
 }
 """Arguments of ``predict`` in other libraries, and the methods of the same purpose here."""
 
+_BY_ATTRIBUTE = {
+    "apply(X)": "calc_leaf_indexes",
+    "feature_importances_": (
+        "feature_importance feature_importances get_feature_importance get_fscore get_score"
+    ),
+    "feature_names_in_": "feature_name feature_name_ feature_names feature_names_",
+    "get_params()": "get_all_params get_xgb_params",
+    "hilboost.load(path)": "load_model",
+    "hilboost.plot_tree(model)": "create_tree_digraph plot_tree",
+    "hilboost.tree_table(model)": "dump_model get_dump trees_to_dataframe",
+    "history_, the loss and metrics after each stage": (
+        "best_score best_score_ eval_results evals_result evals_result_ get_best_score "
+        "get_evals_result train_score_ validation_score_"
+    ),
+    "len(classes_)": "n_classes n_classes_",
+    "loss_": "objective_",
+    "model_": "booster booster_ estimators_ get_booster",
+    "n_estimators_, the number of stages that early stopping kept": (
+        "best_iteration best_iteration_ best_n_estimators_ best_ntree_limit current_iteration "
+        "get_best_iteration n_iter_ num_boosted_rounds num_trees tree_count_"
+    ),
+    "n_features_in_": "n_features n_features_ num_feature num_features",
+    "sklearn.inspection.permutation_importance(model, X, y)": "feature_importances_",
+    "save(path)": "dump_json save_model",
+}
+ATTRIBUTES = by_word(_BY_ATTRIBUTE)
+"""Attributes and methods of other estimators, and what to use where a class does not have them."""
+
 
 _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
     "HalfSquaredError": lambda loss: "squared_error",

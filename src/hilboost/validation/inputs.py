@@ -86,7 +86,7 @@ def is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
         and X.flags.c_contiguous
         and len(X) > 0
         and X.shape[1] == estimator.n_features_in_
-        and not hasattr(estimator, "feature_names_in_")
+        and "feature_names_in_" not in vars(estimator)
         and not schema.categories
     ):
         return False
