@@ -66,6 +66,7 @@ from hilboost.engine.ops.cpu import joint_columns as compiled_joint
 from hilboost.engine.ops.cpu import leaves as compiled_leaves
 from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import row_order as compiled_row_order
+from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(6)
@@ -121,6 +122,10 @@ LAYOUTS = None, Compact(0, 0, 20), Compact(16, 20, 41)
 in_32_or_64_bits = pytest.mark.parametrize("compact", LAYOUTS)
 
 
+def table_of_words(words, n_values, n_bins):
+    return BinTable(words, words.reshape(-1).view(np.uint8), n_values, n_bins)
+
+
 @seeded
 @in_32_or_64_bits
 @pytest.mark.parametrize("d", [1, 8, 13])
@@ -128,7 +133,8 @@ def test_accumulate(seed, compact, d):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
     n_bins = int(rng.choice([2, 40, 256]))
-    words, n_values = draw_words(rng, n, d, n_bins), np.full(d, n_bins - 1)
+    words = draw_words(rng, n, d, n_bins)
+    table = table_of_words(words, np.full(d, n_bins - 1), n_bins)
     rows, begin, end = draw_rows(rng, n)
     if seed % 3 == 0:  # rows that follow each other, in a node behind others
         rows[begin:] = np.arange(len(rows) - begin) + rng.integers(n - len(rows) + begin + 1)
@@ -137,8 +143,8 @@ def test_accumulate(seed, compact, d):
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
-        given = n_values, n_bins, rows, ordered, compact, begin, end, result
-        module.accumulate(words, first, last, *given)
+        part = histogram.Part(first, last, begin, end)
+        module.accumulate(table, histogram.OrderedRows(rows, ordered, compact), part, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -159,17 +165,16 @@ def test_accumulate_joint(seed, sizes, compact):
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
     rows, begin, end = draw_rows(rng, n)
-    ordered, results = draw_ordered(rng, len(rows), compact), []
+    ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact), compact)
+    table, results = table_of_words(words, n_values, n_bins), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
-            given = n_values, n_bins, rows, ordered, compact, begin, end, result
-            module.accumulate_joint(joint, 1, *ends, *given)
+            part = histogram.Part(*ends, begin, end)
+            module.accumulate_joint(joint, 1, table, ordered, part, result)
         results.append(result)
     naive = np.zeros_like(results[0])
-    histogram_twin.accumulate(
-        words, 0, len(words), n_values, n_bins, rows, ordered, compact, begin, end, naive
-    )
+    histogram_twin.accumulate(table, ordered, histogram.Part(0, len(words), begin, end), naive)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], naive)
 
@@ -181,14 +186,14 @@ def test_accumulate_channels(seed, d, n_channels, counts_one):
     rng = np.random.default_rng(seed)
     n, n_bins = int(rng.integers(1, 60)), int(rng.integers(2, 20))
     words = draw_words(rng, n, d, n_bins)
+    table = table_of_words(words, np.full(d, n_bins - 1), n_bins)
     rows, begin, end = draw_rows(rng, n)
+    part = histogram.Part(0, len(words), begin, end)
     packed = rng.integers(-(2**40), 2**40, size=(n, n_channels - counts_one))
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * n_bins * n_channels, -7)
-        module.accumulate_channels(
-            words, 0, len(words), d, n_bins, rows, packed, begin, end, n_channels, result
-        )
+        module.accumulate_channels(table, rows, packed, part, n_channels, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -581,7 +586,8 @@ def test_mark_cells(seed, n_threads, is_sorted):
         rows, result = given.copy(), np.full(n, -1, dtype=np.int32)
         leaf_at = np.full(n, 255, dtype=np.uint8) if is_sorted else None
         for thread in range(n_threads):
-            module.mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, result, leaf_at)
+            of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
+            module.mark_leaves(thread, n_threads, of_leaves, offsets, result, leaf_at)
         results.append((result, rows, leaf_at))
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -619,13 +625,15 @@ def test_leaf_sums(seed, r, weights, logistic):
     values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
     values = values.clip(-1, 1) if logistic else values
     weight = draw_weights(rng, n, weights)
-    given = nodes, leaves, rows, values, weight[:, None], weights != "fractions"
+    of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
+    given = values, weight[:, None], weights != "fractions", logistic
+    numbers = compiled_leaves.LeafNumbers(*given)
     results = []
     for module in (compiled_leaves, leaves_twin):
         sums = empty_sums(2, len(leaves), r)
         for thread in range(2):
             scratch = np.empty((2, 2, CHUNK))
-            module.leaf_sums(thread, 2, *given, scratch, sums[0], logistic, sums[1])
+            module.leaf_sums(thread, 2, of_leaves, numbers, scratch, sums)
         results.append([exact(total) for total in sums.reshape(-1, 5)])
     assert results[0] == results[1]
 
@@ -665,9 +673,9 @@ def test_newton_leaves(seed, r, curved, weights):
         values = np.full((len(leaves), r), np.nan)
         sums = np.full((2, len(leaves), r, 5), 7)
         for thread in range(2):
-            module.newton_leaves(
-                thread, 2, nodes, leaves, rows, learned, np.empty((2, 2, CHUNK)), sums, values
-            )
+            of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
+            scratch = np.empty((2, 2, CHUNK))
+            module.newton_leaves(thread, 2, of_leaves, learned, scratch, sums, values)
         results.append(values)
     np.testing.assert_array_equal(*results)
 
@@ -881,6 +889,10 @@ def draw_forest(rng, d, sets=False):
     )
 
 
+def flat_forest(forest):
+    return traverse.FlatForest(forest.trees, forest.leaf_masks, forest.flat_leaves)
+
+
 def draw_inputs(rng, n, d, dtype, missing, sets=False):
     X = rng.normal(size=(n, d)).astype(dtype)
     if sets:
@@ -904,9 +916,7 @@ def test_add_forest(n, dtype, missing, sets):
     compiled = rng.normal(size=(n, 4))
     naive = compiled.copy()
     for module, raw in ((traverse, compiled), (traverse_twin, naive)):
-        module.add_forest(
-            X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, raw
-        )
+        module.add_forest(X, flat_forest(forest), 0, n, missing, raw)
     np.testing.assert_array_equal(compiled, naive)
 
 
@@ -917,11 +927,11 @@ def test_add_forest_on_bins(n, sets, n_bins):
     rng = np.random.default_rng(n)
     forest, table = draw_forest(rng, 10, sets), draw_bin_table(rng, n, 10, n_bins)
     bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.uint8)
-    flat = forest.trees._replace(threshold=bins), forest.leaf_masks, forest.flat_leaves
+    flat = flat_forest(forest)._replace(trees=forest.trees._replace(threshold=bins))
     compiled = np.asfortranarray(rng.normal(size=(n, 4)))
     naive = compiled.copy(order="F")
     for module, raw in ((compiled_forest, compiled), (forest_twin, naive)):
-        module.add_forest_on_bins(table.words, n_bins - 1, *flat, n // 3, n, raw)
+        module.add_forest_on_bins(table.words, n_bins - 1, flat, n // 3, n, raw)
     np.testing.assert_array_equal(compiled, naive)
 
 
@@ -953,9 +963,7 @@ def test_walk_rows(n, dtype, missing, sets):
     for module, raw in ((traverse, compiled), (traverse_twin, naive)):
         module.walk_rows(X, *forest.walked, raw)
     np.testing.assert_array_equal(compiled, naive)
-    traverse.add_forest(
-        X, forest.trees, forest.leaf_masks, forest.flat_leaves, 0, n, missing, in_blocks
-    )
+    traverse.add_forest(X, flat_forest(forest), 0, n, missing, in_blocks)
     np.testing.assert_array_equal(compiled, in_blocks)
 
 

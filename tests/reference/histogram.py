@@ -14,25 +14,22 @@ def table_of(words, n_columns):
     return np.column_stack([bins_of(words, k) for k in range(n_columns)])
 
 
-def accumulate(
-    words, first_word, last_word, n_values, n_bins, rows, ordered, compact, begin, end, histogram
-):
-    for k in range(8 * first_word, min(8 * last_word, len(n_values))):
-        bins = bins_of(words, k)
-        for b in (*range(n_values[k]), n_bins - 1):
-            histogram[256 * k + b] = sum(
-                in_64_bits(ordered[i], compact) for i in range(begin, end) if bins[rows[i]] == b
-            )
+def accumulate(table, ordered, part, histogram):
+    rows, gradients, compact = ordered
+    for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
+        bins = bins_of(table.words, k)
+        for b in (*range(table.n_values[k]), table.n_bins - 1):
+            here = [i for i in range(part.begin, part.end) if bins[rows[i]] == b]
+            histogram[256 * k + b] = sum(in_64_bits(gradients[i], compact) for i in here)
 
 
-def accumulate_channels(
-    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, n_channels, histogram
-):
+def accumulate_channels(table, rows, packed, part, n_channels, histogram):
     packed = np.hstack([packed, np.ones((len(packed), n_channels - packed.shape[1]), dtype=int)])
-    for k in range(8 * first_word, min(8 * last_word, n_columns)):
-        bins = bins_of(words, k)
+    n_bins = table.n_bins
+    for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
+        bins = bins_of(table.words, k)
         for b in range(n_bins):
-            here = [row for row in rows[begin:end] if bins[row] == b]
+            here = [row for row in rows[part.begin : part.end] if bins[row] == b]
             for c in range(n_channels):
                 histogram[(k * n_bins + b) * n_channels + c] = sum(int(packed[i, c]) for i in here)
 

@@ -5,10 +5,12 @@ from tests.reference.exact_sums import add_values
 from tests.reference.fixed_point import curvature
 
 from hilboost.backends.exact_sums import empty_sums, rounded
+from hilboost.engine.ops.cpu.leaves import LeafNumbers
 from hilboost.engine.ops.reference import leaf_value
 
 
-def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
+def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
+    nodes, leaves, rows = of_leaves
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
         if leaf_at is not None:
@@ -19,29 +21,29 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
         leaf_of_row[rows[begin:end]] = leaf
 
 
-def leaf_sums(
-    thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums, both, curved
-):
+def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
+    nodes, leaves, rows = of_leaves
+    values, weights, whole, with_curvature = numbers
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
         chosen = rows[begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
-        add_values(values[chosen], w, whole, sums[leaf])
-        if both:
-            add_values(curvature(values[chosen], True), w, whole, curved[leaf])
+        add_values(values[chosen], w, whole, sums[0, leaf])
+        if with_curvature:
+            add_values(curvature(values[chosen], True), w, whole, sums[1, leaf])
 
 
-def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
+def newton_leaves(thread, n_threads, of_leaves, learned, scratch, sums, values):
     gradients, hessians, weights, ones, whole, l2, logistic = learned
     hessians = curvature(hessians, logistic)
     if not hessians.shape[1]:
         hessians = np.ones_like(gradients)
-    mine = leaves[thread::n_threads]
+    mine = of_leaves._replace(leaves=of_leaves.leaves[thread::n_threads])
     found = []
     for numbers in (gradients, hessians):
-        sums = empty_sums(len(mine), numbers.shape[1])
-        leaf_sums(0, 1, nodes, mine, rows, numbers, weights, whole, scratch, sums, False, sums)
-        found.append(rounded(sums))
+        sums = empty_sums(1, len(mine.leaves), numbers.shape[1])
+        leaf_sums(0, 1, mine, LeafNumbers(numbers, weights, whole, False), scratch, sums)
+        found.append(rounded(sums[0]))
     values[thread::n_threads] = leaf_value(found[0], found[1], l2)
 
 

@@ -21,7 +21,7 @@ def find_unexpected(before, leaves, compact, ordered, begin, end, positions, dif
     return len(found)
 
 
-def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
+def write_root(thread, n_threads, table, steps, packing, unexpected, histograms):
     """Add up each cell; unpack those of leaves, and pack the sums again."""
     n_words, d = len(table.words), len(table.n_values)
     unit = packing._replace(gradient_step=1.0)
@@ -40,7 +40,7 @@ def write_root(thread, n_threads, table, steps, packing, positions, differences,
                     c = int(slots[slot, cell]) & packing.count_mask
                     gradient, count = gradient + int(g) - int(step) * c, count + c
                 root = (gradient << packing.gradient_shift) + count
-            for position, difference in zip(positions, differences, strict=True):
+            for position, difference in zip(unexpected.rows, unexpected.gradients, strict=True):
                 word = int(table.words[f // 8, position])
                 root += int(difference) * ((word >> 8 * (f % 8)) & 255 == b)
             histograms.slots[0, cell] = root

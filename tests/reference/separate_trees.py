@@ -12,16 +12,15 @@ from hilboost.engine.ops.cpu.binned_leaves import BinnedTree
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import grow
-from hilboost.engine.ops.cpu.leaves import LeafGradients
+from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.symmetric import grow_symmetric
 
 
-def grow_separate_trees(
-    alone, team, series, stage, growth, scratch, walk, summed, grown, leaf_of_row
-):
+def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """One stage; rounds to the nearest integers: not with salts."""
     assert series is None
+    alone, growth, scratch, walk, summed = memory
     if team.number > 0:
         return
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
@@ -63,7 +62,8 @@ def grow_separate_trees(
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
         leaf_of_row[tree] = -1
-        mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row[tree], None)
+        of_leaves = RowsOfLeaves(fields, leaves, rows)
+        mark_leaves(0, 1, of_leaves, None, leaf_of_row[tree], None)
         exact = LeafGradients(
             gradients,
             hessians,
@@ -74,7 +74,7 @@ def grow_separate_trees(
             learned.logistic,
         )
         values = np.empty((len(leaves), 1))
-        newton_leaves(0, 1, fields, leaves, rows, exact, None, None, values)
+        newton_leaves(0, 1, of_leaves, exact, None, None, values)
         grown.values[tree, : len(leaves)] = values
         if grown.bounds.shape[1]:
             grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]

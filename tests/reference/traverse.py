@@ -20,7 +20,8 @@ def _leaf(x, node, trees):
     return node
 
 
-def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
+def add_forest(X, forest, begin, end, has_missing, raw):
+    trees, leaves = forest.trees, forest.leaves
     for i in range(begin, end):
         for tree, (width, first) in enumerate(zip(leaves.widths, leaves.first_output, strict=True)):
             at = leaves.offset[_leaf(X[i], trees.roots[tree], trees)]

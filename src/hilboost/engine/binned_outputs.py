@@ -13,7 +13,7 @@ from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.binned_forest import add_forest_on_bins
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
-from hilboost.engine.ops.cpu.traverse import FlatTrees
+from hilboost.engine.ops.cpu.traverse import FlatForest, FlatTrees
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Forest
 
@@ -28,12 +28,12 @@ def add_trees_on_bins(
         return
     forest = Forest.of(terms)
     trees = forest.trees._replace(threshold=_bins_below(forest.trees, table.thresholds))
-    flat = trees, forest.leaf_masks, forest.flat_leaves
+    flat = FlatForest(trees, forest.leaf_masks, forest.flat_leaves)
     n, last_bin = table.n_rows, table.n_bins - 1
 
     def work(begin: int) -> None:
         end = min(begin + _BLOCK_ROWS, n)
-        add_forest_on_bins(table.words, last_bin, *flat, begin, end, raw)
+        add_forest_on_bins(table.words, last_bin, flat, begin, end, raw)
 
     with ThreadTeam(min(n_threads, 1 + n // _BLOCK_ROWS)) as team:
         team.map(work, range(0, n, _BLOCK_ROWS))

@@ -23,7 +23,13 @@ from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree, write_tree
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
-from hilboost.engine.ops.cpu.leaves import LeafGradients, leaf_sums, mark_leaves
+from hilboost.engine.ops.cpu.leaves import (
+    LeafGradients,
+    LeafNumbers,
+    RowsOfLeaves,
+    leaf_sums,
+    mark_leaves,
+)
 from hilboost.engine.ops.cpu.nodes import N_ROWS
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.tree import Tree
@@ -87,7 +93,7 @@ def leaf_of_rows(
     if len(rows) < len(leaf_of_row):
         leaf_of_row[:] = -1
     offsets = None if order is None else order.offsets
-    given = nodes, leaves, rows, offsets, leaf_of_row, leaf_at
+    given = RowsOfLeaves(nodes, leaves, rows), offsets, leaf_of_row, leaf_at
     team = team if len(rows) > 2 * _ROWS_WORTH_A_TEAM else _ALONE
     team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
 
@@ -149,12 +155,14 @@ def newton_steps(
     gradients, hessians, weights, ones, whole, l2, logistic = learned
     if share is None and len(rows) * gradients.shape[1] <= _ROWS_WORTH_A_TEAM:
         team = _ALONE
-    scratch = np.empty((team.n_threads, 2, CHUNK))
+    scratch, of_leaves = np.empty((team.n_threads, 2, CHUNK)), RowsOfLeaves(nodes, leaves, rows)
 
     def sums_of(values: Floats, weights: Floats, logistic: bool = False) -> Floats:
         sums = empty_sums(2, len(leaves), values.shape[1])
-        given = nodes, leaves, rows, values, weights, whole, scratch, sums[0], logistic, sums[1]
-        team.run(lambda thread: leaf_sums(thread, team.n_threads, *given))
+        numbers = LeafNumbers(values, weights, whole, logistic)
+        team.run(
+            lambda thread: leaf_sums(thread, team.n_threads, of_leaves, numbers, scratch, sums)
+        )
         sums = sums if logistic else sums[0]
         return rounded(sums if share is None else share.exchange.merged(sums))
 

@@ -17,6 +17,7 @@ from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
 from hilboost.engine.ops.cpu.nodes import SLOT
 
@@ -201,7 +202,8 @@ class NextRoot:
             steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
             steps[former.leaves.slot_of_leaf] = former.leaves.steps
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        given = growth.table, steps, former.packing, positions, differences, growth.histograms
+        unexpected = OrderedRows(positions, differences, None)
+        given = growth.table, steps, former.packing, unexpected, growth.histograms
         n_threads = len(growth.histograms.private)
 
         def work(thread: int) -> None:

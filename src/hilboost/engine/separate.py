@@ -28,6 +28,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     GrownTrees,
     SeparateTrees,
     StageScratch,
+    TreeMemory,
     grow_separate_trees,
 )
 from hilboost.engine.ops.cpu.stage_series import Series
@@ -206,8 +207,8 @@ class TreeGrower:
     ) -> None:
         """Grow trees until all of the stage have been taken, or of a series of stages."""
         walk = self.walk if len(stage.rows) else None
-        memory = self.growth, self.scratch, walk, self.summed
-        grow_separate_trees(self.alone, team, series, stage, *memory, grown, leaf_of_row)
+        memory = TreeMemory(self.alone, self.growth, self.scratch, walk, self.summed)
+        grow_separate_trees(team, series, stage, memory, grown, leaf_of_row)
 
 
 def grow_separately(

@@ -23,6 +23,7 @@ from hilboost.engine.ops.cpu.traverse import (
     N_LINKS,
     SET_OR_VALUES,
     SPLIT_COLUMN,
+    FlatForest,
     FlatLeaves,
     FlatTrees,
     LeafMasks,
@@ -165,9 +166,9 @@ class Forest(Summation):
         contain only the columns in use.
         """
         if isinstance(X, BlockTable):
-            used, forest = self._on_used_columns()
+            used, narrow = self._on_used_columns()
             for rows, block in X.row_blocks(used):
-                forest.add_to(raw[rows], block, n_threads)
+                narrow.add_to(raw[rows], block, n_threads)
             return
         n = len(X)
         if n < FEWEST_ROWS_FOR_BITS:
@@ -176,10 +177,10 @@ class Forest(Summation):
         walks = bool((self.flat_leaves.per_tree > 64).any())
         has_missing = walks and bool(np.isnan(X).any())
         trees = self._single_trees if X.dtype == np.float32 else self.trees
-        flat = trees, self.leaf_masks, self.flat_leaves
+        forest = FlatForest(trees, self.leaf_masks, self.flat_leaves)
 
         def work(begin: int) -> None:
-            add_forest(X, *flat, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
+            add_forest(X, forest, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
 
         with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
             team.map(work, range(0, n, _BLOCK_ROWS))

@@ -8,7 +8,7 @@ from hilboost.engine.ops.cpu import next_root
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
-from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms
+from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms, OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps
 
 seeded = pytest.mark.parametrize("seed", range(3))
@@ -79,8 +79,8 @@ def test_write_root(seed, n_threads, stay, n_found):
         histograms = Histograms(given.copy(), private, kept.copy())
         for thread in range(n_threads):
             of_leaves = None if stay else steps
-            found = positions, changes << 8, histograms
-            module.write_root(thread, n_threads, table, of_leaves, packing, *found)
+            found = OrderedRows(positions, changes << 8, None)
+            module.write_root(thread, n_threads, table, of_leaves, packing, found, histograms)
         results.append((histograms.slots[0], histograms.kept))
     own = np.zeros(d * STRIDE, dtype=bool)  # the cells of bins that there are
     for f in range(d):

@@ -2,9 +2,8 @@
 
 from hilboost.backends.compiled import compiled
 from hilboost.engine.ops.cpu.grow import search_node, settle_node
-from hilboost.engine.ops.cpu.histogram import n_channels_of
 from hilboost.engine.ops.cpu.node_histogram import fill_histogram
-from hilboost.engine.ops.cpu.nodes import LEFT_BEGIN, N_LEFT_HERE, SLOT
+from hilboost.engine.ops.cpu.nodes import LEFT_BEGIN, N_LEFT_HERE
 from hilboost.engine.ops.cpu.partition import divide_rows
 from hilboost.engine.ops.cpu.sync import barrier
 
@@ -32,21 +31,8 @@ def sum_nodes(threads, batch, growth):
 
     threads : Threads; batch : (k,) int64; growth : Growth
     """
-    n_channels = n_channels_of(growth.packed, growth.sums.totals)
     for i in range(batch.shape[0]):
-        node = batch[i]
-        fill_histogram(
-            threads,
-            growth.table,
-            growth.packed,
-            n_channels,
-            growth.nodes,
-            node,
-            growth.buffers,
-            growth.histograms,
-            growth.nodes.fields[node, SLOT],
-            growth.joint,
-        )
+        fill_histogram(threads, growth, batch[i])
         if not barrier(threads):
             return
 

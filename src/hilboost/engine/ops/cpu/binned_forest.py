@@ -78,9 +78,10 @@ def _leaf_by_walking(tree, trees, last_bin, block, i):
 
 
 @inner
-def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, count):
+def _add_tree(tree, forest, last_bin, scratch, raw, begin, count):
     """Add the leaf values of a tree for a block of rows."""
     keep_inside()
+    trees, leaf_masks, leaves = forest
     block, words, half_words = scratch
     if leaves.per_tree[tree] <= 32:
         masks = leaf_masks.half_masks
@@ -98,13 +99,13 @@ def _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, begin, co
 
 
 @allocating
-def add_forest_on_bins(words, last_bin, trees, leaf_masks, leaves, begin, end, raw):
+def add_forest_on_bins(words, last_bin, forest, begin, end, raw):
     """Add the leaf values of all trees to ``raw[begin:end]``.
 
     ``words``: (n_words, n) uint64: the bins, as in
     :class:`~hilboost.engine.ops.cpu.binning.BinTable`. ``last_bin``: the bin of missing values.
-    ``trees``: with a uint8 array of thresholds: a row goes right if its bin is larger. ``raw``: (n,
-    r) float64.
+    ``forest``: FlatForest with a uint8 array of thresholds: a row goes right if its bin is larger.
+    ``raw``: (n, r) float64.
 
     Notes
     -----
@@ -119,5 +120,5 @@ def add_forest_on_bins(words, last_bin, trees, leaf_masks, leaves, begin, end, r
     for start in range(begin, end, BLOCK):
         count = min(BLOCK, end - start)
         _unpack(words, start, count, scratch[0])
-        for tree in range(trees.depths.shape[0]):
-            _add_tree(tree, trees, leaf_masks, leaves, last_bin, scratch, raw, start, count)
+        for tree in range(forest.trees.depths.shape[0]):
+            _add_tree(tree, forest, last_bin, scratch, raw, start, count)

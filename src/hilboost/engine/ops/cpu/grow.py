@@ -228,25 +228,13 @@ def sum_step(threads, growth):
     if threads.number == 0:
         _open(growth)
     barrier(threads)
-    nodes, histograms = growth.nodes, growth.histograms
-    n_channels = n_channels_of(growth.packed, growth.sums.totals)
-    n_awaited = _n_awaited(nodes.control, histograms.slots.shape[0], growth.limits.max_leaves)
+    nodes, n_slots = growth.nodes, growth.histograms.slots.shape[0]
+    n_awaited = _n_awaited(nodes.control, n_slots, growth.limits.max_leaves)
     for child in range(n_awaited):
         node = nodes.control[SMALL] if child == 0 else nodes.control[BIG]
         if child > 0:
             barrier(threads)
-        fill_histogram(
-            threads,
-            growth.table,
-            growth.packed,
-            n_channels,
-            nodes,
-            node,
-            growth.buffers,
-            histograms,
-            nodes.fields[node, SLOT],
-            growth.joint,
-        )
+        fill_histogram(threads, growth, node)
 
 
 @inner
@@ -300,8 +288,7 @@ def _keep_root(threads, growth):
     """Copy the histogram of the root for the next tree, if it is needed there."""
     histograms = growth.histograms
     if histograms.kept.shape[0] > 0 and growth.nodes.control[ROOT_GIVEN] == 0:
-        n_channels = n_channels_of(growth.packed, growth.sums.totals)
-        begin, end = own_cells(threads, growth.table, n_channels)
+        begin, end = own_cells(threads, growth.table, n_channels_of(growth))
         for i in range(begin, end):
             histograms.kept[uint64(i)] = histograms.slots[0, uint64(i)]
 
@@ -319,8 +306,7 @@ def decide_step(threads, growth):
         histogram = slots[fields[small, SLOT]]
         if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:
             sums = slots[fields[big, SLOT]]
-            n_channels = n_channels_of(growth.packed, growth.sums.totals)
-            subtract_sibling(threads, growth.table, growth.packed, n_channels, sums, histogram)
+            subtract_sibling(threads, growth, sums, histogram)
         if control[SEARCHED] == ONLY_SUMMED:
             n_children = 0
         for child in range(n_children):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
-from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
+from hilboost.engine.ops.cpu.compact_gradients import Compact, in_64_bits
 from hilboost.engine.ops.cpu.sync import share
 
 _AHEAD = 128
@@ -41,6 +41,23 @@ class Histograms(NamedTuple):
     # (d * stride * n_channels,) int64: a copy of the root's, for the next tree; (0,) if it is not
     # needed
     kept: NDArray[np.int64]
+
+
+class OrderedRows(NamedTuple):
+    """Rows and their packed gradients, in the same order."""
+
+    rows: NDArray[np.uint32]  # (m,) uint32
+    gradients: NDArray[np.int64] | NDArray[np.int32]  # (m,) int64, or int32 with ``compact``
+    compact: Compact | None  # how 32 bits are read
+
+
+class Part(NamedTuple):
+    """A part of the table that is summed: some words of some rows, by their positions."""
+
+    first_word: int
+    last_word: int
+    begin: int
+    end: int
 
 
 @inner
@@ -65,19 +82,18 @@ def _add_eight(word, value, base, histogram):
 
 
 @compiled
-def accumulate(
-    words, first_word, last_word, n_values, n_bins, rows, ordered, compact, begin, end, histogram
-):
-    """Fill the slabs of some words with the sums over ``rows[begin:end]``, one channel.
+def accumulate(table, ordered, part, histogram):
+    """Fill the slabs of some words with the sums over some rows, one channel.
 
     Cells of bins that a column does not have remain as they are.
 
-    ``words``: (n_words, n) uint64. ``n_values``: (n_columns,) int64, bins of every column without
-    the one for missing values. ``rows``: (m,) uint32. ``ordered``: (m,) int64, the packed gradient
-    of ``rows[i]`` at ``i``: int32 with ``compact``, which says how these are read; else it is None.
-    ``histogram``: (n_columns * STRIDE,) int64, overwritten in the slabs of these words.
+    ``table``: BinTable. ``ordered``: OrderedRows. ``part``: Part. ``histogram``: (d * STRIDE,)
+    int64, overwritten in the slabs of these words.
     """
     keep_apart()
+    first_word, last_word, begin, end = part
+    rows, gradients, compact = ordered
+    words, n_values, n_bins = table.words, table.n_values, table.n_bins
     n_columns = n_values.shape[0]
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
         slab = uint64(f * STRIDE)
@@ -94,11 +110,11 @@ def accumulate(
             for i in range(begin, last_asked):
                 j = uint64(i)
                 prefetch(column, int64(rows[j + uint64(ahead)]))
-                value = in_64_bits(ordered[j], compact)
+                value = in_64_bits(gradients[j], compact)
                 _add_eight(column[uint64(rows[j])], value, base, histogram)
             for i in range(last_asked, end):
                 j = uint64(i)
-                value = in_64_bits(ordered[j], compact)
+                value = in_64_bits(gradients[j], compact)
                 _add_eight(column[uint64(rows[j])], value, base, histogram)
             continue
         if n_here >= 4:
@@ -107,7 +123,7 @@ def accumulate(
                 if i + ahead < end:
                     prefetch(column, int64(rows[j + uint64(ahead)]))
                 word = column[uint64(rows[j])]
-                value = in_64_bits(ordered[j], compact)
+                value = in_64_bits(gradients[j], compact)
                 for k in range(4):
                     b = (word >> uint64(8 * k)) & mask
                     histogram[base + uint64(k * STRIDE) + b] += value
@@ -115,31 +131,29 @@ def accumulate(
             shift, slab = uint64(8 * k), base + uint64(k * STRIDE)
             for i in range(begin, end):
                 j = uint64(i)
-                value = in_64_bits(ordered[j], compact)
+                value = in_64_bits(gradients[j], compact)
                 histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += value
 
 
 @compiled
-def accumulate_channels(
-    words, first_word, last_word, n_columns, n_bins, rows, packed, begin, end, n_channels, histogram
-):
+def accumulate_channels(table, rows, packed, part, n_channels, histogram):
     """The same for several channels, ``packed`` (n, width) int64 in the table's row order.
 
     If the width is one less than ``n_channels``, the last channel counts one for each row.
     """
     keep_apart()
+    first_word, last_word, begin, end = part
+    words, n_columns, n_bins = table.words, table.n_values.shape[0], table.n_bins
     width = packed.shape[1]
     low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
     histogram[low:high] = 0
     if n_channels == 2:
         for w in range(first_word, last_word):
-            n_here = min(8, n_columns - 8 * w)
             slabs = histogram[16 * w * n_bins :]
-            given = words[w], n_here, n_bins, rows, packed
             if width == 1:
-                _accumulate_pairs(*given, None, begin, end, slabs)
+                _accumulate_pairs(table, w, rows, packed, None, part, slabs)
             else:
-                _accumulate_pairs(*given, packed, begin, end, slabs)
+                _accumulate_pairs(table, w, rows, packed, packed, part, slabs)
         return
     channels, ahead = uint64(n_channels), _rows_ahead(begin, end)
     for w in range(first_word, last_word):
@@ -161,11 +175,13 @@ def accumulate_channels(
 
 
 @inner
-def _accumulate_pairs(column, n_here, n_bins, rows, packed, counts, begin, end, slabs):
+def _accumulate_pairs(table, w, rows, packed, counts, part, slabs):
     """Two channels of the columns of one word, whose values are read once for a row.
 
     ``counts`` is ``packed`` itself, or ``None`` if each row counts one.
     """
+    column, n_bins, begin, end = table.words[w], table.n_bins, part.begin, part.end
+    n_here = min(8, table.n_values.shape[0] - 8 * w)
     step, mask, width = uint64(2 * n_bins), uint64(255), packed.shape[1]
     ahead = _rows_ahead(begin, end)
     for i in range(begin, end):
@@ -205,19 +221,20 @@ def subtract(histogram, other, begin, end):
 
 
 @inner
-def n_channels_of(packed, totals):
-    """Channels of a histogram: of the sums (n_nodes, n_channels), and one without ``packed``."""
-    if packed is None:
+def n_channels_of(growth):
+    """Channels of a histogram: as many as the sums of nodes, and one without ``packed``."""
+    if growth.packed is None:
         return np.int64(1)
-    return np.int64(totals.shape[1])
+    return np.int64(growth.sums.totals.shape[1])
 
 
 @inner
-def subtract_sibling(threads, table, packed, n_channels, histogram, sibling):
+def subtract_sibling(threads, growth, histogram, sibling):
     """Subtract a histogram in place, in the columns of one thread's share."""
     keep_apart()
-    if packed is not None:
-        low, high = own_cells(threads, table, n_channels)
+    table = growth.table
+    if growth.packed is not None:
+        low, high = own_cells(threads, table, n_channels_of(growth))
         subtract(histogram, sibling, low, high)
         return
     first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)

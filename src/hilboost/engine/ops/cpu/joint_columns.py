@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.histogram import STRIDE, accumulate
 
 FEWEST_ROWS = 512
@@ -62,29 +63,19 @@ def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
 
 
 @compiled
-def accumulate_joint(
-    joint,
-    thread,  # whose working memory is used
-    first_word,  # words of ``joint``
-    last_word,  # words of ``joint``
-    n_values,  # (d,) int64
-    n_bins,
-    rows,  # (m,) uint32
-    ordered,  # (m,) int64 or int32
-    compact,
-    begin,
-    end,
-    histogram,  # (d * STRIDE,) int64, overwritten
-):
-    """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words."""
+def accumulate_joint(joint, thread, table, ordered, part, histogram):
+    """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words.
+
+    ``thread``: whose working memory is used. ``part``: with words of ``joint``.
+    """
     keep_apart()
-    stride, sums, n_codes = np.int64(STRIDE), joint.sums[thread], joint.n_codes
-    given = n_codes, stride, rows, ordered, compact, begin, end, sums
-    accumulate(joint.words, first_word, last_word, *given)
-    for group in range(8 * first_word, min(8 * last_word, n_codes.shape[0])):
+    sums, n_codes, n_bins = joint.sums[thread], joint.n_codes, table.n_bins
+    codes = BinTable(joint.words, table.flat, n_codes, np.int64(STRIDE))
+    accumulate(codes, ordered, part, sums)
+    for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
         for k in range(joint.starts[group], joint.starts[group + 1]):
             column, size = joint.columns[k], joint.sizes[k]
-            slab, present = column * STRIDE, n_values[column]
+            slab, present = column * STRIDE, table.n_values[column]
             _sum_codes(
                 sums,
                 group * STRIDE,

@@ -31,6 +31,24 @@ class LeafGradients(NamedTuple):
     logistic: bool = False
 
 
+class LeafNumbers(NamedTuple):
+    """Numbers of rows that are summed in each leaf."""
+
+    values: NDArray[np.float64]  # (n, r) float64
+    weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
+    whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
+    # whether they are gradients whose :func:`~hilboost.backends.logistic.curvature` is summed, too
+    with_curvature: bool
+
+
+class RowsOfLeaves(NamedTuple):
+    """The leaves of a tree, and their rows."""
+
+    nodes: NDArray[np.int64]  # (n_nodes, N_NODE_FIELDS) int64
+    leaves: NDArray[np.int64]  # (n_leaves,) int64: their node numbers
+    rows: NDArray[np.uint32]  # (m,) uint32, or more: ordered by leaf
+
+
 @inner
 def _first_from(rows, begin, end, place):
     """The first of some ascending rows that is not before a place of the table, or their end."""
@@ -55,16 +73,15 @@ def _in_block(block, nodes, leaf, rows):
 
 
 @compiled
-def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, leaf_at):
+def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
     """Write the leaf number of every learned row; each thread those in its part of the table.
 
     Threads that share leaves, whose rows lie among each other, would wait for the cache lines that
     the others write.
 
-    nodes : (n_nodes, N_NODE_FIELDS) int64; leaves : (n_leaves,) int64, their node numbers
-    rows : (m,) uint32, or more
-        Ascending in each leaf.  If the table is sorted, positions there, which are replaced by the
-        numbers of the rows; these are in the same block.
+    of_leaves : RowsOfLeaves
+        The rows ascend in each leaf.  If the table is sorted, they are positions there, which are
+        replaced by the numbers of the rows; these are in the same block.
     offsets : (n,) uint16 or None
         Which row of its block is at each position of the table; ``None`` if rows are at their
         numbers.
@@ -72,6 +89,7 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
     leaf_at : (n,) uint8 or None
         The same by position.
     """
+    nodes, leaves, rows = of_leaves
     n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     first, last = share(n_blocks, thread, n_threads)
     for block in range(first, last):
@@ -88,19 +106,15 @@ def mark_leaves(thread, n_threads, nodes, leaves, rows, offsets, leaf_of_row, le
 
 
 @compiled
-def leaf_sums(
-    thread, n_threads, nodes, leaves, rows, values, weights, whole, scratch, sums, both, curved
-):
+def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
     """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
-    rows : (m,) uint32, or more; in each leaf, those of a block of the table before the next block's
-    values : (n, r) float64; weights : (n, 1) float64, or (0, 1) for ones
-    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
-    scratch : (n_threads, 2, CHUNK) float64; sums : (n_leaves, r, 5) int64
-    both : bool
-        Whether the values are gradients whose :func:`~hilboost.backends.logistic.curvature` is
-        added to ``curved`` (n_leaves, r, 5) int64.
+    ``of_leaves``: RowsOfLeaves, in each leaf those of a block of the table before the next block's.
+    ``numbers``: LeafNumbers. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (1 or 2,
+    n_leaves, r, 5) int64; the second one is that of the curvature.
     """
+    nodes, leaves, rows = of_leaves
+    values, weights, whole = numbers.values, numbers.weights, numbers.whole
     n_blocks = (values.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     for block in range(n_blocks):
         for leaf in range(thread, leaves.shape[0], n_threads):
@@ -114,38 +128,40 @@ def leaf_sums(
                     gather(weights, np.int64(0), rows, begin, last, weight)
                 for k in range(values.shape[1]):
                     gather(values, k, rows, begin, last, chosen)
-                    add_contiguous(chosen, weight, whole, sums[leaf, k])
-                    if both:
+                    add_contiguous(chosen, weight, whole, sums[0, leaf, k])
+                    if numbers.with_curvature:
                         for i in range(chosen.shape[0]):
                             chosen[i] = curvature(chosen[i], True)
-                        add_contiguous(chosen, weight, whole, curved[leaf, k])
+                        add_contiguous(chosen, weight, whole, sums[1, leaf, k])
 
 
 @compiled
-def newton_leaves(thread, n_threads, nodes, leaves, rows, learned, scratch, sums, values):
+def newton_leaves(thread, n_threads, of_leaves, learned, scratch, sums, values):
     """The value of every leaf from its sums of gradients and hessians.
 
-    ``nodes``: (n_nodes, N_NODE_FIELDS) int64. ``leaves``: (n_leaves,) int64, their node numbers.
-    ``rows``: (m,) uint32, or more. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2,
-    n_leaves, r, 5) int64, working memory. ``values``: (n_leaves, r) float64, written by each thread
-    for its share of the leaves.
+    ``of_leaves``: RowsOfLeaves. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2, n_leaves,
+    r, 5) int64, working memory. ``values``: (n_leaves, r) float64, written by each thread for its
+    share of the leaves.
 
     Notes
     -----
     The sums are exact: they depend on the rows in a leaf alone, and not on their order.
     """
-    g, h, w, ones, whole, l2, both = learned
+    g, h, w, ones, whole, l2, logistic = learned
+    nodes, leaves, of_g, of_h = of_leaves.nodes, of_leaves.leaves, sums[0], sums[1]
     r = g.shape[1]
     for leaf in range(thread, leaves.shape[0], n_threads):
         for k in range(r):
-            clear_sum(sums[0, leaf, k])
-            clear_sum(sums[1, leaf, k])
-    of_g, of_h = sums[0], sums[1]
-    leaf_sums(thread, n_threads, nodes, leaves, rows, g, w, whole, scratch, of_g, both, of_h)
-    if h.shape[1] > 0 and not both:
-        leaf_sums(thread, n_threads, nodes, leaves, rows, h, w, whole, scratch, of_h, both, of_h)
+            clear_sum(of_g[leaf, k])
+            clear_sum(of_h[leaf, k])
+    gradients = LeafNumbers(g, w, whole, logistic)
+    leaf_sums(thread, n_threads, of_leaves, gradients, scratch, sums)
+    if h.shape[1] > 0 and not logistic:
+        hessians = LeafNumbers(h, w, whole, False)
+        leaf_sums(thread, n_threads, of_leaves, hessians, scratch, sums[1:])
     elif h.shape[1] == 0 and w.shape[0] > 0:
-        leaf_sums(thread, n_threads, nodes, leaves, rows, w, ones, whole, scratch, of_h, both, of_h)
+        weights = LeafNumbers(w, ones, whole, False)
+        leaf_sums(thread, n_threads, of_leaves, weights, scratch, sums[1:])
     for leaf in range(thread, leaves.shape[0], n_threads):
         bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])
         for k in range(r):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
-from hilboost.engine.ops.cpu.histogram import STRIDE, accumulate
+from hilboost.engine.ops.cpu.histogram import STRIDE, Part, accumulate
 from hilboost.engine.ops.cpu.sync import share
 
 _ROWS_AT_A_TIME = 64
@@ -108,19 +108,19 @@ def _write_cells(steps, packing, histograms, differences, begin, end):
 
 
 @compiled
-def write_root(thread, n_threads, table, steps, packing, positions, differences, histograms):
+def write_root(thread, n_threads, table, steps, packing, unexpected, histograms):
     """Write the histogram of the root to the first slot, in the words of a thread's share.
 
     ``steps``: (n_leaves,) int64 or None: of the leaf whose histogram is in each slot; with
-    ``None``, the kept root is expected, and replaced by this one. ``positions``: (k,) uint32: of
-    the gradients that are not as expected. ``differences``: (k,) int64: from those expected.
+    ``None``, the kept root is expected, and replaced by this one. ``unexpected``: OrderedRows: the
+    positions of gradients that are not as expected, and their differences from those expected.
     ``histograms``: with one channel.
     """
     n_columns = table.n_values.shape[0]
     first_word, last_word = share(table.words.shape[0], thread, n_threads)
-    changes, n_changes = histograms.private[thread], np.int64(positions.shape[0])
-    own = table.words, first_word, last_word, table.n_values, table.n_bins
-    accumulate(*own, positions, differences, None, np.int64(0), n_changes, changes)
+    changes, n_changes = histograms.private[thread], np.int64(unexpected.rows.shape[0])
+    part = Part(first_word, last_word, np.int64(0), n_changes)
+    accumulate(table, unexpected, part, changes)
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
         begin = f * STRIDE
         missing = begin + table.n_bins - 1

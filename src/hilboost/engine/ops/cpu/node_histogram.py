@@ -4,30 +4,33 @@ import numpy as np
 
 from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.histogram import accumulate, accumulate_channels, merge, own_cells
+from hilboost.engine.ops.cpu.histogram import (
+    OrderedRows,
+    Part,
+    accumulate,
+    accumulate_channels,
+    merge,
+    n_channels_of,
+    own_cells,
+)
 from hilboost.engine.ops.cpu.joint_columns import FEWEST_ROWS, accumulate_joint
-from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.nodes import BEGIN, END, SLOT
 from hilboost.engine.ops.cpu.partition import ROWS_WORTH_SHARING
 from hilboost.engine.ops.cpu.sync import barrier, share
 
 
 @inner
-def fill_histogram(
-    threads, table, packed, n_channels, nodes, node, buffers, histograms, slot, joint
-):
-    """Sum a node's rows into a slot; every thread has :func:`own_cells` complete in the end.
+def fill_histogram(threads, growth, node):
+    """Sum a node's rows into its slot; every thread has :func:`own_cells` complete in the end.
 
-    ``threads``: all of them call. ``packed``: (n, width) int64, in the table's row order, or None
-    with one channel.
-
-    Notes
-    -----
-    Threads share out the rows of large nodes, and the words or groups of columns of small ones.
+    All threads call.  They share out the rows of large nodes, and the words or groups of columns
+    of small ones.
     """
     keep_apart()
     thread, n_threads = threads.number, threads.n_threads
-    begin, end = nodes.fields[node, BEGIN], nodes.fields[node, END]
-    n_columns = table.n_values.shape[0]
+    table, histograms, joint, packed = growth.table, growth.histograms, growth.joint, growth.packed
+    fields, buffers = growth.nodes.fields, growth.buffers
+    begin, end, slot = fields[node, BEGIN], fields[node, END], fields[node, SLOT]
     joins, n_words, n_parts = False, table.words.shape[0], np.int64(1)
     if joint is not None:
         joins = end - begin >= FEWEST_ROWS
@@ -42,17 +45,15 @@ def fill_histogram(
             target = histograms.private[thread]
     elif n_threads > 1:
         first_word, last_word = share(n_words, thread, n_threads)
-    rows, ordered = buffers.rows, buffers.ordered
+    part, n_channels = Part(first_word, last_word, begin, end), n_channels_of(growth)
     if packed is None:
-        own, n_values, n_bins = (first_word, last_word), table.n_values, table.n_bins
-        given = n_values, n_bins, rows, ordered, buffers.compact, begin, end, target
+        ordered = OrderedRows(buffers.rows, buffers.ordered, buffers.compact)
         if joint is not None and joins:
-            accumulate_joint(joint, thread, *own, *given)
+            accumulate_joint(joint, thread, table, ordered, part, target)
         else:
-            accumulate(table.words, *own, *given)
+            accumulate(table, ordered, part, target)
     else:
-        own = table.words, first_word, last_word, n_columns, table.n_bins
-        accumulate_channels(*own, rows, packed, begin, end, n_channels, target)
+        accumulate_channels(table, buffers.rows, packed, part, n_channels, target)
     barrier(threads)
     low, high = own_cells(threads, table, n_channels)
     merge(histograms.slots[slot], histograms.private, n_parts, low, high)

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import clear_sum, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
-from hilboost.engine.ops.cpu.binned_leaves import BinnedTree, binned_leaves, order_leaves
+from hilboost.engine.ops.cpu.binned_leaves import (
+    BinnedTree,
+    WalkScratch,
+    binned_leaves,
+    order_leaves,
+)
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import (
@@ -34,7 +39,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 from hilboost.engine.ops.cpu.grow import Growth, decide_step, divide_step, sum_step
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.histogram import n_channels_of
-from hilboost.engine.ops.cpu.leaves import LeafGradients, mark_leaves, newton_leaves
+from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, NODE, open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
@@ -45,6 +50,7 @@ from hilboost.engine.ops.cpu.stage_series import (
     n_stages_of,
 )
 from hilboost.engine.ops.cpu.symmetric import grow_symmetric
+from hilboost.engine.ops.cpu.sync import Threads
 
 
 class SeparateTrees(NamedTuple):
@@ -88,6 +94,18 @@ class StageScratch(NamedTuple):
     sums: NDArray[np.int64]  # (2, n_leaves, 1, 5) int64
     totals: NDArray[np.int64]  # (3, 5) int64
     thresholds: NDArray[np.float64]  # (n_nodes,) float64
+
+
+class TreeMemory(NamedTuple):
+    """What one thread grows tree after tree with."""
+
+    alone: Threads  # each tree is grown by the thread that has taken it
+    growth: Growth  # for any tree: gradients, rows, root and columns are those of each tree
+    scratch: StageScratch
+    # for rows that trees have not learned from; ``None`` if there are none
+    walk: WalkScratch | None
+    # (1, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
+    summed: NDArray[np.float64] | None
 
 
 @inner
@@ -153,7 +171,7 @@ def _start(tree, place, stage, packing, rounding, growth):
     m = growth.buffers.flags.shape[0]
     for i in range(m):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
-    n_channels = n_channels_of(growth.packed, growth.sums.totals)
+    n_channels = n_channels_of(growth)
     if n_channels == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
         pack_one(learned, packing, rounding, 0, m, ordered)
     else:
@@ -220,15 +238,16 @@ def _write_nodes(place, stage, nodes, is_category, scratch, grown):
 
 
 @inner
-def _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, leaf_of_row):
+def _write_leaves(tree, place, n_leaves, stage, memory, grown, leaf_of_row):
     """Write the leaf of every row to learn from, and the values of the leaves."""
     keep_apart()
-    fields, rows = growth.nodes.fields, growth.buffers.rows
+    growth, scratch = memory.growth, memory.scratch
     leaves = grown.trees.leaves[place][:n_leaves]
     if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
         for i in range(leaf_of_row.shape[0]):
             leaf_of_row[i] = -1
-    mark_leaves(0, 1, fields, leaves, rows, None, leaf_of_row, None)
+    of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
+    mark_leaves(0, 1, of_leaves, None, leaf_of_row, None)
     learned = LeafGradients(
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],
@@ -238,9 +257,8 @@ def _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, leaf_of_
         stage.l2,
         stage.learned.logistic,
     )
-    newton_leaves(
-        0, 1, fields, leaves, rows, learned, scratch.numbers, scratch.sums, grown.values[place]
-    )
+    values = grown.values[place]
+    newton_leaves(0, 1, of_leaves, learned, scratch.numbers, scratch.sums, values)
     _keep_bounds(place, leaves, growth.constraints, grown.bounds)
 
 
@@ -293,9 +311,10 @@ def _grow_tree(alone, growth, summed):
 
 
 @inner
-def _grow_trees(number, alone, series, stage, growth, scratch, walk, summed, grown, leaf_of_row):
+def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
     """Grow trees of a stage until all have been taken."""
     keep_apart()
+    growth, scratch = memory.growth, memory.scratch
     n_outputs = leaf_of_row.shape[0]
     while True:
         tree = atomic_add(stage.next_tree, 0, 1)
@@ -306,30 +325,24 @@ def _grow_trees(number, alone, series, stage, growth, scratch, walk, summed, gro
         packing = _packing_of(stage, rounding, growth.rules.packing)
         grown.steps[place] = packing.gradient_step
         _start(tree, place, stage, packing, rounding, growth)
-        _grow_tree(alone, _with_packing(packing, growth), summed)
+        _grow_tree(memory.alone, _with_packing(packing, growth), memory.summed)
         n_leaves = _write_nodes(
             place, stage, growth.nodes, growth.rules.is_category, scratch, grown
         )
         found = leaf_of_row[tree]
-        _write_leaves(tree, place, n_leaves, stage, growth, scratch, grown, found)
+        _write_leaves(tree, place, n_leaves, stage, memory, grown, found)
         _keep_sets(place, grown.sizes[place], growth.categories, grown)
-        _find_other_leaves(place, growth, walk, grown, found)
+        _find_other_leaves(place, growth, memory.walk, grown, found)
         add_outputs(tree, series, grown.values[place], found)
 
 
 @compiled
-def grow_separate_trees(
-    alone, team, series, stage, growth, scratch, walk, summed, grown, leaf_of_row
-):
+def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """Grow trees until all of the stage have been taken, or of a series of stages.
 
-    ``alone``: one thread: each tree is grown by the thread that has taken it. ``team``: this
-    thread, and those that grow other trees of the stages. ``series``: ``None`` for one stage, from
-    given gradients. ``growth``: of the thread, for any tree: gradients, rows, root and columns are
-    those of each tree. ``walk``: leads rows that trees have not learned from to their leaves;
-    ``None`` if there are none. ``summed``: (1, 512) float64 or None: working memory of symmetric
-    trees; ``None`` for trees that are grown best first. ``leaf_of_row``: (n_outputs, n) int32:
-    written.
+    ``team``: this thread, and those that grow other trees of the stages. ``series``: ``None`` for
+    one stage, from given gradients. ``memory``: TreeMemory of this thread. ``leaf_of_row``:
+    (n_outputs, n) int32: written.
 
     Notes
     -----
@@ -339,6 +352,6 @@ def grow_separate_trees(
     for number in range(n_stages_of(series)):
         if not begin_stage(team, number, series, stage.rows, stage.next_tree):
             return
-        _grow_trees(number, alone, series, stage, growth, scratch, walk, summed, grown, leaf_of_row)
+        _grow_trees(number, series, stage, memory, grown, leaf_of_row)
         if not end_stage(team, number, series, stage.weights, stage.learned.whole):
             return

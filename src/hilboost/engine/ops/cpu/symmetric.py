@@ -25,7 +25,7 @@ from hilboost.engine.ops.cpu.column_splits import (
 from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.grow import divide_step, sum_step
-from hilboost.engine.ops.cpu.histogram import STRIDE, n_channels_of, subtract_sibling
+from hilboost.engine.ops.cpu.histogram import STRIDE, subtract_sibling
 from hilboost.engine.ops.cpu.nodes import (
     BIG,
     BIN,
@@ -302,8 +302,7 @@ def _split_level(threads, growth):
         sum_step(threads, growth)
         if control[SEARCHED] != 0:
             small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
-            n_channels = n_channels_of(growth.packed, growth.sums.totals)
-            subtract_sibling(threads, growth.table, growth.packed, n_channels, big, small)
+            subtract_sibling(threads, growth, big, small)
         n_split += 1
 
 

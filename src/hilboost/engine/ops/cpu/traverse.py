@@ -77,6 +77,14 @@ class FlatLeaves(NamedTuple):
     first_output: NDArray[np.int32]
 
 
+class FlatForest(NamedTuple):
+    """Trees, and how their leaves are found and added."""
+
+    trees: FlatTrees
+    masks: LeafMasks
+    leaves: FlatLeaves
+
+
 class BlockScratch(NamedTuple):
     """Memory for a block of rows."""
 
@@ -229,9 +237,10 @@ def add_values(words, leaves, tree, raw, begin, count):
 
 
 @inner
-def _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, begin, count):
+def _add_by_bits(tree, forest, scratch, raw, begin, count):
     """Add the values of the leaves that the bits say."""
     keep_inside()
+    trees, leaf_masks, leaves = forest
     block, words, half_words = scratch.block, scratch.words, scratch.half_words
     if trees.has_sets[tree]:
         _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block)
@@ -246,12 +255,8 @@ def _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, begin, count):
 
 
 @inner
-def _add_by_walking(tree, trees, leaves, nodes, X, raw, begin, count, has_missing):
-    """Add the values of the leaves that rows walk to."""
-    if trees.has_sets[tree]:
-        _leaves_by_sets(nodes, tree, trees, X, begin, count)
-    else:
-        _leaves_by_walking(nodes, tree, trees, X, begin, count, has_missing)
+def _add_of_nodes(tree, leaves, nodes, raw, begin, count):
+    """Add the values of the leaves to which the rows of a block have come."""
     first = leaves.first_output[tree]
     for i in range(count):
         at = leaves.offset[nodes[i]]
@@ -260,27 +265,30 @@ def _add_by_walking(tree, trees, leaves, nodes, X, raw, begin, count, has_missin
 
 
 @inner
-def _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw):
+def _add_block(X, forest, start, count, has_missing, scratch, raw):
     """Add the leaf values of all trees for a block of rows."""
     keep_apart()
-    block = scratch.block
+    block, nodes, trees, leaves = scratch.block, scratch.nodes, forest.trees, forest.leaves
     for i in range(count):
         for k in range(X.shape[1]):
             block[k, i] = X[uint64(start + i), k]
     for tree in range(trees.depths.shape[0]):
         if leaves.per_tree[tree] <= 64:
-            _add_by_bits(tree, trees, leaf_masks, leaves, scratch, raw, start, count)
+            _add_by_bits(tree, forest, scratch, raw, start, count)
+            continue
+        if trees.has_sets[tree]:
+            _leaves_by_sets(nodes, tree, trees, X, start, count)
         else:
-            nodes = scratch.nodes
-            _add_by_walking(tree, trees, leaves, nodes, X, raw, start, count, has_missing)
+            _leaves_by_walking(nodes, tree, trees, X, start, count, has_missing)
+        _add_of_nodes(tree, leaves, nodes, raw, start, count)
 
 
 @allocating
-def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
+def add_forest(X, forest, begin, end, has_missing, raw):
     """Add the leaf values of all trees to ``raw[begin:end]``.
 
-    ``X``: (n, d) float32 or float64. ``has_missing``: false where no value is missing in rows that
-    walk. ``raw``: (n, r) float64.
+    ``X``: (n, d) float32 or float64. ``forest``: FlatForest. ``has_missing``: false where no value
+    is missing in rows that walk. ``raw``: (n, r) float64.
 
     Notes
     -----
@@ -288,14 +296,14 @@ def add_forest(X, trees, leaf_masks, leaves, begin, end, has_missing, raw):
     O(n · depth) for larger ones.  For every row the trees are added in their order.
     """
     scratch = BlockScratch(
-        np.zeros((X.shape[1], BLOCK), trees.threshold.dtype),
+        np.zeros((X.shape[1], BLOCK), forest.trees.threshold.dtype),
         np.empty(BLOCK, np.uint64),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.int32),
     )
     for start in range(begin, end, BLOCK):
         count = min(BLOCK, end - start)
-        _add_block(X, trees, leaf_masks, leaves, start, count, has_missing, scratch, raw)
+        _add_block(X, forest, start, count, has_missing, scratch, raw)
 
 
 @compiled
