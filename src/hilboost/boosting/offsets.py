@@ -34,34 +34,37 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
     if offset is None or loss.couples_rows:
         return start
     if loss.link is not None and loss.link.smallest == 0:
-        _look_for_exposures(loss, target, start)
-    return _beside_offsets(loss, target, start)
+        _look_for_exposures(loss, target, offset, start)
+    return _beside_offsets(loss, target, offset, start)
 
 
-def _look_for_exposures(loss: Loss, target: Target, start: Floats) -> None:
+def _look_for_exposures(loss: Loss, target: Target, offset: Floats, start: Floats) -> None:
     """Warn if the offsets of all workers look like exposures instead of their logarithms."""
-    offset, share = target.offset, target.share
-    least = -largest(-offset.min(initial=np.inf), share)
-    most = largest(offset.max(initial=-np.inf), share)
+    least = -largest(-offset.min(initial=np.inf), target.share)
+    most = largest(offset.max(initial=-np.inf), target.share)
     if not 0 < least < most:
         return
-    if most <= 1 or most > _LARGEST_LOGARITHM or least < _LEAST_LOGARITHM:
-        chord = np.log(most / least) / (most - least)
-        if most <= 1 or most > _LARGEST_LOGARITHM or _logarithms_fit(loss, target, start, chord):
-            warn_of_exposures(least, most)
+    are_exposures = most <= 1 or most > _LARGEST_LOGARITHM
+    if not are_exposures and least < _LEAST_LOGARITHM:
+        chord = float(np.log(most / least) / (most - least))
+        are_exposures = _logarithms_fit(loss, target, offset, start, chord)
+    if are_exposures:
+        warn_of_exposures(least, most)
 
 
-def _logarithms_fit(loss: Loss, target: Target, start: Floats, chord: float) -> bool:
+def _logarithms_fit(
+    loss: Loss, target: Target, offset: Floats, start: Floats, chord: float
+) -> bool:
     """Whether constants predict clearly better beside logarithms of the offsets than otherwise.
 
     Otherwise: beside multiples of the offsets, such as ``chord``, that of the range of logarithms.
     The test is that of Vuong (1989) for models that are not nested: mean and standard error of the
     differences between the losses of each row.
     """
-    offset, n = target.offset, count(len(target.y), target.share)
-    least = _losses(loss, replace(target, offset=np.log(offset)), start)
+    n = count(len(target.y), target.share)
+    least = _losses(loss, target, np.log(offset), start)
     for factor in (0.0, 0.25, 0.5, 0.75, 1.0, chord):
-        gains = (_losses(loss, replace(target, offset=factor * offset), start) - least)[:, None]
+        gains = (_losses(loss, target, factor * offset, start) - least)[:, None]
         gain = mean(target.with_y(gains))
         error = np.sqrt(mean(target.with_y((gains - gain) ** 2)) / n)
         if not gain[0] > _STANDARD_ERRORS * error[0]:
@@ -69,16 +72,17 @@ def _logarithms_fit(loss: Loss, target: Target, start: Floats, chord: float) -> 
     return True
 
 
-def _losses(loss: Loss, target: Target, start: Floats) -> Floats:
-    """Losses (n,) of the best constant beside the offsets."""
-    raw = target.starting_raw(_beside_offsets(loss, target, start))
+def _losses(loss: Loss, target: Target, offset: Floats, start: Floats) -> Floats:
+    """Losses (n,) of the best constant beside other offsets."""
+    target = replace(target, offset=offset)
+    raw = target.starting_raw(_beside_offsets(loss, target, offset, start))
     now = loss.adapted(target, raw) if loss.adaptive else loss
     return np.asarray(now.value(target, raw))
 
 
-def _beside_offsets(loss: Loss, target: Target, start: Floats) -> Floats:
-    """Return the best constant beside offsets, found from the one without."""
-    start = start - mean(target.with_y(target.offset))
+def _beside_offsets(loss: Loss, target: Target, offset: Floats, start: Floats) -> Floats:
+    """Return the best constant beside the offsets of the target, found from the one without."""
+    start = start - mean(target.with_y(offset))
     if loss.has_leaf_values:
         return start + _leaf_value(loss, target, target.starting_raw(start))
     lowest, step = np.inf, np.zeros_like(start)
