@@ -45,12 +45,21 @@ def test_a_fit_in_two_parts_is_a_whole_one(model, y, more, tmp_path):
 
 def test_what_held_rows_out_is_refused(tmp_path):
     held = {"early_stopping": True, "n_estimators": 5}
-    for parameters in (held | {"cv_folds": 1}, held | {"cv_folds": 2}, {"target_encoding": True}):
-        model = BoostingRegressor(**PLAIN | parameters, learner="tree").fit(X, Y)
+    stops, encodes = "early_stopping=False", "target_encoding=False"
+    many = np.array([f"level {k % 60}" for k in range(120)])  # encoded by default
+    for parameters, levels, remedy in (
+        (held | {"cv_folds": 1}, X["kind"], stops),
+        (held | {"cv_folds": 2}, X["kind"], stops),
+        ({"target_encoding": True}, X["kind"], encodes),
+        ({}, many, encodes),
+        (held, many, f"{stops} and {encodes}"),
+    ):
+        rows = X.assign(kind=levels)
+        model = BoostingRegressor(**PLAIN | parameters, learner="tree").fit(rows, Y)
         model.save(tmp_path / "model")
         loaded = load(tmp_path / "model").set_params(warm_start=True, n_estimators=20)
-        with pytest.raises(InvalidData, match="only be continued if its fit held no rows out"):
-            loaded.fit(X, Y)
+        with pytest.raises(InvalidData, match=f"its fit held no rows out; fit it with {remedy}, "):
+            loaded.fit(rows, Y)
 
 
 def test_kernel_stages_need_their_state(tmp_path):

@@ -124,12 +124,15 @@ class FittedModel:
                 f"continued, because its state belongs to all {self.cut_from} stages; fit it with "
                 f"n_estimators={self.n_stages} and warm_start=True, or set warm_start=False."
             )
-        encodes_targets = self.encoding is not None and self.encoding.statistics
-        if self.history is None or self.history.validation is not None or encodes_targets:
+        needed = []
+        if self.history is None or self.history.validation is not None:
+            needed.append("early_stopping=False")
+        if self.encoding is not None and self.encoding.statistics:
+            needed.append("target_encoding=False")
+        if needed:
             raise InvalidData(
                 "warm_start: a model read from a file can only be continued if its fit held no "
-                "rows out, by early_stopping=False and without target encoding; set "
-                "warm_start=False."
+                f"rows out; fit it with {' and '.join(needed)}, or set warm_start=False."
             )
         return replace(self, members=(self.model,), row_draws=ROW_DRAWS)
 
