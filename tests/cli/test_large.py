@@ -97,3 +97,15 @@ def test_only_parquet_tables_without_empty_targets(table):
     rows.to_parquet(table)
     done = RUN.invoke(app, ["fit", str(table), *out])
     assert "is empty in data row 8" in done.output
+
+
+@pytest.mark.parametrize("option", [["--stream"], ["--dask", "tcp://x:1"]])
+def test_a_csv_file_names_the_remedy(table, option):
+    path = table.with_suffix(".csv")
+    pd.read_parquet(table).to_csv(path, index=False)
+    given = ["--target", "y", "--out", str(table.parent / "one.model"), *option]
+    done = RUN.invoke(app, ["fit", str(path), *given])
+    assert done.exit_code == 1
+    text = " ".join(done.output.split())
+    assert "is neither: write it as Parquet, as with pandas.read_csv and to_parquet, or" in text
+    assert f"remove {option[0]}." in text

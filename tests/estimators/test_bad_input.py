@@ -1,9 +1,12 @@
 """Refusals say what was wrong, where, and what to do; odd but good input works."""
 
+import csv
+import io
 import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from sklearn.exceptions import DataConversionWarning
@@ -208,6 +211,44 @@ def test_no_rows_to_predict():
 def test_no_table(rows, match):
     with pytest.raises(InvalidData, match=match):
         regressor().fit(rows, Y)
+
+
+READ_FIRST = "read the file first, as with pandas.read_csv"
+A_TABLE = "pass a table: a data frame, an array, or a list of rows"
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda path: path, f"Path; {READ_FIRST}"),
+        (lambda path: path.read_bytes(), f"a bytes; {READ_FIRST}"),
+        (lambda path: io.StringIO(path.read_text()), f"a StringIO; {READ_FIRST}"),
+        (lambda path: io.BytesIO(path.read_bytes()), f"a BytesIO; {READ_FIRST}"),
+        (lambda path: csv.reader(path.read_text().split()), f"a reader; {READ_FIRST}"),
+        (lambda path: csv.DictReader(path.read_text().split()), f"a DictReader; {READ_FIRST}"),
+        (
+            lambda path: pd.read_csv(io.StringIO(path.read_text()), chunksize=10),
+            r"a TextFileReader; pass pandas\.concat\(X\), or write it as Parquet for hilboost",
+        ),
+        (
+            lambda path: pa.Table.from_pandas(pd.read_csv(path)).to_reader(),
+            r"a RecordBatchReader; pass X\.read_all\(\)",
+        ),
+        (lambda path: (row for row in X), r"a generator; pass its rows, list\(X\)"),
+        (lambda path: map(list, X), r"a map; pass its rows, list\(X\)"),
+        (lambda path: set(Y), f"a set; {A_TABLE}"),
+        (lambda path: object(), f"an object; {A_TABLE}"),
+        (lambda path: X.copy, f"a builtin_function_or_method; {A_TABLE}"),
+    ],
+)
+def test_what_has_to_be_read_first(read, message, tmp_path):
+    path = tmp_path / "table.csv"
+    pd.DataFrame(X, columns=list("abc")).to_csv(path, index=False)
+    for model in (regressor(), classifier(), SparseKernelClassifier(n_basis=5)):
+        with pytest.raises(InvalidType, match=f"^X is .*{message}"):
+            model.fit(read(path), LABELS)
+        with pytest.raises(InvalidType, match=f"^X is .*{message}"):
+            model.fit(X, LABELS).predict(read(path))
 
 
 def test_one_weight_for_each_row():

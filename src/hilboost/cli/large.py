@@ -67,7 +67,8 @@ def _refuse(job: FitJob, path: Path) -> None:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
     if not path.is_dir() and path.suffix not in (".parquet", ".pq"):
         raise CliError(
-            f"{option} requires a Parquet file or a folder of them; '{path}' is neither."
+            f"{option} requires a Parquet file or a folder of them; '{path}' is neither: write it "
+            f"as Parquet, as with pandas.read_csv and to_parquet, or remove {option}."
         )
 
 

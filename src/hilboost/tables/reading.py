@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set, ValuesView
 from dataclasses import dataclass, replace
+from io import IOBase
 from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -74,14 +76,24 @@ def _refuse_records(X: Any) -> None:
         what = "a structured array"
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"
-    elif isinstance(X, Iterator | ValuesView):
-        raise InvalidType(f"X is {with_article(type(X).__name__)}; pass its rows, list(X).")
+    elif isinstance(X, Iterator | ValuesView | IOBase | PathLike | bytes):
+        raise InvalidType(f"X is {with_article(type(X).__name__)}; {_how_to_read(X)}.")
     else:
         return
     raise InvalidType(
         f"X is {what}; pass a data frame, for instance pandas.DataFrame(X), or rows of strings "
         "and numbers."
     )
+
+
+def _how_to_read(X: Any) -> str:
+    """Return how to get a table from an object that gives its rows one after the other."""
+    package = type(X).__module__.partition(".")[0]
+    if isinstance(X, IOBase | PathLike | bytes) or package in ("csv", "_csv"):
+        return "read the file first, as with pandas.read_csv"
+    if package == "pandas":
+        return "pass pandas.concat(X), or write it as Parquet for hilboost.stream.fit"
+    return "pass X.read_all()" if package == "pyarrow" else "pass its rows, list(X)"
 
 
 def text_names(names: list[Any]) -> list[str] | None:

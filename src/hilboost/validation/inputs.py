@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.words import with_article
 from hilboost.tables import (
     DenseTable,
     FileTable,
@@ -149,6 +150,13 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
                 order=None if in_place else "C",
                 ensure_all_finite=expected.finite,
             )
+    except TypeError as error:
+        if np.ndim(X):
+            raise
+        raise InvalidType(
+            f"X is {with_article(type(X).__name__)}; pass a table: a data frame, an array, or a "
+            "list of rows."
+        ) from error
     except ValueError as error:
         raise _explained(X, error) from error
     if expected.schema is None:
