@@ -133,7 +133,7 @@ def test_bad_validation_rows(x, y, weight, message):
 def test_weights_of_validation_rows():
     model = BoostingClassifier(**PLAIN | {"n_estimators": 2, "random_state": 0})
     held = partitions_of(X, LABELS, np.zeros(60), cuts=[20])
-    with pytest.raises(HilboostError, match="sample_weight_val is zero for every row"):
+    with pytest.raises(HilboostError, match="sample_weight_val: sample_weight is zero for"):
         fit_together(model, partitions_of(X, LABELS, cuts=[30]), [0, 1], held)
 
 

@@ -78,9 +78,7 @@ def fit_together(model, parts, owners, held_out=(), n_workers=None):
     Returns the models of all workers.
     """
     check_supported(model)
-    weighted, weighted_val = (any(p.weight is not None for p in ps) for ps in (parts, held_out))
-    has_offsets = any(p.offset is not None for p in parts)
-    task = WorkerTask(model, model._seed(), 1, weighted, weighted_val, has_offsets)
+    task = WorkerTask(model, model._seed())
     n_workers = n_workers or max(owners) + 1
 
     def work(exchange):

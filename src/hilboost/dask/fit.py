@@ -6,19 +6,20 @@ import logging
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 from distributed import Client, get_client
 
 from hilboost.callbacks.checkpoint import Checkpoint
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidParameter
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.listener import Listener, Saver
 from hilboost.dask.partitions import partitions_of
+from hilboost.estimators.preparation import FitArguments, check_complete
 from hilboost.training.checkpoints import StoredFit, checkpoint_among
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.validation.choices import is_name
+from hilboost.validation.feature_names import check_columns
 from hilboost.workers.fit import KeptFit, WorkerTask, check_supported
 from hilboost.workers.progress import StageLog
 
@@ -109,14 +110,7 @@ def fit(
     seed, log, kept = estimator._seed(), StageLog(), None
     if checkpoint is not None:
         seed, log, kept = _resumed(estimator, checkpoint, seed)
-    task = WorkerTask(
-        estimator,
-        seed,
-        weighted=sample_weight is not None,
-        weighted_val=sample_weight_val is not None,
-        has_offsets=offset is not None,
-        checkpoint=kept,
-    )
+    task = WorkerTask(estimator, seed, checkpoint=kept)
     futures = client.compute([*parts, *held_out])
     fitting = ClusterFit(client, task, futures[: len(parts)], futures[len(parts) :], timeout)
     given = [Saver(one, log) if one is checkpoint else one for one in callbacks]
@@ -127,11 +121,7 @@ def fit(
     finally:
         fitting.release()
     estimator.fitted_ = fitted
-    estimator.n_features_in_ = schema.n_columns
-    if schema.names is not None:
-        estimator.feature_names_in_ = np.asarray(schema.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    check_columns(estimator, schema.names, schema.n_columns, reset=True)
     return model
 
 
@@ -139,11 +129,7 @@ def _partitions(
     estimator: Any, rows: dict[str, Any], held_out: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
     """Check which arguments were passed; return the partitions of training and validation rows."""
-    if (held_out["X"] is None) != (held_out["y"] is None):
-        raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-    for field, name in (("weight", "sample_weight_val"), ("offset", "offset_val")):
-        if held_out[field] is not None and held_out["X"] is None:
-            raise InvalidData(f"{name} requires X_val and y_val; pass these too.")
+    check_complete(FitArguments(**held_out))
     if rows["offset"] is not None and not estimator.takes_offsets:
         raise InvalidParameter(
             f"offset is not supported by {type(estimator).__name__}; pass targets without this "
@@ -151,8 +137,6 @@ def _partitions(
         )
     if held_out["X"] is None:
         return partitions_of("", **rows), []
-    if (rows["offset"] is None) != (held_out["offset"] is None):
-        raise InvalidData("offset and offset_val must both be passed, or neither.")
     return partitions_of("", **rows), partitions_of("_val", **held_out)
 
 

@@ -129,11 +129,6 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     ) -> tuple[Loss, Learner]:
         """Create the loss and the learner of a model read from a file."""
 
-    def _labels_of_part(self, y: Any, n: int) -> tuple[Any, TargetCodec | None]:
-        """Labels of one of several partitions, and their encoding, unless it needs all labels."""
-        y = np.asarray(y)
-        return y, self._learn_codec(y, n)[0]
-
     def _for_workers(self) -> Self:
         """An estimator with the learner that several workers fit."""
         return self

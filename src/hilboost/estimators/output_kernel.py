@@ -24,7 +24,7 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.codecs import OutputCodec, TargetCodec
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
-from hilboost.validation.targets import as_sequence, check_length
+from hilboost.validation.targets import as_sequence
 
 
 @public_methods
@@ -49,11 +49,6 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         codec, codes = OutputCodec.learn(y, n, as_output(self.output), self._measures_outside())
         self._check_decode(codec.embedding)
         return codec, codes
-
-    def _labels_of_part(self, y: Any, n: int) -> tuple[Any, TargetCodec | None]:
-        y = as_sequence(y)
-        check_length(y, n)
-        return y, None
 
     def _learn_codec_among(self, y: Any, n: int, exchange: Exchange) -> tuple[TargetCodec, Floats]:
         """Fit the encoding together with workers that have the same labels; see _learn_codec."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hilboost.boosting.effective_size import row_weight_with_classes
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, errors_of
+from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
-from hilboost.tables import of_used_levels
+from hilboost.reductions.sums import counts
+from hilboost.tables import Schema, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
-from hilboost.validation.inputs import check_inputs
+from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.order import check_order
-from hilboost.validation.weights import check_weights
+from hilboost.validation.weights import check_not_negative, plain_weights
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
     for field, argument in _ARGUMENTS.items():
         _check_names(argument, getattr(given, field), given.X if named else None)
     if not named:
-        _check_complete(given)
+        check_complete(given)
         return {} if given.X is None else {"": given}
     if not given.X:
         raise InvalidData("X_val is an empty dict; pass at least one validation set.")
@@ -97,12 +102,59 @@ def _check_names(argument: str, given: Any, sets: Mapping[Any, Any] | None) -> N
         )
 
 
-def _check_complete(given: FitArguments) -> None:
+def check_complete(given: FitArguments) -> None:
+    """Check that validation rows have targets, if any argument for them was passed."""
     if (given.X is None) != (given.y is None):
         raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
     for field, argument in _ARGUMENTS.items():
         if field != "y" and given.X is None and getattr(given, field) is not None:
             raise InvalidData(f"{argument} requires X_val and y_val; pass these too.")
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """Rows as numbers, of a table or of one of its partitions."""
+
+    X: Floats  # (n, d) array: category codes refer to ``schema``
+    schema: Schema
+    y: Any  # (n, c) float64, or the labels as given without a codec
+    codec: TargetCodec | None  # ``None`` if the encoding of ``y`` needs the labels of all rows
+    weight: Floats | None = None  # (n,) float64
+    offset: Floats | None = None  # (n, r) float64
+    share: RowShare | None = None  # which rows of the table these are, if workers have the others
+
+
+def check_rows(
+    estimator: Any,
+    rows: FitArguments,
+    expected: Expected,
+    encode: Callable[[Any, int], tuple[TargetCodec | None, Any]],
+    where: str = "",
+) -> CheckedRows:
+    """Convert rows to numbers: those of a table, of a validation set, or of a partition.
+
+    ``encode`` returns the codec of the labels and the encoded labels of n rows. ``where`` ends the
+    names of the arguments of a validation set in messages.
+    """
+    with _named("X", where):
+        X, schema = check_inputs(estimator, rows.X, expected)
+    n = len(X)
+    if rows.y is None:
+        raise InvalidData(
+            f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None: "
+            "call fit(X, y)."
+        )
+    with _named("y", where):
+        codec, y = encode(estimator._labels_of(rows), n)
+    with _named("sample_weight", where):
+        weight = None if rows.weight is None else check_not_negative(rows.weight, X)
+    with _named("offset", where):
+        return CheckedRows(X, schema, y, codec, weight, check_offset(rows.offset, n))
+
+
+def _named(argument: str, where: str) -> AbstractContextManager[None]:
+    """Name the argument in messages about a validation set."""
+    return errors_of(f"{argument}{where}") if where else nullcontext()
 
 
 def training_data(
@@ -116,82 +168,98 @@ def training_data(
     ``estimator``: defines the inputs that it accepts, the encoding of labels, and the order of
     rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
     """
-    X, y, weight = rows.X, rows.y, rows.weight
-    check_order(X, **beside(rows))
+    check_order(rows.X, **beside(rows))
     sets = validation_sets(held_out)
-    schema = None if before is None else before.schema
-    in_blocks = estimator._reads_blocks()
-    X, schema = check_inputs(estimator, X, replace(estimator._expected(schema), blocks=in_blocks))
-    n = len(X)
-    if y is None:
-        raise InvalidData(
-            f"{type(estimator).__name__}.fit requires y to be passed, but the target y is None: "
-            "call fit(X, y)."
-        )
-    y = estimator._labels_of(rows)
-    if before is None:
-        codec, encoded = estimator._learn_codec(y, n)
-    else:
-        codec = before.codec
-        encoded = codec.encode(y, n, estimator._takes_missing_targets())
-    weight = check_weights(weight, X)
-    target = Target(encoded, weight, offset=check_offset(rows.offset, n))
-    target = estimator._weighted(target, codec)
-    X, target = estimator._arranged(X, target, rows)
-    if target.groups is not None:
-        weight = target.weight
-    if weight is not None and target.weight is not None:
-        weight = weight[target.weight > 0]
-    X, target = without_zero_weights(X, target)
-    if len(X) < n and before is None and schema.categories:
-        X, schema = of_used_levels(X, schema)
-    row_weight = row_weight_with_classes(target, weight)
-    if estimator._merges_equal_rows:
-        X, target = merge_equal_rows(X, target)
-        weight = target.weight
-    one_class = codec.has_one_class(target)
+    expected = estimator._expected(None if before is None else before.schema)
+    expected = replace(expected, blocks=estimator._reads_blocks())
+    encode = estimator._learn_codec if before is None else encoding(estimator, before.codec)
+    checked = check_rows(estimator, rows, expected, encode)
+    data = rows_of_fit(estimator, checked, rows, learns=before is None)
     if before is not None:
-        check_levels(schema, X)
-        if before.beside_offsets and target.offset is None:
+        check_levels(data.schema, data.X)
+        if before.beside_offsets and data.target.offset is None:
             raise InvalidData(
                 "warm_start: the existing stages were fitted with offsets, but offset is None; "
                 "pass offset, or set warm_start=False."
             )
-    data = TrainingData(
+    found = [_validation_set(estimator, data, name, given) for name, given in sets.items()]
+    if not found:
+        return data
+    return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
+
+
+def encoding(
+    estimator: Any, codec: TargetCodec
+) -> Callable[[Any, int], tuple[TargetCodec, Floats]]:
+    """Return the function that encodes labels by a codec that is known."""
+    allows = estimator._takes_missing_targets()
+    return lambda labels, n: (codec, codec.encode(labels, n, allows))
+
+
+def rows_of_fit(
+    estimator: Any,
+    checked: CheckedRows,
+    arguments: FitArguments = FitArguments(None, None),  # for the order of the rows
+    learns: bool = True,  # whether the levels of the columns are those of these rows
+) -> TrainingData:
+    """Weight and order the training rows, and leave out those that do not count."""
+    X, schema, codec, share = checked.X, checked.schema, checked.codec, checked.share
+    assert codec is not None
+    weight = plain_weights(checked.weight, share)
+    target = Target(checked.y, weight, share=share, offset=checked.offset)
+    target = estimator._weighted(target, codec)
+    X, target = estimator._arranged(X, target, arguments)
+    if target.groups is not None:
+        weight = target.weight
+    if weight is not None and target.weight is not None:
+        weight = weight[target.weight > 0]
+    n = target.n_rows
+    X, target = without_zero_weights(X, target)
+    if target.n_rows < n and learns and schema.categories:
+        X, schema = of_used_levels(X, schema, lambda n_rows: counts(n_rows, share))
+    row_weight = row_weight_with_classes(target, weight)
+    if estimator._merges_equal_rows:
+        X, target = merge_equal_rows(X, target)
+        weight = target.weight
+    return TrainingData(
         X,
         target,
         schema,
         codec,
         sample_weight=weight,
-        has_one_class=one_class,
+        has_one_class=codec.has_one_class(target),
         row_weight=row_weight,
     )
-    found = [_validation_set(estimator, data, name, rows) for name, rows in sets.items()]
-    if not found:
-        return data
-    return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
+
+
+def held_out_rows(
+    estimator: Any,
+    data: TrainingData,
+    checked: CheckedRows,
+    where: str,
+    arguments: FitArguments = FitArguments(None, None),
+) -> tuple[Floats, Target]:
+    """Weight and order validation rows, and leave out those that do not count."""
+    with _named("sample_weight", where):
+        weight = plain_weights(checked.weight, checked.share)
+    offset, of_fit = checked.offset, data.target.offset
+    with _named("offset", where):
+        if (offset is None) != (of_fit is None):
+            raise InvalidData("offset and offset_val must both be passed, or neither.")
+        if of_fit is not None:
+            check_outputs(offset, of_fit.shape[1])
+    target = Target(checked.y, weight, share=checked.share, offset=offset)
+    with _named("groups", where):
+        X, target = estimator._arranged(checked.X, target, arguments)
+    return without_zero_weights(X, target)
 
 
 def _validation_set(
     estimator: Any, data: TrainingData, name: str, rows: FitArguments
 ) -> ValidationSet:
     """Validate the rows of one of the user's validation sets."""
-    where = f"[{name!r}]" if name else ""
-    check_order(rows.X, f"_val{where}", **beside(rows))
-    with errors_of(f"X_val{where}"):
-        X, _ = check_inputs(estimator, rows.X, estimator._expected(data.schema))
-    with errors_of(f"y_val{where}"):
-        labels = estimator._labels_of(rows)
-        encoded = data.codec.encode(labels, len(X), estimator._takes_missing_targets())
-    with errors_of(f"sample_weight_val{where}"):
-        target = Target(encoded, check_weights(rows.weight, X))
-    with errors_of(f"offset_val{where}"):
-        offset = check_offset(rows.offset, len(X))
-        if (offset is None) != (data.target.offset is None):
-            raise InvalidData("offset and offset_val must both be passed, or neither.")
-        if data.target.offset is not None:
-            check_outputs(offset, data.target.offset.shape[1])
-        target = replace(target, offset=offset)
-    with errors_of(f"groups_val{where}"):
-        X, target = estimator._arranged(X, target, rows)
-    return ValidationSet(name, *without_zero_weights(X, target))
+    where = f"_val[{name!r}]" if name else "_val"
+    check_order(rows.X, where, **beside(rows))
+    encode = encoding(estimator, data.codec)
+    checked = check_rows(estimator, rows, estimator._expected(data.schema), encode, where)
+    return ValidationSet(name, *held_out_rows(estimator, data, checked, where, rows))

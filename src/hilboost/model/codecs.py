@@ -79,6 +79,10 @@ class TargetCodec(ABC):
         """
         raise InvalidData("labels in an output space cannot be divided among workers.")
 
+    def recoded(self, y: Floats, codec: TargetCodec) -> Floats:
+        """Return what another codec, which was united into this one, has encoded, (n, c)."""
+        return y
+
     @property
     def width(self) -> int:
         """Number of columns of an encoded target."""
@@ -158,11 +162,17 @@ class NumberCodec(TargetCodec):
 
     def united(self, other: TargetCodec) -> NumberCodec:
         """Return the codec itself."""
-        n_targets = other.of_numbers().n_targets
+        n_targets, names = other.of_numbers().n_targets, other.of_numbers().names
         if n_targets != self.n_targets:
             raise InvalidData(
                 f"y has {counted(n_targets, 'target column')} instead of {self.n_targets}."
             )
+        if names != self.names:
+            own, others = (
+                "no names of targets" if one is None else f"the target columns {first_few(one)}"
+                for one in (self.names, names)
+            )
+            raise InvalidData(f"y has {others} instead of {own}.")
         return self
 
     def shaped(self, predicted: Floats) -> Floats:
@@ -199,6 +209,11 @@ class ClassCodec(TargetCodec):
         if (classes.dtype.kind in "OUS") != (self.classes.dtype.kind in "OUS"):
             raise InvalidData("the classes of y are text in some rows and numbers in others.")
         return ClassCodec(np.unique(np.concatenate([self.classes, classes])))
+
+    def recoded(self, y: Floats, codec: TargetCodec) -> Floats:
+        """Number the classes of another codec as this one does."""
+        places = np.searchsorted(self.classes, codec.of_classes().classes)
+        return places.astype(np.float64)[y.astype(np.intp)]
 
     def n_outputs(self, loss: Loss) -> int:
         """Return one for two classes, or else one for each class."""

@@ -27,7 +27,7 @@ from hilboost.tables.encoding import (
     without_unused_levels,
     words_told,
 )
-from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels
+from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels, recoded
 from hilboost.tables.number_text import (
     NUMBER_WITH_UNIT,
     SEPARATED_NUMBER,
@@ -81,6 +81,7 @@ __all__ = [
     "of_used_levels",
     "place",
     "read_table",
+    "recoded",
     "refuse_dates_and_complex",
     "warn_of_numbers",
     "warn_of_words",

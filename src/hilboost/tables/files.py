@@ -17,7 +17,7 @@ from hilboost.core import dtypes
 from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
 from hilboost.tables.blocks import BlockTable
-from hilboost.tables.encoding import encode, without_unused_levels
+from hilboost.tables.encoding import encode
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Schema
 
@@ -104,15 +104,10 @@ class FileTable(BlockTable):
             matrix[begin : begin + len(values)] = values
         return matrix
 
-    def of_used_levels(self) -> FileTable:
-        """Return the table without the levels that do not occur in its rows."""
-        found = []
-        for k, levels in self.schema.levels:
-            codes = np.unique(self.column(k))
-            used = codes[~np.isnan(codes)].astype(np.int64)
-            found.append((k, tuple(levels[code] for code in used)))
+    def with_schema(self, schema: Schema) -> FileTable:
+        """Return the table with other levels."""
         table = copy(self)
-        table.schema = replace(self.schema, levels=tuple(found))
+        table.schema = schema
         return table
 
     def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -157,13 +152,34 @@ class EncodedTable(FileTable):
             yield begin, values if columns is None else np.ascontiguousarray(values[:, columns])
 
 
-def of_used_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
-    """Drop the levels that do not occur, as :func:`without_unused_levels`, also on disk."""
+def of_used_levels(
+    X: Floats, schema: Schema, of_all: Callable[[NDArray[Any]], NDArray[Any]]
+) -> tuple[Floats, Schema]:
+    """Drop the levels that do not occur; ``of_all`` adds counts of rows over all workers.
+
+    An array is modified in place.
+    """
+    levels = []
+    for k, own in schema.levels:
+        codes = column_of(X, k)
+        codes = codes[~np.isnan(codes)].astype(np.int64)
+        n_rows = of_all(np.bincount(codes, minlength=len(own))).tolist()
+        levels.append((k, tuple(level for level, n in zip(own, n_rows, strict=True) if n)))
+    used = replace(schema, levels=tuple(levels))
     table: Any = X
-    if not isinstance(table, FileTable):
-        return without_unused_levels(X, schema)
-    table = table.of_used_levels()
-    return table, table.schema
+    is_file = isinstance(table, FileTable)
+    return (table.with_schema(used) if is_file else recoded(X, schema, used)), used
+
+
+def recoded(X: Floats, schema: Schema, other: Schema) -> Floats:
+    """Replace the codes of categories, in place, by those of another schema."""
+    levels = dict(schema.levels)
+    for k, wanted in other.levels:
+        place = {level: code for code, level in enumerate(wanted)}
+        codes = np.array([place.get(level, np.nan) for level in levels.get(k, ())], dtype=X.dtype)
+        known = X[:, k] >= 0
+        X[known, k] = codes[X[known, k].astype(np.int64)]
+    return X
 
 
 def column_of(table: Floats | BlockTable, k: int) -> Floats:

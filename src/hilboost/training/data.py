@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.reductions.draws import hold_out, renumbered
-from hilboost.reductions.sums import count
+from hilboost.reductions.sums import count, on_any_worker
 from hilboost.tables import DenseTable, FileTable, Schema, as_table
 
 CELLS_WORTH_LEAVING = 2**18
@@ -102,14 +102,15 @@ class TrainingData:
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Remove rows of zero weight, which are ignored; the other groups are numbered from 0 on."""
-    if target.weight is None or (target.weight > 0).all():
+    """Remove rows of zero weight, which are ignored; what is left is numbered from 0 on."""
+    weight, share = target.weight, target.share
+    if weight is None or not on_any_worker(not (weight > 0).all(), share):
         return X, target
-    rows = np.flatnonzero(target.weight > 0)
+    rows = np.flatnonzero(weight > 0)
     target = target.rows(rows)
     if target.groups is not None:
         target = replace(target, groups=target.of_units(np.arange(target.n_units)))
-    return X[rows], target
+    return X[rows], replace(target, share=share and renumbered(share, rows))
 
 
 def in_order_of_groups(

@@ -72,9 +72,14 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
         X, schema = _check_array(estimator, X, expected)
     else:
         X, schema = _check_table(estimator, table, expected)
-    if len(X) > dtypes.MAX_ROWS:
-        raise InvalidData(f"X has {len(X)} rows; at most {dtypes.MAX_ROWS} are supported.")
+    check_number_of_rows(len(X))
     return X, schema
+
+
+def check_number_of_rows(n: int) -> None:
+    """Check that the numbers of all rows of a table are known."""
+    if n > dtypes.MAX_ROWS:
+        raise InvalidData(f"X has {n} rows; at most {dtypes.MAX_ROWS} are supported.")
 
 
 def is_plain(estimator: Any, X: Any, schema: Schema) -> bool:

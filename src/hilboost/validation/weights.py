@@ -8,29 +8,26 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, first_few, shown
+from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
-from hilboost.reductions.sums import total_weight
+from hilboost.reductions.sums import on_any_worker, total_weight
 from hilboost.tables import as_array
 from hilboost.validation.choices import is_name
 
 
 def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     """Return weights (n,) float64, or ``None`` if all are one."""
-    if sample_weight is None:
-        return None
-    weight = check_not_negative(sample_weight, X)
-    if not (weight > 0).any():
-        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
-    return None if (weight == 1).all() else weight
+    return plain_weights(None if sample_weight is None else check_not_negative(sample_weight, X))
 
 
 def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     """Return weights (n,) float64; none is negative."""
-    given = as_array(sample_weight, "sample_weight")
-    shape = np.asarray(given).shape
+    given = np.asarray(as_array(sample_weight, "sample_weight"))
+    shape = given.shape
     if shape != (len(X),):
         got = shape[0] if len(shape) == 1 else f"an array of shape {shape}"
         raise InvalidData(
@@ -54,12 +51,20 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     return weight
 
 
-def _refuse_text(weight: Any) -> None:
+def plain_weights(weight: Floats | None, share: RowShare | None = None) -> Floats | None:
+    """Return the weights of all rows, (n,), or ``None`` if all are one; one must be positive."""
+    if weight is None:
+        return None
+    if not on_any_worker(bool((weight > 0).any()), share):
+        raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
+    return weight if on_any_worker(bool((weight != 1).any()), share) else None
+
+
+def _refuse_text(weight: NDArray[Any]) -> None:
     """Name the first weight that is not a number."""
-    values = np.asarray(weight)
-    if values.dtype.kind not in "OUS":
+    if weight.dtype.kind not in "OUS":
         return
-    for row, value in enumerate(values.ravel().tolist()):
+    for row, value in enumerate(weight.tolist()):
         try:
             float(value)
         except (TypeError, ValueError) as error:

@@ -1,26 +1,28 @@
-"""Validation of partitions, each by the worker that has it, and agreement on their columns."""
+"""Validation of partitions, each by the worker that has it, and what all of them have together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.exchange import RowShare
 from hilboost.core.labels import form_of_labels, join_labels
 from hilboost.core.words import counted
+from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
-from hilboost.tables import Level, Schema
-from hilboost.validation.inputs import check_inputs
-from hilboost.validation.offsets import check_offset
-from hilboost.validation.weights import check_not_negative
+from hilboost.tables import Level, Schema, is_sparse, n_rows, read_table, recoded
+from hilboost.training.data import TrainingData
+from hilboost.validation.feature_names import check_columns
+from hilboost.validation.inputs import check_number_of_rows
+from hilboost.validation.targets import as_sequence, check_length
 from hilboost.workers.exchange import TreeExchange
 
 
@@ -36,36 +38,31 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class CheckedPartition:
-    """A partition as numbers."""
+class Outline:
+    """What all workers have to know of a partition."""
 
     number: int
-    X: Floats  # (n, d) float32 or float64: category codes refer to ``schema``
-    schema: Schema  # columns of this partition
-    y: Any  # (n, ...) array: labels as given
-    # encoding of these labels alone; ``None`` without rows, or if it needs all labels
+    n_rows: int
+    schema: Schema
     codec: TargetCodec | None
-    weight: Floats | None  # (n,) float64 or None
-    offset: Floats | None = None  # (n, r) float64 or None
+    single: bool  # whether the inputs are float32
+    empty_columns: frozenset[int]  # columns without any value
+    weighted: bool
+    n_offsets: int | None  # number of columns of the offsets, if there are any
 
-
-def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str = "") -> Any:
-    """Return the result of some work, or raise the error of the first partition on all workers.
-
-    ``of`` follows the number of the partition in messages.
-    """
-    result, failure = None, None
-    try:
-        result = work()
-    except PartitionError as error:
-        failure = error.described
-    # Plain values: exceptions with their tracebacks cannot always be pickled.
-    found = [one for one in exchange.objects(failure) if one is not None]
-    if found:
-        number, is_type, message = min(found)
-        kind = InvalidType if is_type else InvalidData
-        raise kind(f"partition {number}{of}: {message}")
-    return result
+    @classmethod
+    def of(cls, number: int, rows: CheckedRows) -> Self:
+        """Describe the rows of a partition."""
+        return cls(
+            number,
+            len(rows.X),
+            rows.schema,
+            rows.codec,
+            rows.X.dtype == np.float32,
+            frozenset(np.flatnonzero(np.isnan(rows.X).all(axis=0)).tolist()),
+            rows.weight is not None,
+            None if rows.offset is None else rows.offset.shape[1],
+        )
 
 
 class PartitionError(Exception):
@@ -74,11 +71,6 @@ class PartitionError(Exception):
     def __init__(self, number: int, error: Exception) -> None:
         super().__init__(number, error)
         self.number, self.error = number, error
-
-    @property
-    def described(self) -> tuple[int, bool, str]:
-        """Number of the partition, whether it is an error of a type, and the message."""
-        return self.number, isinstance(self.error, TypeError), str(self.error)
 
 
 @contextmanager
@@ -90,179 +82,223 @@ def naming(number: int) -> Iterator[None]:
         raise PartitionError(number, error) from error
 
 
-def check_each(
-    estimator: Any, partitions: Sequence[Partition], before: Schema | None = None
-) -> list[CheckedPartition]:
-    """Convert partitions to numbers.
+def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str) -> Any:
+    """Return the result of some work, or raise the error of the first partition on all workers.
 
-    ``before`` has the columns of the training rows, if these partitions are validation rows.
+    ``of`` follows the number of the partition in messages.
     """
-    checked = []
-    for partition in partitions:
-        with naming(partition.number):
-            checked.append(_checked(estimator, partition, before))
-    return checked
+    result, failure = None, None
+    try:
+        result = work()
+    except PartitionError as error:
+        # Plain values: exceptions with their tracebacks cannot always be pickled.
+        failure = error.number, isinstance(error.error, TypeError), str(error.error)
+    found = [one for one in exchange.objects(failure) if one is not None]
+    if found:
+        number, is_type, message = min(found)
+        kind = InvalidType if is_type else InvalidData
+        raise kind(f"partition {number}{of}: {message}")
+    return result
 
 
-def _checked(estimator: Any, partition: Partition, before: Schema | None) -> CheckedPartition:
-    n = int(np.shape(partition.X)[0]) if hasattr(partition.X, "shape") else len(partition.X)
-    model, X, weight = clone(estimator), partition.X, partition.weight
-    if n == 0:
-        d, names = _columns_without_rows(partition.X)
-        X, weight = np.empty((0, d)), None if weight is None else np.empty(0)
-        return CheckedPartition(partition.number, X, Schema(d, names), None, None, weight)
-    if before is not None:
-        model.n_features_in_ = before.n_columns
-        if before.names is not None:
-            model.feature_names_in_ = np.asarray(before.names, dtype=object)
-    X, schema = check_inputs(model, X, model._expected(before))
-    y, codec = model._labels_of_part(partition.y, n)
-    if weight is not None:
-        weight = np.asarray(weight)
-        # scikit-learn would reject a partition in which all weights are zero.
-        is_nothing = weight.shape == (n,) and not weight.any()
-        weight = np.zeros(n) if is_nothing else check_not_negative(weight, X)
-    offset = check_offset(partition.offset, n)
-    return CheckedPartition(partition.number, X, schema, y, codec, weight, offset)
+class Partitions:
+    """The checked partitions of a worker, and the outlines of the partitions of all workers.
 
+    The methods raise the same error on all workers.
+    """
 
-def _columns_without_rows(X: Any) -> tuple[int, tuple[str, ...] | None]:
-    names = getattr(X, "columns", None)
-    if names is None:
-        return int(np.shape(X)[1]), None
-    names = [str(name) for name in names]
-    return len(names), tuple(names)
+    def __init__(
+        self,
+        estimator: Any,
+        partitions: Sequence[Partition],
+        exchange: TreeExchange,
+        data: TrainingData | None = None,  # the training rows, if these are validation rows
+    ) -> None:
+        self._of, self._exchange = "" if data is None else " of X_val", exchange
+        partitions = sorted(partitions, key=lambda one: one.number)
 
+        def check() -> dict[int, CheckedRows]:
+            checked = {}
+            for one in partitions:
+                with naming(one.number):
+                    checked[one.number] = _checked(estimator, one, data)
+            return checked
 
-def common_schema(
-    exchange: TreeExchange, checked: Sequence[CheckedPartition]
-) -> tuple[Schema, bool]:
-    """Return the columns of all partitions, and whether all of them are float32."""
-    own = [
-        (p.number, p.schema, len(p.X), p.X.dtype == np.float32, _empty_columns(p)) for p in checked
-    ]
-    found = sorted((one for part in exchange.objects(own) for one in part), key=lambda one: one[0])
-    with_rows = [one for one in found if one[2]]
-    if not with_rows:
-        raise InvalidData("all partitions are empty; at least one must have rows.")
-    first_number, first = with_rows[0][0], with_rows[0][1]
-    categories = sorted({k for one in with_rows for k in one[1].categories})
-    for number, schema, n, _, empty in found:
-        _compare(first_number, first, number, schema)
-        for k in categories:
-            if n and k not in schema.categories and k not in empty:
-                name = first.names[k] if first.names else k
-                raise InvalidData(
-                    f"partition {number}: column {name!r} contains numbers, but in another "
-                    "partition it contains categories; convert it to the same dtype in all "
-                    "partitions."
-                )
-    levels = tuple((k, _united(k, with_rows, first)) for k in categories)
-    return replace(first, levels=levels), all(one[3] for one in with_rows)
+        self.checked: dict[int, CheckedRows] = agreed(exchange, check, self._of)
+        outlines = exchange.objects([Outline.of(*each) for each in self.checked.items()])
+        self._all = sorted((o for part in outlines for o in part), key=lambda o: o.number)
+        self._filled = [one for one in self._all if one.n_rows]
+        if not self._filled:
+            raise InvalidData(f"all partitions{self._of} are empty; at least one must have rows.")
 
-
-def _empty_columns(partition: CheckedPartition) -> set[int]:
-    """Columns without any value."""
-    return set(np.flatnonzero(np.isnan(partition.X).all(axis=0)).tolist())
-
-
-def _compare(first_number: int, first: Schema, number: int, schema: Schema) -> None:
-    if schema.n_columns != first.n_columns:
-        raise InvalidData(
-            f"partition {number}: X has {counted(schema.n_columns, 'column')}, but partition "
-            f"{first_number} has {first.n_columns}; all partitions must have the same columns."
+    def joined(self, schema: Schema) -> CheckedRows:
+        """Return the rows that are here, with the codes of a schema and without labels."""
+        numbers, sizes = [one.number for one in self._all], [one.n_rows for one in self._all]
+        ends = [0, *accumulate(sizes)]
+        check_number_of_rows(ends[-1])
+        places = [numbers.index(number) for number in self.checked]
+        rows = [np.arange(ends[k], ends[k + 1], dtype=np.uint32) for k in places]
+        share = RowShare(self._exchange, ends[-1], _stacked(rows, dtype=np.uint32))
+        single = all(one.single for one in self._filled)
+        here = list(self.checked.values())
+        X = _stacked(
+            [recoded(part.X, part.schema, schema) for part in here],
+            (schema.n_columns,),
+            np.float32 if single else np.float64,
         )
-    if schema.names != first.names:
+        weight = offset = None
+        if any(one.weighted for one in self._filled):
+            weight = _stacked([part.weight for part in here])
+        widths = {one.n_offsets for one in self._filled} - {None}
+        if len(widths) > 1:
+            raise InvalidData(
+                f"offset{'_val' if self._of else ''} has {' and '.join(map(str, sorted(widths)))} "
+                "columns in different partitions; pass one for each output."
+            )
+        if widths:
+            offset = _stacked([part.offset for part in here], tuple(widths))
+        return CheckedRows(X, schema, None, None, weight, offset, share)
+
+    def targets(self, codec: TargetCodec) -> Floats:
+        """Return the labels of the rows that are here, encoded by one codec, (n, c)."""
+        parts = self.checked.values()
+        encoded = [codec.recoded(part.y, part.codec) for part in parts if part.codec is not None]
+        return _stacked(encoded, (codec.width,))
+
+    def check_targets(self, loss: Any, rows: CheckedRows) -> None:
+        """Let the loss check the rows of positive weight of every partition."""
+        ends = pairwise(accumulate((len(part.X) for part in self.checked.values()), initial=0))
+
+        def check() -> None:
+            for number, (begin, end) in zip(self.checked, ends, strict=True):
+                y, weight = rows.y[begin:end], rows.weight
+                with naming(number):
+                    loss.check_rows(y if weight is None else y[weight[begin:end] > 0])
+
+        agreed(self._exchange, check, self._of)
+
+    def codec(self) -> TargetCodec:
+        """Return the codec of the labels of all partitions."""
+        codecs = {one.number: one.codec for one in self._filled if one.codec is not None}
+        first, result = next(iter(codecs.items()))
+        for number, codec in codecs.items():
+            try:
+                result = result if number == first else result.united(codec)
+            except InvalidData as error:
+                raise InvalidData(
+                    f"partition {number}: {error} Partition {first} is different."
+                ) from error
+        return result
+
+    def labels(self) -> Any:
+        """Return the labels of all partitions, in the order of the table."""
+        parts = self._exchange.objects([(k, p.y) for k, p in self.checked.items() if len(p.X)])
+        labels = dict(sorted((one for part in parts for one in part), key=lambda one: one[0]))
+        forms = {number: form_of_labels(y) for number, y in labels.items()}
+        first = next(iter(forms))
+        for number, form in forms.items():
+            if form != forms[first]:
+                raise InvalidData(
+                    f"partition {number}: y is {form}, but in partition {first} it is "
+                    f"{forms[first]}; all partitions must have labels of the same kind and columns."
+                )
+        try:
+            return join_labels(list(labels.values()))
+        except ValueError as error:
+            raise InvalidData(
+                f"y has labels of different shapes in the partitions: {error}"
+            ) from error
+
+    def schema(self) -> Schema:
+        """Return the columns of all partitions."""
+        first = self._filled[0]
+        categories = sorted({k for one in self._filled for k in one.schema.categories})
+        for one in self._all:
+            _compare(first, one)
+            for k in categories:
+                is_category = k in one.schema.categories or k in one.empty_columns
+                if one.n_rows and not is_category:
+                    raise InvalidData(
+                        f"partition {one.number}: column {_name(first, k)!r} contains numbers, but "
+                        "in another partition it contains categories; convert it to the same dtype "
+                        "in all partitions."
+                    )
+        levels = tuple((k, self._levels(k)) for k in categories)
+        return replace(first.schema, levels=levels)
+
+    def _levels(self, k: int) -> tuple[Level, ...]:
+        """Levels of a column in all partitions, ascending."""
+        levels: set[Any] = set()
+        for one in self._filled:
+            own = dict(one.schema.levels).get(k, ())
+            if own and levels and isinstance(own[0], str) != isinstance(next(iter(levels)), str):
+                raise InvalidData(
+                    f"partition {one.number}: the categories of column {_name(one, k)!r} are text "
+                    "in some partitions and numbers in others; convert them to one dtype."
+                )
+            levels |= set(own)
+        if any(type(level) is float for level in levels):
+            levels = {float(level) for level in levels}
+        return tuple(sorted(levels))
+
+
+def _checked(estimator: Any, partition: Partition, data: TrainingData | None) -> CheckedRows:
+    """Validate a partition as a table; one without rows has columns alone."""
+    rows = FitArguments(partition.X, partition.y, partition.weight, offset=partition.offset)
+    if is_sparse(rows.X):
+        raise InvalidType(
+            "X is a sparse matrix, which several workers do not support; pass X.toarray()."
+        )
+    if n_rows(rows.X) == 0:
+        return _without_rows(rows)
+    model, encode = clone(estimator), _labels_alone if estimator.embeds_labels else None
+    if data is None:
+        return check_rows(model, rows, model._expected(None), encode or model._learn_codec)
+    check_columns(model, data.schema.names, data.schema.n_columns, reset=True)
+    return check_rows(model, rows, model._expected(data.schema), encoding(model, data.codec))
+
+
+def _labels_alone(y: Any, n: int) -> tuple[None, Any]:
+    """Leave labels as they are whose encoding depends on the labels of all rows."""
+    y = as_sequence(y)
+    check_length(y, n)
+    return None, y
+
+
+def _without_rows(rows: FitArguments) -> CheckedRows:
+    table, names = read_table(rows.X), None
+    if table is not None:
+        d, names = len(table.columns), None if table.names is None else tuple(table.names)
+    elif np.ndim(rows.X) == 2:
+        d = np.shape(rows.X)[1]
+    else:
+        raise InvalidData("X is empty; pass an array or a data frame with columns and no rows.")
+    return CheckedRows(np.empty((0, d)), Schema(d, names), None, None)
+
+
+def _compare(first: Outline, other: Outline) -> None:
+    own, columns = other.schema, first.schema
+    if own.n_columns != columns.n_columns:
         raise InvalidData(
-            f"partition {number}: the columns of X are {schema.names}, but those of partition "
-            f"{first_number} are {first.names}; all partitions must have the same columns in the "
+            f"partition {other.number}: X has {counted(own.n_columns, 'column')}, but partition "
+            f"{first.number} has {columns.n_columns}; all partitions must have the same columns."
+        )
+    if own.names != columns.names:
+        raise InvalidData(
+            f"partition {other.number}: the columns of X are {own.names}, but those of partition "
+            f"{first.number} are {columns.names}; all partitions must have the same columns in the "
             "same order."
         )
 
 
-def _united(k: int, found: Sequence[Any], first: Schema) -> tuple[Level, ...]:
-    """Levels of a column in all partitions, ascending."""
-    levels: set[Any] = set()
-    for number, schema, *_ in found:
-        own = dict(schema.levels).get(k, ())
-        if own and levels and isinstance(own[0], str) != isinstance(next(iter(levels)), str):
-            name = first.names[k] if first.names else k
-            raise InvalidData(
-                f"partition {number}: the categories of column {name!r} are text in some "
-                "partitions and numbers in others; convert them to one dtype."
-            )
-        levels |= set(own)
-    if any(type(level) is float for level in levels):
-        levels = {float(level) for level in levels}
-    return tuple(sorted(levels))
+def _name(outline: Outline, k: int) -> str | int:
+    return outline.schema.columns[k].name
 
 
-def recoded(partition: CheckedPartition, schema: Schema) -> Floats:
-    """Return the rows of a partition with the category codes of all partitions."""
-    X, own = partition.X, dict(partition.schema.levels)
-    for k, levels in schema.levels:
-        if not own.get(k):
-            continue
-        place = {level: code for code, level in enumerate(levels)}
-        codes = np.array([place[level] for level in own[k]], dtype=X.dtype)
-        known = ~np.isnan(X[:, k])
-        X[known, k] = codes[X[known, k].astype(np.int64)]
-    return X
-
-
-def united_codec(codecs: Sequence[tuple[int, TargetCodec]]) -> TargetCodec:
-    """Return the codec of the labels of all partitions, given with their numbers."""
-    first_number, result = codecs[0]
-    for number, codec in codecs[1:]:
-        try:
-            result = result.united(codec)
-        except InvalidData as error:
-            raise InvalidData(
-                f"partition {number}: {error} Partition {first_number} is different."
-            ) from error
-    return result
-
-
-def labels_of_all(exchange: TreeExchange, checked: Sequence[CheckedPartition]) -> Any:
-    """Return the labels of all partitions, in the order of the table."""
-    own = [(p.number, p.y) for p in checked if len(p.X)]
-    everything = sorted((one for part in exchange.objects(own) for one in part), key=itemgetter(0))
-    if not everything:
-        raise InvalidData("all partitions are empty; at least one must have rows.")
-    (first_number, first), *others = [(number, form_of_labels(y)) for number, y in everything]
-    for number, form in others:
-        if form != first:
-            raise InvalidData(
-                f"partition {number}: y is {form}, but in partition {first_number} it is {first}; "
-                "all partitions must have labels of the same kind and columns."
-            )
-    try:
-        return join_labels([labels for _, labels in everything])
-    except ValueError as error:
-        raise InvalidData(f"y has labels of different shapes in the partitions: {error}") from error
-
-
-def offsets_of(exchange: TreeExchange, checked: Sequence[CheckedPartition], of: str = "") -> Floats:
-    """Return the offsets of the rows that are here, (n, r)."""
-    found = [p.offset for p in checked if p.offset is not None]
-    widths = {width for part in exchange.objects([o.shape[1] for o in found]) for width in part}
-    if len(widths) > 1:
-        raise InvalidData(
-            f"offset{of} has {' and '.join(map(str, sorted(widths)))} columns in different "
-            "partitions; pass one for each output."
-        )
-    return np.concatenate([np.empty((0, max(widths, default=1))), *found])
-
-
-def numbers_of(
-    exchange: TreeExchange, sizes: Sequence[tuple[int, int]]
-) -> tuple[NDArray[np.uint32], int]:
-    """Return the numbers of the rows of some partitions, and how many rows all of them have.
-
-    ``sizes`` gives the number and the length of each partition.
-    """
-    everything = sorted(one for part in exchange.objects(list(sizes)) for one in part)
-    ends = np.cumsum([n for _, n in everything])
-    begins = {number: end - n for (number, n), end in zip(everything, ends, strict=True)}
-    parts = [np.arange(begins[number], begins[number] + n, dtype=np.uint32) for number, n in sizes]
-    return np.concatenate([np.empty(0, np.uint32), *parts]), int(ends[-1]) if len(ends) else 0
+def _stacked(parts: Sequence[Any], shape: tuple[int, ...] = (), dtype: Any = np.float64) -> Any:
+    """Put the rows of partitions together; those without rows may have no values."""
+    filled = [part for part in parts if part is not None and len(part)]
+    if len(filled) == 1:
+        return np.ascontiguousarray(filled[0], dtype=dtype)
+    stacked = np.empty((sum(map(len, filled)), *shape), dtype=dtype)
+    return np.concatenate(filled, out=stacked) if filled else stacked
