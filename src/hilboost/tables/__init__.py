@@ -24,7 +24,6 @@ from hilboost.tables.encoding import (
     learn_array,
     warn_of_numbers,
     warn_of_words,
-    without_unused_levels,
     words_told,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels, recoded
@@ -87,7 +86,6 @@ __all__ = [
     "warn_of_words",
     "without_frame",
     "without_mask",
-    "without_unused_levels",
     "words_told",
     "written_as",
 ]

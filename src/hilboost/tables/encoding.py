@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -106,22 +105,6 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
         _check_kind(labels, schema.columns[k])
         X[:, k] = _codes(labels, schema.columns[k].levels)
     return X
-
-
-def without_unused_levels(X: Floats, schema: Schema) -> tuple[Floats, Schema]:
-    """Drop the levels that do not occur, as if :func:`learn` had been called with these rows only.
-
-    ``X`` (n, d) is modified in place.
-
-    Returns matrix, schema: cost O(n) per category column.
-    """
-    found: list[tuple[int, tuple[Level, ...]]] = []
-    for k, levels in schema.levels:
-        codes = X[:, k]
-        present = ~np.isnan(codes)
-        used, codes[present] = np.unique(codes[present], return_inverse=True)
-        found.append((k, tuple(levels[int(code)] for code in used)))
-    return X, replace(schema, levels=tuple(found))
 
 
 def _numbers_of(values: NDArray[Any]) -> Numbers:
