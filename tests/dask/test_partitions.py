@@ -9,9 +9,11 @@ pytest.importorskip("pyarrow")
 
 import dask
 import dask.dataframe as dd
+from distributed import Client, LocalCluster
 
 from hilboost import BoostingRegressor
-from hilboost.dask import predict
+from hilboost.core.errors import DataWarning
+from hilboost.dask import fit, predict
 from hilboost.dask.partitions import partitions_of
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies
@@ -37,3 +39,18 @@ def test_a_folder_of_parquet_files_of_which_the_target_is_one_column(tmp_path):
     found = predict(model.fit(frame[["x0"]], frame[["y", "x1"]].to_numpy()), table[["x0"]])
     assert found.numblocks == (6, 1)
     np.testing.assert_array_equal(found.compute(), model.predict(frame[["x0"]]))
+
+
+def test_numbers_that_are_text_are_told_in_the_process_of_the_user():
+    frame = pd.DataFrame({"a": [f"{k}.5" for k in range(60)]})
+    frame.loc[47, "a"] = "none"
+    y, model = pd.Series(np.arange(60.0)), BoostingRegressor(n_estimators=2, learner="tree")
+    parts = [[dask.delayed(table[:40]), dask.delayed(table[40:])] for table in (frame, y)]
+    options = {"processes": False, "dashboard_address": None}
+    told = r"1 of its 60 values \('none' in row 7 of partition 1\)"
+    with (
+        LocalCluster(n_workers=2, **options) as cluster,
+        Client(cluster) as client,
+        pytest.warns(DataWarning, match=told),
+    ):
+        fit(model, *parts, client=client)

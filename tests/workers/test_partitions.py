@@ -1,6 +1,7 @@
 """A partition is validated as a table is: the same models, and the same sentences."""
 
 import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -133,3 +134,37 @@ def test_any_division_of_categories(n_parts, seed, weighted, held):
 def test_rows_beyond_the_row_numbers():
     with pytest.raises(HilboostError, match=r"X has 5000000000 rows; at most \d+ are supported"):
         check_number_of_rows(5_000_000_000)
+
+
+def texts(kind):
+    numbers = [f"{value:.1f}" for value in RNG.normal(size=120)]
+    if kind == "words":
+        return [*numbers[:70], "n/a", *numbers[71:]]
+    if kind == "words of a partition":
+        return ["none" if k < 30 else text for k, text in enumerate(numbers)]
+    if kind == "dates":
+        return [f"2020-01-{1 + k % 28}" for k in range(120)]
+    return [f"name {k if kind == 'names' else k % 60}" for k in range(120)]
+
+
+@pytest.mark.parametrize(
+    "kind", ["words", "words of a partition", "dates", "names", "names in each partition"]
+)
+@pytest.mark.filterwarnings("error")
+def test_texts_are_judged_over_all_partitions(kind):
+    frame, y = pd.DataFrame({"a": texts(kind)}), np.arange(120.0)
+    with warnings.catch_warnings(record=True) as alone:
+        warnings.simplefilter("always")
+        clone(NUMBERS).fit(frame, y)
+    parts = partitions_of(frame, y, cuts=[60])
+    with warnings.catch_warnings(record=True) as together:
+        warnings.simplefilter("always")
+        fit_together(NUMBERS, parts, [1, 0])
+    expected = {str(one.message) for one in alone}
+    found = {re.sub(r"row (\d+) of partition (\d)", told_row, str(one.message)) for one in together}
+    assert found == expected
+    assert len(found) == (kind != "names in each partition")
+
+
+def told_row(match):
+    return f"row {int(match[1]) + 60 * int(match[2])}"

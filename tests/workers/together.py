@@ -1,6 +1,7 @@
 """Fits by threads as pretended workers, and the bytes of saved models."""
 
 import tempfile
+import warnings
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -8,6 +9,7 @@ from threading import Thread
 import numpy as np
 from sklearn.base import clone
 
+from hilboost.core.errors import DataWarning
 from hilboost.workers.exchange import TreeExchange, WorkerLost
 from hilboost.workers.fit import WorkerTask, check_supported, fit_share
 from hilboost.workers.partitions import Partition
@@ -87,12 +89,14 @@ def fit_together(model, parts, owners, held_out=(), n_workers=None):
         return fit_share(task, own, held, exchange)
 
     results = []
-    for fitted, schema in run_together(n_workers, work):
+    for fitted, schema, told in run_together(n_workers, work):
         found = clone(model)
         found.fitted_ = fitted
         found.n_features_in_ = schema.n_columns
         if schema.names is not None:
             found.feature_names_in_ = np.asarray(schema.names, dtype=object)
+        for sentence in told:
+            warnings.warn(sentence, DataWarning, stacklevel=2)
         results.append(found)
     return results
 

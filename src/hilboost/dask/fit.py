@@ -11,7 +11,7 @@ from distributed import Client, get_client
 from hilboost.callbacks.checkpoint import Checkpoint
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import DataWarning, InvalidParameter, warn_caller
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.listener import Listener, Saver
 from hilboost.dask.partitions import partitions_of
@@ -117,9 +117,11 @@ def fit(
     listener = Listener(log, with_printer(given, estimator.verbose))
     try:
         with listener:
-            fitted, schema = fitting.until_complete(listener, max_restarts)
+            fitted, schema, told = fitting.until_complete(listener, max_restarts)
     finally:
         fitting.release()
+    for sentence in told:
+        warn_caller(sentence, DataWarning)
     estimator.fitted_ = fitted
     check_columns(estimator, schema.names, schema.n_columns, reset=True)
     return model

@@ -16,7 +16,7 @@ from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.reductions.sums import counts
-from hilboost.tables import Schema, of_used_levels
+from hilboost.tables import Schema, TextColumn, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.validation.inputs import Expected, check_inputs
@@ -122,6 +122,7 @@ class CheckedRows:
     weight: Floats | None = None  # (n,) float64
     offset: Floats | None = None  # (n, r) float64
     share: RowShare | None = None  # which rows of the table these are, if workers have the others
+    texts: Mapping[object, TextColumn] | None = None  # columns of text of a partition
 
 
 def check_rows(
@@ -131,7 +132,7 @@ def check_rows(
     encode: Callable[[Any, int], tuple[TargetCodec | None, Any]],
     where: str = "",
 ) -> CheckedRows:
-    """Convert rows to numbers: those of a table, of a validation set, or of a partition.
+    """Convert rows of a table, of a validation set, or of a partition to numbers.
 
     ``encode`` returns the codec of the labels and the encoded labels of n rows. ``where`` ends the
     names of the arguments of a validation set in messages.
@@ -200,7 +201,7 @@ def rows_of_fit(
     estimator: Any,
     checked: CheckedRows,
     arguments: FitArguments = FitArguments(None, None),  # for the order of the rows
-    learns: bool = True,  # whether the levels of the columns are those of these rows
+    learns: bool = True,  # whether levels that do not occur are dropped
 ) -> TrainingData:
     """Weight and order the training rows, and leave out those that do not count."""
     X, schema, codec, share = checked.X, checked.schema, checked.codec, checked.share

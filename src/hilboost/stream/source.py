@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -18,18 +18,16 @@ from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
 from hilboost.tables import (
     FileTable,
-    Form,
     Level,
     Schema,
-    Written,
+    TextColumn,
+    TextSums,
     category_choice,
-    column_of,
-    form_of,
     index_names,
     learn,
     read_table,
-    warn_of_numbers,
-    warn_of_words,
+    united_levels,
+    warn_of_texts,
 )
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
@@ -208,40 +206,23 @@ def _is_category(kind: Any) -> bool:
     )
 
 
-def _levels(read: Any, names: list[str], told: bool) -> list[tuple[Level, ...]]:
-    """Levels of the category columns, ascending; warn of words among numbers if ``told``."""
-    found: list[Counter[Any]] = [Counter() for _ in names]
-    declared: set[str] = set()
+def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ...]]:
+    """Levels of the category columns, ascending; warn of texts that are probably not categories."""
+    levels: list[set[Level]] = [set() for _ in names]
+    texts: dict[object, TextSums] = defaultdict(TextSums)
+    begin = 0
     for batch in read(names):
         table = read_table(batch)
         assert table is not None
-        declared.update(n for n, one in zip(names, table.columns, strict=True) if one.declared)
-        codes, schema = learn(table, range(len(names)))
-        for k, levels in schema.levels:
-            column = column_of(codes, k)
-            counts = np.bincount(column[~np.isnan(column)].astype(np.int64), minlength=len(levels))
-            found[k].update(dict(zip(levels, counts.tolist(), strict=True)))
-    written: dict[object, tuple[Written, Collection[object]]] = {}  # forms and distinct values
-    for name, counted in zip(names, found, strict=True):
-        if told and counted and isinstance(next(iter(counted)), str) and name not in declared:
-            form = form_of(counted.items())
-            if form is not None and form.words:
-                _warn_of_words(read, name, form)
-            elif form is not None:
-                written[name] = form.name, sorted(counted)
-    warn_of_numbers(written)
-    return [tuple(sorted(counted)) for counted in found]
-
-
-def _warn_of_words(read: Any, name: str, form: Form) -> None:
-    begin = 0
-    for batch in read([name]):
-        texts = batch.column(0).to_pylist()
-        row = next((row for row, text in enumerate(texts) if text in form.words), None)
-        if row is not None:
-            warn_of_words(name, form, texts[row], begin + row)
-            return
-        begin += len(texts)
+        found: dict[object, TextColumn] = {}
+        _, schema = learn(table, None if by_dtype else range(len(names)), note_texts=found.update)
+        for k, own in schema.levels:
+            levels[k].update(own)
+        for name, column in found.items():
+            texts[name].add(column, begin)
+        begin += table.n_rows
+    warn_of_texts({name: sums.column for name, sums in texts.items()})
+    return [united_levels([one]) for one in levels]
 
 
 def values_of(dataset: Any, name: str) -> NDArray[Any]:

@@ -22,9 +22,6 @@ from hilboost.tables.encoding import (
     encode_array,
     learn,
     learn_array,
-    warn_of_numbers,
-    warn_of_words,
-    words_told,
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels, recoded
 from hilboost.tables.number_text import (
@@ -38,9 +35,16 @@ from hilboost.tables.number_text import (
     written_as,
 )
 from hilboost.tables.reading import Table, as_array, named_columns, read_table
-from hilboost.tables.schema import Column, Level, Schema, category_columns, place
+from hilboost.tables.schema import Column, Level, Schema, category_columns, place, united_levels
 from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.text_columns import (
+    TextColumn,
+    TextSums,
+    sentences_about,
+    warn_of_texts,
+    words_told,
+)
 
 __all__ = [
     "NUMBER_WITH_UNIT",
@@ -56,6 +60,8 @@ __all__ = [
     "Schema",
     "SparseTable",
     "Table",
+    "TextColumn",
+    "TextSums",
     "Written",
     "as_array",
     "as_table",
@@ -82,8 +88,9 @@ __all__ = [
     "read_table",
     "recoded",
     "refuse_dates_and_complex",
-    "warn_of_numbers",
-    "warn_of_words",
+    "sentences_about",
+    "united_levels",
+    "warn_of_texts",
     "without_frame",
     "without_mask",
     "words_told",

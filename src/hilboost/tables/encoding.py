@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -11,56 +11,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, warn_caller
+from hilboost.core.errors import InvalidData
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
-from hilboost.tables.number_text import Form, Written, form_of, is_numeric
+from hilboost.tables.number_text import is_numeric
 from hilboost.tables.reading import Table
 from hilboost.tables.schema import Column, Level, Schema, place
+from hilboost.tables.text_columns import TextColumn, warn_of_texts
 
 UNSEEN = -1.0
 _BLOCK_ROWS = 1024
-_MOST_NAMES = 5  # in one warning
-_FEWEST_ROWS_OF_NAMES = 50
 
 
 def learn(
-    table: Table, chosen: Sequence[int] | None, in_blocks: bool = False
+    table: Table,
+    chosen: Sequence[int] | None,
+    in_blocks: bool = False,
+    note_texts: Callable[[Mapping[object, TextColumn]], None] = warn_of_texts,
 ) -> tuple[Floats | DenseTable, Schema]:
     """Convert a training table to a matrix and its schema.
 
     ``chosen``: category columns; ``None`` selects every column of text or of a categorical dtype.
     ``in_blocks``: whether to leave the columns where they are if all of them are numbers.
+    ``note_texts``: takes the columns of text by their names.
 
     Returns matrix, (n, d) float64, or float32 if all columns are float32; or DenseTable: category
     columns contain the index of the level in ascending order, NaN for missing values; schema.
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
-    written: dict[object, tuple[Written, Collection[object]]] = {}  # forms and distinct values
-    unlike: list[tuple[object, int]] = []
+    texts: dict[object, TextColumn] = {}
     for k, read in enumerate(table.columns):
         name = table.name(k)
         is_category = read.is_category if chosen is None else k in chosen
         if is_category:
             labels = read.as_labels()
             levels = _levels(labels, name)
-            form = None
-            if chosen is None and levels and isinstance(levels[0], str) and not labels.declared:
-                form = form_of(zip(labels.distinct, labels.counts().tolist(), strict=True))
-                if form is not None and form.words:
-                    _warn_of_words(labels, name, form)
-                elif form is not None:
-                    written[name] = form.name, levels
-            n_present = _rows_if_all_differ(labels, levels)
-            if n_present and form is None:
-                unlike.append((name, n_present))
+            if levels and isinstance(levels[0], str):
+                texts[name] = TextColumn.of(labels, chosen is not None)
             encoded.append(_codes(labels, levels))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
-    warn_of_numbers(written)
-    _warn_of_names(unlike)
+    note_texts(texts)
     names = None if table.names is None else tuple(table.names)
     schema = Schema(len(table.columns), names, tuple(found))
     if in_blocks and encoded and not found:
@@ -195,88 +188,6 @@ def _check_kind(labels: Labels, column: Column) -> None:
     raise InvalidData(
         f"{place(column.name)} contained {held} in fit but contains {other} now "
         f"({labels.distinct[first]!r} in row {row}); convert it to {held}."
-    )
-
-
-def _rows_if_all_differ(labels: Labels, levels: tuple[Level, ...]) -> int:
-    """Number of rows of a column of text in which many rows have different values, else 0."""
-    n_present = int((labels.codes >= 0).sum())
-    if len(levels) < n_present or n_present < _FEWEST_ROWS_OF_NAMES:
-        return 0
-    return n_present if isinstance(levels[0], str) else 0
-
-
-def _warn_of_names(columns: list[tuple[object, int]]) -> None:
-    """Warn of columns of text in which all rows differ."""
-    if not columns:
-        return
-    one = len(columns) == 1
-    rows = f"each of {columns[0][1]} rows" if one else "each row"
-    warn_caller(
-        f"{_listed([name for name, _ in columns])} text with a different value in {rows}. Names, "
-        "identifiers, and dates do not generalize to other rows: drop the "
-        f"{'column, or convert it' if one else 'columns, or convert them'} to numbers.",
-        DataWarning,
-    )
-
-
-_ADVICE: dict[Written, str] = {
-    "numbers": "convert {them}, for instance with pandas.to_numeric",
-    "numbers with separators": "remove thousands separators, replace decimal commas by points, and "
-    "convert {them}, for instance with pandas.to_numeric",
-    "numbers with units": "remove percent signs and units, and convert {them}, for instance with "
-    "pandas.to_numeric",
-    "dates": "convert {them} to calendar numbers, for instance with pandas.to_datetime",
-}
-
-
-def warn_of_numbers(written: Mapping[object, tuple[Written, Collection[object]]]) -> None:
-    """Warn of columns of text in which all values are numbers or dates, with an example."""
-    for form, advice in _ADVICE.items():
-        columns = [name for name, (own, _) in written.items() if own == form]
-        if not columns:
-            continue
-        them, they, are = ("it", "it", "is") if len(columns) == 1 else ("them", "they", "are")
-        example = min(map(str, written[columns[0]][1]), key=is_numeric)
-        such = "" if form == "numbers" else f", such as {example!r:.60}"
-        warn_caller(
-            f"{_listed(columns)} text in which all values are {form}{such}, so that {they} {are} "
-            f"categorical; {advice.format(them=them)}, or list {them} in categorical_features.",
-            DataWarning,
-        )
-
-
-def _listed(columns: list[object]) -> str:
-    """Name the first few columns, followed by the verb."""
-    names = ", ".join(map(repr, columns[:_MOST_NAMES]))
-    beyond = len(columns) - _MOST_NAMES
-    if len(columns) == 1:
-        return f"column {names} is"
-    return f"columns {names}{f' and {beyond} more' if beyond > 0 else ''} are"
-
-
-def _warn_of_words(labels: Labels, name: object, form: Form) -> None:
-    """Warn of a column of numbers that a few words have turned into text."""
-    words = [code for code, text in enumerate(labels.distinct) if str(text) in form.words]
-    row = int(np.isin(labels.codes, words).argmax())
-    warn_of_words(name, form, str(labels.distinct[labels.codes[row]]), row)
-
-
-def words_told(form: Form, first: str, row: str) -> str:
-    """Say how many values of a column are words, and which is the first one."""
-    what = "is numeric" if form.name == "numbers" else f"contains {form.name}"
-    n_words = sum(form.words.values())
-    text = first if len(first) <= 40 else f"{first[:37]}..."
-    return f"{what} except for {n_words} of its {form.n_values} values ('{text}' in {row})"
-
-
-def warn_of_words(name: object, form: Form, first: str, row: int) -> None:
-    """Warn of the words among the numbers of a column; ``first`` is one of them."""
-    advice = _ADVICE[form.name].format(them="it") + "(..., errors='coerce')"
-    warn_caller(
-        f"{place(name)} {words_told(form, first, f'row {row}')}, so that it is categorical; "
-        f"{advice}, or list it in categorical_features.",
-        DataWarning,
     )
 
 

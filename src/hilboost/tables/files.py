@@ -172,7 +172,7 @@ def of_used_levels(
 
 
 def recoded(X: Floats, schema: Schema, other: Schema) -> Floats:
-    """Replace the codes of categories, in place, by those of another schema."""
+    """Convert the codes of categories to another schema, in place."""
     levels = dict(schema.levels)
     for k, wanted in other.levels:
         place = {level: code for code, level in enumerate(wanted)}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 Level = str | int | float | bool
 
@@ -58,6 +58,14 @@ def category_columns(schema: Schema) -> tuple[tuple[int, int], ...]:
     not seen in fit.
     """
     return tuple((k, len(levels)) for k, levels in schema.levels)
+
+
+def united_levels(parts: Iterable[Collection[Level]]) -> tuple[Level, ...]:
+    """Return the levels of a column in several parts of its rows, ascending."""
+    levels: set[Any] = {level for part in parts for level in part}
+    if any(type(level) is float for level in levels):
+        levels = set(map(float, levels))
+    return tuple(sorted(levels))
 
 
 def place(name: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -20,6 +20,7 @@ from hilboost.tables import (
     Schema,
     SparseTable,
     Table,
+    TextColumn,
     category_choice,
     check_sparse,
     encode,
@@ -29,6 +30,7 @@ from hilboost.tables import (
     learn_array,
     read_table,
     refuse_dates_and_complex,
+    warn_of_texts,
     without_mask,
 )
 from hilboost.validation.feature_names import check_columns
@@ -47,6 +49,7 @@ class Expected:
     # values are not checked
     blocks: bool = False
     infinite: bool = False  # whether infinite values are accepted
+    note_texts: Callable[[Mapping[object, TextColumn]], None] = warn_of_texts
 
     @property
     def finite(self) -> bool | str:
@@ -119,7 +122,7 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     X: Any
     if schema is None:
         chosen = category_choice(expected.categorical, d, table.names)
-        X, schema = learn(table, chosen, expected.blocks)
+        X, schema = learn(table, chosen, expected.blocks, expected.note_texts)
     else:
         X = encode(table, schema)
     if isinstance(X, DenseTable):

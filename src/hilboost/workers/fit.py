@@ -75,10 +75,15 @@ def fit_share(
     exchange: TreeExchange,
     continuation: Continuation | None = None,  # stages that an earlier session has finished
     progress: Progress | None = None,  # sends records of the stages
-) -> tuple[FittedModel, Schema]:
-    """Fit the model of all partitions; every worker calls with its own, and has the same result."""
+) -> tuple[FittedModel, Schema, list[str]]:
+    """Fit the model of all partitions; every worker calls with its own, and has the same result.
+
+    Returns the model, its columns, and warnings about them.
+    """
     model = clone(task.estimator)._for_workers()
-    data = training_data(model, partitions, held_out, exchange)
+    parts = Partitions(model, partitions, exchange)
+    told, data = parts.told(), training_data(model, parts, held_out, exchange)
+    del parts  # their rows are in the data
     if task.checkpoint is not None and progress is not None:
         _identify(task, task.checkpoint, data, continuation, progress)
     loss = model._make_loss(data.codec)
@@ -94,7 +99,7 @@ def fit_share(
     recipe = replace(recipe, config=replace(recipe.config, division=division))
     _check_recipe(recipe)
     result = train(recipe, task.n_threads, (), continuation, progress)
-    return result.fitted, data.schema
+    return result.fitted, data.schema, told
 
 
 def _identify(
@@ -120,13 +125,9 @@ def _check_recipe(recipe: Recipe) -> None:
 
 
 def training_data(
-    model: Any,
-    partitions: Sequence[Partition],
-    held_out: Sequence[Partition],
-    exchange: TreeExchange,
+    model: Any, parts: Partitions, held_out: Sequence[Partition], exchange: TreeExchange
 ) -> TrainingData:
-    """Validate the partitions of all workers, and collect the rows that this one needs."""
-    parts = Partitions(model, partitions, exchange)
+    """Collect the rows that this worker needs, in the codes of the partitions of all workers."""
     rows = parts.joined(parts.schema())
     if model.embeds_labels:
         codec, y = _embedded(model, parts.labels(), rows, exchange)

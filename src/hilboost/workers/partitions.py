@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -18,7 +20,18 @@ from hilboost.core.labels import form_of_labels, join_labels
 from hilboost.core.words import counted
 from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
-from hilboost.tables import Level, Schema, is_sparse, n_rows, read_table, recoded
+from hilboost.tables import (
+    Level,
+    Schema,
+    TextColumn,
+    TextSums,
+    is_sparse,
+    n_rows,
+    read_table,
+    recoded,
+    sentences_about,
+    united_levels,
+)
 from hilboost.training.data import TrainingData
 from hilboost.validation.feature_names import check_columns
 from hilboost.validation.inputs import check_number_of_rows
@@ -39,7 +52,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Outline:
-    """What all workers have to know of a partition."""
+    """Facts about a partition that all workers need."""
 
     number: int
     n_rows: int
@@ -49,6 +62,7 @@ class Outline:
     empty_columns: frozenset[int]  # columns without any value
     weighted: bool
     n_offsets: int | None  # number of columns of the offsets, if there are any
+    texts: Mapping[object, TextColumn]
 
     @classmethod
     def of(cls, number: int, rows: CheckedRows) -> Self:
@@ -62,6 +76,7 @@ class Outline:
             frozenset(np.flatnonzero(np.isnan(rows.X).all(axis=0)).tolist()),
             rows.weight is not None,
             None if rows.offset is None else rows.offset.shape[1],
+            rows.texts or {},
         )
 
 
@@ -125,7 +140,9 @@ class Partitions:
             return checked
 
         self.checked: dict[int, CheckedRows] = agreed(exchange, check, self._of)
-        outlines = exchange.objects([Outline.of(*each) for each in self.checked.items()])
+        outlines = exchange.objects(
+            [Outline.of(number, rows) for number, rows in self.checked.items()]
+        )
         self._all = sorted((o for part in outlines for o in part), key=lambda o: o.number)
         self._filled = [one for one in self._all if one.n_rows]
         if not self._filled:
@@ -219,27 +236,38 @@ class Partitions:
                 is_category = k in one.schema.categories or k in one.empty_columns
                 if one.n_rows and not is_category:
                     raise InvalidData(
-                        f"partition {one.number}: column {_name(first, k)!r} contains numbers, but "
-                        "in another partition it contains categories; convert it to the same dtype "
-                        "in all partitions."
+                        f"partition {one.number}: column {one.schema.columns[k].name!r} contains "
+                        "numbers, but in another partition it contains categories; convert it to "
+                        "the same dtype in all partitions."
                     )
         levels = tuple((k, self._levels(k)) for k in categories)
         return replace(first.schema, levels=levels)
 
     def _levels(self, k: int) -> tuple[Level, ...]:
         """Levels of a column in all partitions, ascending."""
-        levels: set[Any] = set()
-        for one in self._filled:
-            own = dict(one.schema.levels).get(k, ())
-            if own and levels and isinstance(own[0], str) != isinstance(next(iter(levels)), str):
+        columns = [(one, one.schema.columns[k]) for one in self._filled]
+        filled = [(one, column) for one, column in columns if column.levels]
+        for one, column in filled:
+            if column.holds_text != filled[0][1].holds_text:
                 raise InvalidData(
-                    f"partition {one.number}: the categories of column {_name(one, k)!r} are text "
-                    "in some partitions and numbers in others; convert them to one dtype."
+                    f"partition {one.number}: the categories of column {column.name!r} are text in "
+                    "some partitions and numbers in others; convert them to one dtype."
                 )
-            levels |= set(own)
-        if any(type(level) is float for level in levels):
-            levels = {float(level) for level in levels}
-        return tuple(sorted(levels))
+        return united_levels(column.levels for _, column in filled)
+
+    def told(self) -> list[str]:
+        """Return the sentences about columns of text of all partitions."""
+        sums: dict[object, TextSums] = defaultdict(TextSums)
+        ends = [0, *accumulate(one.n_rows for one in self._all)]
+        for one, begin in zip(self._all, ends[:-1], strict=True):
+            for name, column in one.texts.items():
+                sums[name].add(column, begin)
+
+        def row_of(row: int) -> str:
+            k = bisect_right(ends, row) - 1
+            return f"row {row - ends[k]} of partition {self._all[k].number}"
+
+        return sentences_about({name: one.column for name, one in sums.items()}, row_of)
 
 
 def _checked(estimator: Any, partition: Partition, data: TrainingData | None) -> CheckedRows:
@@ -251,9 +279,12 @@ def _checked(estimator: Any, partition: Partition, data: TrainingData | None) ->
         )
     if n_rows(rows.X) == 0:
         return _without_rows(rows)
-    model, encode = clone(estimator), _labels_alone if estimator.embeds_labels else None
+    model = clone(estimator)
     if data is None:
-        return check_rows(model, rows, model._expected(None), encode or model._learn_codec)
+        texts: dict[object, TextColumn] = {}
+        expected = replace(model._expected(None), note_texts=texts.update)
+        encode = _labels_alone if model.embeds_labels else model._learn_codec
+        return replace(check_rows(model, rows, expected, encode), texts=texts)
     check_columns(model, data.schema.names, data.schema.n_columns, reset=True)
     return check_rows(model, rows, model._expected(data.schema), encoding(model, data.codec))
 
@@ -289,10 +320,6 @@ def _compare(first: Outline, other: Outline) -> None:
             f"{first.number} are {columns.names}; all partitions must have the same columns in the "
             "same order."
         )
-
-
-def _name(outline: Outline, k: int) -> str | int:
-    return outline.schema.columns[k].name
 
 
 def _stacked(parts: Sequence[Any], shape: tuple[int, ...] = (), dtype: Any = np.float64) -> Any:

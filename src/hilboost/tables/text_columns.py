@@ -1,0 +1,163 @@
+"""Warnings about columns of text that hold numbers, dates, or names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.core.errors import DataWarning, warn_caller
+from hilboost.tables.columns import Labels
+from hilboost.tables.number_text import Form, Written, form_of, is_numeric
+from hilboost.tables.schema import place
+
+_MOST_NAMES = 5  # in one warning
+_FEWEST_ROWS_OF_NAMES = 50
+_ADVICE: dict[Written, str] = {
+    "numbers": "convert {them}, for instance with pandas.to_numeric",
+    "numbers with separators": "remove thousands separators, replace decimal commas by points, and "
+    "convert {them}, for instance with pandas.to_numeric",
+    "numbers with units": "remove percent signs and units, and convert {them}, for instance with "
+    "pandas.to_numeric",
+    "dates": "convert {them} to calendar numbers, for instance with pandas.to_datetime",
+}
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """The texts of a column, in a table or in some of its rows."""
+
+    texts: Sequence[str]
+    counts: NDArray[np.int64]  # number of rows with each text
+    first: NDArray[np.int64]  # first row with each text
+    declared: bool  # whether the user or the dtype says that they are categories
+
+    @classmethod
+    def of(cls, labels: Labels, chosen: bool) -> Self:
+        """Count the texts of a column of categories; ``chosen`` by the user."""
+        counts, n = labels.counts(), len(labels.codes)
+        used = np.flatnonzero(counts)
+        # The last assignment counts; missing values have the code -1.
+        first = np.zeros(len(counts) + 1, dtype=np.int64)
+        first[labels.codes[::-1]] = np.arange(n - 1, -1, -1)
+        texts = [str(labels.distinct[i]) for i in used]
+        return cls(texts, counts[used], first[used], chosen or labels.declared)
+
+    @property
+    def form(self) -> Form | None:
+        """How its numbers or dates are written; ``None`` if they are categories."""
+        if self.declared:
+            return None
+        return form_of(zip(self.texts, self.counts.tolist(), strict=True))
+
+    @property
+    def n_names(self) -> int:
+        """Number of values if there are many, and all of them differ, else 0."""
+        n = int(self.counts.sum())
+        return n if n >= _FEWEST_ROWS_OF_NAMES and len(set(self.texts)) == n else 0
+
+
+@dataclass
+class TextSums:
+    """The texts of a column, added part by part."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    first: dict[str, int] = field(default_factory=dict)
+    declared: bool = False
+
+    def add(self, part: TextColumn, begin: int) -> None:
+        """Add the rows from ``begin`` on."""
+        self.declared |= part.declared
+        numbers = zip(part.texts, part.counts.tolist(), part.first.tolist(), strict=True)
+        for text, n, row in numbers:
+            self.counts[text] += n
+            self.first.setdefault(text, begin + row)
+
+    @property
+    def column(self) -> TextColumn:
+        """The texts of all parts."""
+        counts, first = np.array(list(self.counts.values())), np.array(list(self.first.values()))
+        return TextColumn(list(self.counts), counts, first, self.declared)
+
+
+def warn_of_texts(columns: Mapping[object, TextColumn]) -> None:
+    """Warn of columns of text, by their names, that are probably not categories."""
+    for sentence in sentences_about(columns):
+        warn_caller(sentence, DataWarning)
+
+
+def sentences_about(
+    columns: Mapping[object, TextColumn], row_of: Callable[[int], str] = "row {}".format
+) -> list[str]:
+    """Say which columns hold numbers, dates or names; ``row_of`` names a row."""
+    forms = {name: column.form for name, column in columns.items()}
+    written = {name: form for name, form in forms.items() if form is not None}
+    unlike = {
+        name: column.n_names
+        for name, column in columns.items()
+        if forms[name] is None and column.n_names
+    }
+    told = [
+        _with_words(name, form, columns[name], row_of)
+        for name, form in written.items()
+        if form.words
+    ]
+    for kind in _ADVICE:
+        plain = [name for name, form in written.items() if form.name == kind and not form.words]
+        if plain:
+            told.append(_numbers(plain, kind, columns[plain[0]]))
+    return [*told, *([_names(unlike)] if unlike else [])]
+
+
+def _with_words(name: object, form: Form, column: TextColumn, row_of: Callable[[int], str]) -> str:
+    """Describe a column of numbers that a few words have turned into text."""
+    rows = zip(column.first.tolist(), column.texts, strict=True)
+    row, word = min(pair for pair in rows if pair[1] in form.words)
+    advice = _ADVICE[form.name].format(them="it") + "(..., errors='coerce')"
+    return (
+        f"{place(name)} {words_told(form, word, row_of(row))}, so that it is categorical; "
+        f"{advice}, or list it in categorical_features."
+    )
+
+
+def words_told(form: Form, first: str, row: str) -> str:
+    """Say how many values of a column are words, and which is the first one."""
+    what = "is numeric" if form.name == "numbers" else f"contains {form.name}"
+    n_words = sum(form.words.values())
+    text = first if len(first) <= 40 else f"{first[:37]}..."
+    return f"{what} except for {n_words} of its {form.n_values} values ('{text}' in {row})"
+
+
+def _numbers(names: Sequence[object], kind: Written, first: TextColumn) -> str:
+    """Describe columns of text in which all values are numbers or dates, with an example."""
+    them, they, are = ("it", "it", "is") if len(names) == 1 else ("them", "they", "are")
+    example = min(sorted(first.texts), key=is_numeric)
+    such = "" if kind == "numbers" else f", such as {example!r:.60}"
+    return (
+        f"{_listed(names)} text in which all values are {kind}{such}, so that {they} {are} "
+        f"categorical; {_ADVICE[kind].format(them=them)}, or list {them} in categorical_features."
+    )
+
+
+def _names(columns: Mapping[object, int]) -> str:
+    """Describe columns of text in which all rows differ, given with their numbers of values."""
+    one = len(columns) == 1
+    rows = f"each of {next(iter(columns.values()))} rows" if one else "each row"
+    return (
+        f"{_listed(list(columns))} text with a different value in {rows}. Names, identifiers, and "
+        f"dates do not generalize to other rows: drop the "
+        f"{'column, or convert it' if one else 'columns, or convert them'} to numbers."
+    )
+
+
+def _listed(columns: Sequence[object]) -> str:
+    """Name the first few columns, followed by the verb."""
+    names = ", ".join(map(repr, columns[:_MOST_NAMES]))
+    beyond = len(columns) - _MOST_NAMES
+    if len(columns) == 1:
+        return f"column {names} is"
+    return f"columns {names}{f' and {beyond} more' if beyond > 0 else ''} are"
