@@ -19,10 +19,11 @@ def draw(seed, n=200):
 
 def learn(codes, y, weight, rows, groups=((0,), (0, 2)), strength=2.0, seed=3):
     sizes = (5, 9, 30)
-    sources = [LevelKeys.of(codes, g, tuple(sizes[k] for k in g)) for g in groups]
+    target = Target(y, weight)
+    sources = [LevelKeys.of(codes, g, tuple(sizes[k] for k in g), target) for g in groups]
     numbers = [source.numbers(codes) for source in sources]
     key = key_of(seed, Purpose.PARTS_OF_ENCODING)
-    return TargetEncoding.learn(sources, numbers, Target(y, weight), rows, strength, key)
+    return TargetEncoding.learn(sources, numbers, target, rows, strength, key)
 
 
 def same(a, b):
@@ -86,7 +87,7 @@ def test_unknown_levels_have_the_prior_and_missing_is_a_level():
 
 def test_the_most_frequent_levels_keep_a_code_of_their_own():
     codes = np.repeat([0.0, 1, 2, 3, 4, np.nan, -1], [3, 1, 5, 1, 3, 9, 9])
-    np.testing.assert_array_equal(kept_levels(codes, 5, 3, None), [0, 2, 1, 2, 2])
-    np.testing.assert_array_equal(kept_levels(codes, 5, 5, None), np.arange(5))
+    np.testing.assert_array_equal(kept_levels(codes, 5, 3, Target(codes)), [0, 2, 1, 2, 2])
+    np.testing.assert_array_equal(kept_levels(codes, 5, 5, Target(codes)), np.arange(5))
     heavy = np.where(codes == 3, 100.0, 1.0)
-    np.testing.assert_array_equal(kept_levels(codes, 5, 3, heavy), [2, 2, 0, 1, 2])
+    np.testing.assert_array_equal(kept_levels(codes, 5, 3, Target(codes, heavy)), [2, 2, 0, 1, 2])

@@ -6,6 +6,7 @@ import pytest
 from hilboost import BoostingClassifier, BoostingRegressor, Loss
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
+from hilboost.core.target import Target
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber
 
@@ -23,7 +24,7 @@ def test_huber_stages_are_compared_by_one_loss():
     model = BoostingRegressor("huber", n_estimators=200, learning_rate=0.3, random_state=0)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     start = float(model.model_.initial_raw[0])
-    delta = Huber().adapted_delta(np.abs(y - start), None)
+    delta = Huber().adapted_delta(np.abs(y - start), Target(y[:, None]))
     size = np.abs(y_val - model.predict(X_val))
     expected = np.where(size <= delta, size**2 / 2, delta * (size - delta / 2)).mean()
     assert model.history_.validation[model.n_estimators_] == pytest.approx(expected)

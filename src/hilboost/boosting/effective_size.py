@@ -19,13 +19,12 @@ import numpy as np
 from hilboost.backends.exact_sums import quotient
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.reductions.sums import (
-    is_whole,
-    largest,
+    count_rows,
+    extremes,
+    has_whole_weights,
     mass_of,
-    on_any_worker,
     total_of,
     total_weight,
 )
@@ -50,8 +49,8 @@ class WeightScale:
         if self.divisor == 1 or target.weight is None:
             return target
         weight = target.weight / self.divisor
-        differs = bool((np.abs(weight - 1) > 10.0**-_DIGITS).any())
-        return replace(target, weight=weight if on_any_worker(differs, target.share) else None)
+        differs = count_rows(np.abs(weight - 1) > 10.0**-_DIGITS, target)
+        return replace(target, weight=weight if differs else None)
 
     def in_rows(self, mass: Any) -> Any:
         """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""
@@ -71,13 +70,14 @@ def _quotient(mass: float, by: float) -> float:
     return mass if by == 1 else float(f"{mass / by:.{_DIGITS}g}")
 
 
-def row_weight(weight: Floats | None, share: RowShare | None = None) -> float:
-    """Return the weight that counts as one row, from positive weights (n,)."""
-    if weight is None or is_whole(weight, share):
+def row_weight(target: Target) -> float:
+    """Return the weight that counts as one row, from positive weights."""
+    weight = target.weight
+    if weight is None or has_whole_weights(target):
         return 1.0
-    top = largest(float(weight.max(initial=0.0)), share)
-    scaled = weight / top  # squares of large weights may overflow
-    return top * quotient(total_of(scaled, scaled, share), mass_of(scaled, len(scaled), share))
+    top = extremes(weight, target)[1]
+    scaled = replace(target, weight=weight / top)  # squares of large weights may overflow
+    return top * quotient(total_of(weight / top, scaled), mass_of(scaled))
 
 
 def row_weight_with_classes(target: Target, weight: Floats | None) -> float:
@@ -85,10 +85,10 @@ def row_weight_with_classes(target: Target, weight: Floats | None) -> float:
 
     ``weight`` (n,) is without the weights of the classes, which do not change the number of rows.
     """
-    if target.weight is None or is_whole(target.weight, target.share):
+    if has_whole_weights(target):
         return 1.0
-    factor = _quotient(total_weight(target), total_weight(replace(target, weight=weight)))
-    return row_weight(weight, target.share) * factor
+    plain = replace(target, weight=weight)
+    return row_weight(plain) * _quotient(total_weight(target), total_weight(plain))
 
 
 def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf: float) -> None:

@@ -109,19 +109,18 @@ def _total(loss: Loss, target: Target, raw: Floats) -> float:
         values = np.asarray(loss.value(target, raw))
     if on_any_worker(not np.isfinite(values).all(), target.share):
         return np.inf
-    return total(values, target.weight, target.share)
+    return total(values, target)
 
 
 def _newton_step(loss: Loss, target: Target, raw: Floats) -> Floats:
     found = checked(loss, loss.gradients(target, raw), raw.shape)
-    weight, share = target.weight, target.share
     steps = np.zeros(raw.shape[1])
     for k in range(raw.shape[1]):
-        top = total_of(found.negative_gradient[:, k], weight, share)
+        top = total_of(found.negative_gradient[:, k], target)
         if found.hessian is None:
-            below = mass_of(weight, len(raw), share)
+            below = mass_of(target)
         else:
-            below = total_of(found.hessian[:, k], weight, share)
+            below = total_of(found.hessian[:, k], target)
         steps[k] = quotient(top, below) if below.any() else 0.0
     return steps
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -49,15 +50,15 @@ def metric_if_defined(
     """Compute a metric of rows that are scored by several models, or NaN where it is undefined."""
     sums = []
     for target, raw in parts:
-        share = target.share
         if not metric.divides_rows:
-            target, raw, share = whole_target(target), of_all_rows(raw, share), None
+            target, raw = whole_target(target), of_all_rows(raw, target)
+        rows = target
         if units is not None:
             loss, target = units.plain, Target(target.y * units.size, target.weight)
             raw = raw * units.factor if units.shift is None else raw + units.shift
         found = metric.parts(target, np.asarray(loss.inverse_link(raw)))
-        values, weight = found.values, found.weight
-        sums.append((total_of(values, weight, share), mass_of(weight, len(values), share)))
+        rows = replace(rows, y=found.values[:, None], weight=found.weight)
+        sums.append((total_of(found.values, rows), mass_of(rows)))
     (total, mass), *others = sums
     for more, and_mass in others:
         merge_sums(total[None], more[None])

@@ -86,8 +86,7 @@ class LossDeclarations:
     divides_rows: bool = False
     """Whether the rows may be divided among workers.
 
-    The loss must then take all sums and quantiles over rows from :mod:`hilboost.reductions`, with
-    ``target.share``.
+    The loss must then take all sums and quantiles over rows from :mod:`hilboost.reductions`.
     """
 
     degree: ClassVar[float | None] = None

@@ -11,14 +11,12 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import quotient, rounded
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
-from hilboost.reductions.sums import mass_of, masses_of_groups, on_any_worker, total_of
+from hilboost.reductions.sums import count_rows, masses_of_groups, mean, total_weight
 from hilboost.tables import column_of, encoded_table
 
 _MOST_CLASSES = 5
@@ -35,7 +33,7 @@ def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Flo
     Returns (n, q) float64.
     """
     known = ~np.isnan(target.y)
-    if not on_any_worker(not known.all(), target.share):
+    if not count_rows(~known.all(axis=1), target):
         return target.y
     learned = target if rows is None else target.rows(rows)
     mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])
@@ -47,46 +45,39 @@ def class_indicators(target: Target, n_classes: int) -> Floats:  # (n, 1) or (n,
     if n_classes == 2:
         return target.y[:, :1].astype(np.float64, copy=False)
     codes = target.y[:, 0].astype(np.int64)
-    counts = masses_of_groups(codes, target.weight, n_classes, target.share)
+    counts = masses_of_groups(codes, n_classes, target)
     chosen = np.sort(np.argsort(-counts, kind="stable")[:_MOST_CLASSES])
     return (target.y[:, :1] == chosen).astype(np.float64)
 
 
 def _mean_of_known(y: Floats, target: Target) -> float:
-    known, share = ~np.isnan(y), target.share
-    seen = None if target.weight is None else target.weight[known]
-    mass = mass_of(seen, int(known.sum()), share)
-    return quotient(total_of(y[known], seen, share), mass) if float(rounded(mass)) > 0 else 0.0
+    known = np.flatnonzero(~np.isnan(y))
+    seen = target.with_y(y[:, None]).rows(known)
+    return float(mean(seen)[0]) if total_weight(seen) > 0 else 0.0
 
 
-def level_weights(
-    codes: Floats, n_levels: int, weight: Floats | None, share: RowShare | None = None
-) -> Floats:
+def level_weights(codes: Floats, n_levels: int, target: Target) -> Floats:
     """Total weight of the rows in each level, (n_levels,); see :func:`kept_levels`.
 
     Cost O(n).
     """
-    known = codes >= 0
-    levels = codes[known].astype(np.int64)
-    return masses_of_groups(levels, None if weight is None else weight[known], n_levels, share)
+    levels = np.where(codes >= 0, codes, -1).astype(np.int64)
+    return masses_of_groups(levels, n_levels, target)
 
 
-def kept_levels(
-    codes: Floats, n_levels: int, most: int, weight: Floats | None, share: RowShare | None = None
-) -> NDArray[np.int64]:
+def kept_levels(codes: Floats, n_levels: int, most: int, target: Target) -> NDArray[np.int64]:
     """New codes of the levels: the most frequent levels keep their own, the others share the last.
 
     ``codes``: (n,) float64: level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
     ``n_levels``: number of levels, and maximum number of new codes. ``most``: number of levels, and
-    maximum number of new codes. ``weight``: (n,) float64 or None. ``share``: which rows these are,
-    if other workers have the others.
+    maximum number of new codes. ``target``: has the weights of the rows.
 
     Returns (n_levels,) int64: ties go to the lower code; kept levels keep their order. Cost O(n +
     n_levels log n_levels).
     """
     if n_levels <= most:
         return np.arange(n_levels)
-    mass = level_weights(codes, n_levels, weight, share)
+    mass = level_weights(codes, n_levels, target)
     kept = np.sort(np.argsort(-mass, kind="stable")[: most - 1])
     new = np.full(n_levels, most - 1)
     new[kept] = np.arange(most - 1)
@@ -189,24 +180,23 @@ class Encoder:
         Trees partition the levels of a column without target encoding.  With target encoding, the
         level frequencies replace the codes.
         """
-        weight, share = target.weight, target.share
         sizes = dict(columns)
         most = {"auto": _MANY_LEVELS, True: 0, False: np.inf}[statistics]
         many = [k for k, size in sizes.items() if size > most]
         few = [k for k in sizes if k not in many]
         kept = tuple(
-            (k, kept_levels(column_of(codes, k), sizes[k], MAX_LEVELS, weight, share))
+            (k, kept_levels(column_of(codes, k), sizes[k], MAX_LEVELS, target))
             for k in few
             if sizes[k] > MAX_LEVELS
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
-        shares = tuple((k, _shares(column_of(codes, k), sizes[k], weight, share)) for k in many)
+        shares = tuple((k, _shares(column_of(codes, k), sizes[k], target)) for k in many)
         n_targets = averaged(target, None).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
         n_pairs = max(0, _MOST_STATISTICS // n_targets - len(many))
         chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:n_pairs]])
-        sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c), share) for c in chosen)
+        sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c), target) for c in chosen)
         encoding = Encoding(codes.shape[1], kept, shares)
         return cls(encoding, categorical, sources, averaged, n_targets)
 
@@ -253,7 +243,7 @@ def meet(columns: Sequence[int], groups: Sequence[Sequence[int]]) -> bool:
     return any(set(columns) <= set(group) for group in groups)
 
 
-def _shares(codes: Floats, n_levels: int, weight: Floats | None, share: RowShare | None) -> Floats:
+def _shares(codes: Floats, n_levels: int, target: Target) -> Floats:
     """Weighted fraction of the rows in each level."""
-    mass = level_weights(codes, n_levels, weight, share)
+    mass = level_weights(codes, n_levels, target)
     return mass / max(mass.sum(), np.finfo(float).tiny)

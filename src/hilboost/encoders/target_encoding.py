@@ -18,13 +18,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import quotient
 from hilboost.core.dtypes import Floats
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.reductions.draws import assign_folds
 from hilboost.reductions.rows import union
-from hilboost.reductions.sums import masses_of_groups, sums_of_groups, total_of
+from hilboost.reductions.sums import masses_of_groups, mean, sums_of_groups
 from hilboost.tables import column_of
 
 N_PARTS = 10
@@ -44,12 +42,12 @@ class LevelKeys:
         codes: Floats,
         columns: tuple[int, ...],
         sizes: tuple[int, ...],
-        share: RowShare | None = None,
+        target: Target,
     ) -> Self:
         """Collect the keys of codes (n, d), where NaN is missing and -1 is an unseen level."""
         keys = np.sort(_keys(codes, columns, sizes))
         # Sorting takes a tenth of the time of ``np.unique``, which uses hashing.
-        return cls(columns, sizes, union(keys[np.diff(keys, prepend=-1) > 0], share))
+        return cls(columns, sizes, union(keys[np.diff(keys, prepend=-1) > 0], target))
 
     def numbers(self, codes: Floats) -> NDArray[np.int64]:
         """Index of each row's key, (n,); an unknown key has the index ``len(self.keys)``."""
@@ -111,12 +109,10 @@ class TargetEncoding:
         weight = np.ones(len(inside)) if target.weight is None else target.weight[inside]
         learned = replace(target.rows(inside), weight=weight)
         known = [number[inside] for number in numbers]
-        mass = total_of(weight, None, target.share)
-        totals = [total_of(y, weight, target.share) for y in learned.y.T]
-        prior = np.array([quotient(found, mass) for found in totals])
+        prior = mean(learned)
         statistics = cls._of(sources, known, learned, prior, strength)
         encoded = statistics.encode(numbers)
-        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, learned.share, inside)
+        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, learned, inside)
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(
@@ -137,11 +133,10 @@ class TargetEncoding:
         """Sum over the given rows, all of which are training rows, with their weights."""
         weights: list[Floats] = []
         sums: list[Floats] = []
-        weight, share = target.weight, target.share
         for source, keys in zip(sources, numbers, strict=True):
             size = len(source.keys) + 1
-            weights.append(masses_of_groups(keys, weight, size, share))
-            found = [sums_of_groups(keys, y, weight, size, share) for y in target.y.T]
+            weights.append(masses_of_groups(keys, size, target))
+            found = [sums_of_groups(keys, y, size, target) for y in target.y.T]
             sums.append(np.column_stack(found))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 

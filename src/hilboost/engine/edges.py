@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
 from hilboost.reductions.rounding import ROUNDING, are_close, ends_of_equals
-from hilboost.reductions.sums import masses_of_groups
 
 _HIGHEST = np.finfo(np.float64).max
 
@@ -28,7 +28,7 @@ def column_edges(values: Floats, weight: Floats | None, max_bins: int) -> Floats
     else:
         present = ~np.isnan(values)
         distinct, inverse = np.unique(values[present], return_inverse=True)
-        mass = masses_of_groups(inverse, weight[present], len(distinct), None)
+        mass = masses_of_groups(inverse, weight[present], len(distinct))
     finite = np.isfinite(distinct)
     if not finite.all():
         ends = np.array([-_HIGHEST, _HIGHEST])[np.isin([-np.inf, np.inf], distinct)]

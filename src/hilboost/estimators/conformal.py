@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
+from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
@@ -118,7 +119,7 @@ class ConformalPredictions:
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
-            weight = rows_counted(weight[kept])
+            weight = rows_counted(Target(scores[kept], weight[kept]))
         labels, by_class = self._labels_of_groups(groups, y, len(scores))
         names = numbers = None
         if labels is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -39,9 +41,8 @@ def _has_columns(array: Floats) -> bool:
 
 def known_column(target: Target, k: int) -> Target:
     """Select the rows of column ``k`` whose target is known, without offsets."""
-    here = ~np.isnan(target.y[:, k])
-    weight = None if target.weight is None else target.weight[here]
-    return Target(target.y[here, k : k + 1], weight, share=target.share)
+    known = target.rows(np.flatnonzero(~np.isnan(target.y[:, k])))
+    return replace(known, y=known.y[:, k : k + 1], offset=None)
 
 
 def array_for(raw: Floats, memory: Gradients | None) -> Floats:

@@ -11,8 +11,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses._columns import known_column
-from hilboost.reductions.sums import largest as largest_of_all
-from hilboost.reductions.sums import mean
+from hilboost.reductions.sums import extremes, mean
 
 _LARGEST_EXPONENT = 256
 """Targets with an absolute value between 2^-256 and 2^256 are not scaled."""
@@ -47,7 +46,8 @@ def location_units(
 
 def _exponent(loss: Loss, target: Target) -> int:
     """Return the exponent of the largest absolute value of a target, 0 if all are zero."""
-    largest = largest_of_all(float(np.abs(target.y).max(initial=0.0)), target.share)
+    low, high = extremes(target.y.ravel(), target)
+    largest = max(-low, high)
     exponent = int(np.frexp(largest)[1])
     if (loss.degree or 0) * exponent > _LARGEST_VALUE:
         raise InvalidData(

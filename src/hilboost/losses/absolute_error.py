@@ -42,7 +42,7 @@ class AbsoluteError(LeafLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted median."""
-        return np.array([quantile(y, target.weight, 0.5, target.share) for y in target.y.T])
+        return np.array([quantile(y, 0.5, target) for y in target.y.T])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -67,8 +67,5 @@ class AbsoluteError(LeafLoss):
         """Weighted medians of the residuals."""
         residuals = (target.y[:, columns] - raw[:, columns]).T
         return np.column_stack(
-            [
-                quantiles_of_groups(r, target.weight, leaves, n_leaves, 0.5, target.share)
-                for r in residuals
-            ]
+            [quantiles_of_groups(r, leaves, n_leaves, 0.5, target) for r in residuals]
         )

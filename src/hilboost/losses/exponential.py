@@ -89,7 +89,7 @@ class MultinomialExponential(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """``C - 1`` times the centered logarithms of the weighted class frequencies."""
         codes = target.y[:, 0].astype(np.intp)
-        mass = masses_of_groups(codes, target.weight, self.n_classes, target.share)
+        mass = masses_of_groups(codes, self.n_classes, target)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return (self.n_classes - 1) * (start - start.mean())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hilboost.core.dtypes import Floats
@@ -12,7 +14,7 @@ from hilboost.losses._columns import row_sums
 from hilboost.losses._kinked import Majorized, width_of_kink
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 from hilboost.reductions.quantiles import quantile
-from hilboost.reductions.sums import mean, on_any_worker
+from hilboost.reductions.sums import count_rows, mean
 
 _TIE = 1e-12  # of the weight of a leaf
 _AT_KINK = 1e-5  # of the smallest width
@@ -70,12 +72,13 @@ class Hinge(MarginLoss):
         size = np.abs(signs.y - raw)
         least = width_of_kink(signs, raw)
         is_far = size > _AT_KINK * least
-        if not on_any_worker(bool(is_far.any()), target.share):
+        if not count_rows(is_far.any(axis=1), target):
             return least
         weight = None
         if target.weight is not None:
             weight = np.broadcast_to(target.weight[:, None], size.shape)[is_far]
-        return max(least, 0.5 * quantile(size[is_far], weight, _SHARE_NEAR_KINK, target.share))
+        of_far = replace(target, weight=weight)
+        return max(least, 0.5 * quantile(size[is_far], _SHARE_NEAR_KINK, of_far))
 
     def _constants(self, rows: SortedLeaves) -> Floats:
         """Weighted quantiles of the kinks; the middle where the minimizer is an interval."""

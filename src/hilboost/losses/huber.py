@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -9,7 +11,6 @@ from scipy.optimize import brentq
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
@@ -18,7 +19,7 @@ from hilboost.losses import _location
 from hilboost.losses._columns import row_sums
 from hilboost.losses._kinked import Majorized
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
-from hilboost.reductions.sums import largest, masses_of_groups, on_any_worker, sums_of_groups, total
+from hilboost.reductions.sums import extremes, masses_of_groups, sums_of_groups, total
 
 _PRECISION = 1e-15
 
@@ -60,31 +61,28 @@ class Huber(AdaptiveLoss, LeafLoss):
         """Return the loss with the ``delta`` of this stage."""
         if self.delta is not None:
             return self
-        size = np.abs(target.y - raw)
-        weight = None if target.weight is None else np.repeat(target.weight, size.shape[1])
-        return Huber(self.adapted_delta(size.ravel(), weight, target.share))
+        size, weight = np.abs(target.y - raw), target.weight
+        weight = None if weight is None else np.repeat(weight, size.shape[1])
+        return Huber(self.adapted_delta(size.ravel(), replace(target, weight=weight)))
 
-    def adapted_delta(
-        self, size: Floats, weight: Floats | None, share: RowShare | None = None
-    ) -> float:
+    def adapted_delta(self, size: Floats, target: Target) -> float:
         """Compute the ``alpha`` quantile of the sizes, of the positive sizes if that is zero.
 
         Parameters
         ----------
         size : (n,) float64
-        weight : (n,) float64 or None
-        share : RowShare or None
-            Which rows these are, if other workers have the others.
+        target : Target
+            With the weights of the sizes.
 
         Returns
         -------
         float
         """
-        delta = quantile(size, weight, self.alpha, share)
-        if delta == 0 and on_any_worker(bool(size.any()), share):
-            above = size > 0
+        delta = quantile(size, self.alpha, target)
+        if delta == 0 and extremes(size, target)[1] > 0:
+            above, weight = size > 0, target.weight
             weight = None if weight is None else weight[above]
-            delta = quantile(size[above], weight, self.alpha, share)
+            delta = quantile(size[above], self.alpha, replace(target, weight=weight))
         return delta if delta > 0 else 1.0
 
     def units(self, target: Target) -> TargetUnits | None:
@@ -102,21 +100,17 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """The constant at which the clipped residuals sum to zero."""
-        share = target.share
-        median = np.array([quantile(y, target.weight, 0.5, share) for y in target.y.T])
+        median = np.array([quantile(y, 0.5, target) for y in target.y.T])
         delta = self._at(target, np.broadcast_to(median, target.y.shape))
         result = median.copy()
         for k, y in enumerate(target.y.T):
-            low = -largest(float((-y).max(initial=-np.inf)), share)
-            high = largest(float(y.max(initial=-np.inf)), share)
+            low, high = extremes(y, target)
             if low < high:
                 span = high - low
                 # In units of the span and delta: precision does not depend on the scale of y.
                 fraction = brentq(
                     lambda fraction, y=y, low=low, span=span, own=delta[k]: total(
-                        np.clip((y - (low + fraction * span)) / own, -1.0, 1.0),
-                        target.weight,
-                        share,
+                        np.clip((y - (low + fraction * span)) / own, -1.0, 1.0), target
                     ),
                     0.0,
                     1.0,
@@ -151,12 +145,12 @@ class Huber(AdaptiveLoss, LeafLoss):
         columns: slice,
     ) -> Floats:
         """Take one step from the median (Friedman 2001, Algorithm 4)."""
-        delta, weight = self._at(target, raw)[columns], target.weight
-        mass = masses_of_groups(leaves, weight, n_leaves, target.share)
+        delta = self._at(target, raw)[columns]
+        mass = masses_of_groups(leaves, n_leaves, target)
         result = []
         for residual, own in zip((target.y[:, columns] - raw[:, columns]).T, delta, strict=True):
-            median = quantiles_of_groups(residual, weight, leaves, n_leaves, 0.5, target.share)
+            median = quantiles_of_groups(residual, leaves, n_leaves, 0.5, target)
             step = np.clip(residual - median[leaves], -own, own)
-            sums = sums_of_groups(leaves, step, weight, n_leaves, target.share)
+            sums = sums_of_groups(leaves, step, n_leaves, target)
             result.append(median + sums / np.maximum(mass, np.finfo(float).tiny))
         return np.column_stack(result)

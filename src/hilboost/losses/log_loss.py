@@ -109,7 +109,7 @@ class MultinomialLogLoss(Loss):
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""
         codes = _codes(target)
-        mass = masses_of_groups(codes, target.weight, self.n_classes, target.share)
+        mass = masses_of_groups(codes, self.n_classes, target)
         start = np.log(np.maximum(mass / mass.sum(), _SMALLEST_PROBABILITY))
         return start - start.mean()
 

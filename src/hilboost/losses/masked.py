@@ -8,20 +8,19 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses._columns import known_column
-from hilboost.reductions.sums import counts, on_any_worker
+from hilboost.reductions.sums import count_rows
 
 
-def with_missing_targets(loss: Loss, share: RowShare | None, *ys: Floats) -> Loss:
+def with_missing_targets(loss: Loss, *targets: Target) -> Loss:
     """Return the loss, wrapped in :class:`MaskedLoss` if any target (n, c) is missing."""
     if not loss.additive_over_targets:
         return loss
-    missing = on_any_worker(any(bool(np.isnan(y).any()) for y in ys), share)
-    return MaskedLoss(loss) if missing else loss
+    n_missing = [count_rows(np.isnan(target.y).any(axis=1), target) for target in targets]
+    return MaskedLoss(loss) if any(n_missing) else loss
 
 
 class MaskedLoss(Loss):
@@ -58,8 +57,8 @@ class MaskedLoss(Loss):
 
     def check(self, target: Target) -> None:
         """Reject columns without any known target, and whatever the loss itself rejects."""
-        n_known = counts((~np.isnan(target.y)).sum(axis=0), target.share)
-        nowhere = np.flatnonzero(n_known == 0)
+        n_known = [count_rows(known, target) for known in ~np.isnan(target.y.T)]
+        nowhere = np.flatnonzero(np.array(n_known) == 0)
         if len(nowhere):
             raise InvalidData(
                 f"target {nowhere[0]} of y is missing in every row of positive weight; remove it "

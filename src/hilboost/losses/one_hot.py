@@ -81,7 +81,7 @@ class OneHotSquaredError(Loss):
         def log_loss(log_sharpness: float) -> float:
             p = OneHotSquaredError(self.n_classes, np.exp(log_sharpness)).inverse_link(raw)
             own = np.maximum(p[np.arange(len(codes)), codes], _SMALLEST_PROBABILITY)
-            return -total(np.log(own), target.weight, target.share)
+            return -total(np.log(own), target)
 
         found = minimize_scalar(log_loss, bounds=_LOG_SHARPNESS, method="bounded")
         return OneHotSquaredError(self.n_classes, float(np.exp(found.x)))

@@ -93,7 +93,7 @@ class Quantile(LeafLoss):
     def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""
         y = target.y[:, 0]
-        return np.array([quantile(y, target.weight, q, target.share) for q in self.levels])
+        return np.array([quantile(y, q, target) for q in self.levels])
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -129,7 +129,7 @@ class Quantile(LeafLoss):
         residuals = (target.y - raw[:, columns]).T
         return np.column_stack(
             [
-                quantiles_of_groups(r, target.weight, leaves, n_leaves, q, target.share)
+                quantiles_of_groups(r, leaves, n_leaves, q, target)
                 for r, q in zip(residuals, self.levels[columns], strict=True)
             ]
         )

@@ -26,7 +26,7 @@ from hilboost.core.words import counted
 from hilboost.encoders import class_indicators, known_numbers
 from hilboost.outputs.spanning import spanning_rows
 from hilboost.reductions.distinct import distinct
-from hilboost.reductions.sums import masses_of_groups, total
+from hilboost.reductions.sums import masses_of_groups, total_weight
 from hilboost.tables import frame_columns
 from hilboost.validation.targets import (
     as_sequence,
@@ -259,10 +259,8 @@ class ClassCodec(TargetCodec):
 
     def has_one_class(self, target: Target) -> bool:
         """Whether only one class has positive weight, so that there is nothing to learn."""
-        n_rows = masses_of_groups(
-            target.y[:, 0].astype(np.int64), None, self.n_classes, target.share
-        )
-        present = np.flatnonzero(n_rows)
+        mass = masses_of_groups(target.y[:, 0].astype(np.int64), self.n_classes, target)
+        present = np.flatnonzero(mass)
         if len(present) > 1:
             return False
         only = self.classes.tolist()[int(present[0])]
@@ -283,8 +281,9 @@ class ClassCodec(TargetCodec):
         weight = np.ones(len(codes)) if target.weight is None else target.weight
         if class_weight == "balanced":
             # Use weighted frequencies, so that a weight of 2 is equivalent to repeating the row.
-            mass = masses_of_groups(codes, weight, self.n_classes, target.share)
-            of_all = total(weight, None, target.share)
+            weighted = replace(target, weight=weight)
+            mass = masses_of_groups(codes, self.n_classes, weighted)
+            of_all = total_weight(weighted)
             factor = (of_all / (np.count_nonzero(mass) * np.maximum(mass, 1e-300)))[codes]
         elif not len(codes):
             factor = np.ones(0)

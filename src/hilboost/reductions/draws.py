@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from hilboost.backends.row_draws import count_picks
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
 from hilboost.reductions.sums import count
 
 _BITS = 10
@@ -63,10 +66,13 @@ def draw_with_replacement(
     return every
 
 
-def renumbered(share: RowShare, rows: NDArray[np.integer]) -> RowShare:
-    """Return the share of some of the rows (positions), as a table of their own."""
+def renumbered(target: Target, rows: NDArray[np.integer]) -> Target:
+    """Return the target of some of the rows (positions), as a table of their own."""
+    own, share = target.rows(rows), target.share
+    if share is None:
+        return own
     numbers, n_all = _places(share.numbers[rows], share)
-    return RowShare(share.exchange, n_all, numbers.astype(dtypes.ROW))
+    return replace(own, share=RowShare(share.exchange, n_all, numbers.astype(dtypes.ROW)))
 
 
 def runs_of(numbers: NDArray[np.integer]) -> list[slice]:
@@ -125,23 +131,23 @@ def assign_folds(
     key: np.uint64,
     strata: NDArray,
     n_folds: int,
-    share: RowShare | None,
+    target: Target,
     rows: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int64]:
     """Assign each row that is here to a fold, (n,): folds of equal size, stratified.
 
     If these are not all rows of the table, ``rows`` (n,) are their positions in it.
     """
+    share = target.share
     if share is None:
         return row_draws.assign_folds(key, strata, n_folds, rows)
     n = count(len(strata), share)
     return _assigned(key, strata, np.arange(n) % n_folds, n_folds, share)
 
 
-def hold_out(
-    key: np.uint64, strata: NDArray, size: int, share: RowShare | None
-) -> NDArray[np.bool_]:
+def hold_out(key: np.uint64, strata: NDArray, size: int, target: Target) -> NDArray[np.bool_]:
     """Mark ``size`` rows of all workers to be held out, (n,), stratified."""
+    share = target.share
     if share is None:
         return row_draws.hold_out(key, strata, size)
     n = count(len(strata), share)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hilboost.backends.quantiles import leaf_quantiles, weighted_quantile
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
 
 _DIGITS = 256
 _SHIFTS = range(56, -1, -8)
@@ -25,29 +26,25 @@ _TOLERANCE = 1e-12  # of the rounding of weights, as in ``weighted_quantile``
 _SIGN = np.uint64(1 << 63)
 
 
-def quantile(values: Floats, weight: Floats | None, level: float, share: RowShare | None) -> float:
+def quantile(values: Floats, level: float, target: Target) -> float:
     """Return the weighted quantile of values (n,); equal weights and level 1/2: the median."""
-    if share is None:
+    if target.share is None:
         order = np.argsort(values, kind="stable")
-        weights = np.ones(len(values)) if weight is None else weight[order]
+        weights = np.ones(len(values)) if target.weight is None else target.weight[order]
         return float(weighted_quantile(values[order], weights, level))
     one = np.zeros(len(values), dtype=np.int32)
-    return float(quantiles_of_groups(values, weight, one, 1, level, share)[0])
+    return float(quantiles_of_groups(values, one, 1, level, target)[0])
 
 
 def quantiles_of_groups(
-    values: Floats,
-    weight: Floats | None,
-    groups: NDArray[np.int32],
-    n_groups: int,
-    level: float,
-    share: RowShare | None,
+    values: Floats, groups: NDArray[np.int32], n_groups: int, level: float, target: Target
 ) -> Floats:
     """Return the weighted quantile of the values (n,) in every group, (n_groups,).
 
     Rows of negative groups are left out; a group without rows has 0.  Cost O(n) for each of eight
     passes and n_groups · 16 KiB to exchange if there are other workers, otherwise O(n log n).
     """
+    weight, share = target.weight, target.share
     weights = np.empty(0) if weight is None else weight
     if share is None:
         return leaf_quantiles(np.ascontiguousarray(values), weights, groups, n_groups, level)

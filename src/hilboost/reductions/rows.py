@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 
 
-def of_all_rows(values: NDArray[Any], share: RowShare | None) -> NDArray[Any]:
+def of_all_rows(values: NDArray[Any], target: Target) -> NDArray[Any]:
     """Return the values (n, ...) of the rows of all workers, in the order of the table."""
+    share = target.share
     if share is None:
         return values
     numbers = share.exchange.gathered(share.numbers)
@@ -21,14 +21,13 @@ def of_all_rows(values: NDArray[Any], share: RowShare | None) -> NDArray[Any]:
 
 def whole_target(target: Target) -> Target:
     """Return the target of the rows of all workers, in the order of the table."""
-    share, weight = target.share, target.weight
-    if share is None:
+    if target.share is None:
         return target
-    return Target(
-        of_all_rows(target.y, share), None if weight is None else of_all_rows(weight, share)
-    )
+    weight = None if target.weight is None else of_all_rows(target.weight, target)
+    return Target(of_all_rows(target.y, target), weight)
 
 
-def union(numbers: NDArray[np.int64], share: RowShare | None) -> NDArray[np.int64]:
+def union(numbers: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
     """Return the distinct numbers (m,) of all workers, ascending, where each passes its own."""
+    share = target.share
     return numbers if share is None else np.unique(share.exchange.gathered(numbers))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hilboost.backends import exact_sums
 from hilboost.backends.exact_sums import (
@@ -37,69 +39,88 @@ def is_whole(weight: Floats | None, share: RowShare | None) -> bool:
     return bool(n_fractional == 0 and sum_here < LARGEST_TOTAL)
 
 
+def has_whole_weights(target: Target) -> bool:
+    """Whether all weights are whole numbers; see :func:`is_whole`."""
+    return is_whole(target.weight, target.share)
+
+
 def merged(sums: NDArray[np.int64], share: RowShare | None) -> NDArray[np.int64]:
     """Return exact sums over all workers from those over the rows that are here, (..., 5)."""
     return sums if share is None else share.exchange.merged(sums)
 
 
-def total_of(values: Floats, weight: Floats | None, share: RowShare | None) -> NDArray[np.int64]:
-    """Return the exact sum of values (n,) times weights (n,), (5,)."""
-    sums = empty_sums()
-    weights = _NONE if weight is None else np.ascontiguousarray(weight)
+def total_of(values: Floats, target: Target) -> NDArray[np.int64]:
+    """Return the exact sum of values (n,) times the weights of the rows, (5,)."""
+    sums, weight = empty_sums(), _weights(target)
     values = np.ascontiguousarray(values, dtype=np.float64)
-    add_numbers(values, weights, is_whole(weight, share), sums)
-    return merged(sums, share)
+    add_numbers(values, weight, has_whole_weights(target), sums)
+    return merged(sums, target.share)
 
 
-def total(values: Floats, weight: Floats | None, share: RowShare | None) -> float:
-    """Return the sum of values (n,) times weights (n,), rounded once."""
-    return float(rounded(total_of(values, weight, share)))
+def total(values: Floats, target: Target) -> float:
+    """Return the sum of values (n,) times the weights of the rows, rounded once."""
+    return float(rounded(total_of(values, target)))
 
 
-def mass_of(weight: Floats | None, n: int, share: RowShare | None) -> NDArray[np.int64]:
-    """Return the exact sum of the weights of the n rows that are here and of all others, (5,)."""
-    return merged(count_of(n), share) if weight is None else total_of(weight, None, share)
+def mass_of(target: Target) -> NDArray[np.int64]:
+    """Return the exact sum of the weights, (5,)."""
+    if target.weight is None:
+        return merged(count_of(len(target.y)), target.share)
+    return total_of(target.weight, replace(target, weight=None))
 
 
 def total_weight(target: Target) -> float:
     """Return the sum of the weights, rounded once."""
-    return float(rounded(mass_of(target.weight, len(target.y), target.share)))
+    return float(rounded(mass_of(target)))
 
 
 def mean(target: Target) -> Floats:
     """Return the weighted mean of every column of ``y``, (c,), the nearest float64 each."""
-    mass = mass_of(target.weight, len(target.y), target.share)
-    totals = [total_of(y, target.weight, target.share) for y in target.y.T]
+    mass = mass_of(target)
+    totals = [total_of(y, target) for y in target.y.T]
     return np.array([quotient(found, mass) for found in totals])
 
 
+def extremes(values: Floats, target: Target) -> tuple[float, float]:
+    """Return the least and the largest of the values (n,) of all rows."""
+    low = largest(float((-values).max(initial=-np.inf)), target.share)
+    return -low, largest(float(values.max(initial=-np.inf)), target.share)
+
+
+def count_rows(chosen: ArrayLike, target: Target) -> int:
+    """Return the number of chosen rows (n,), whatever their weights."""
+    return count(int(np.count_nonzero(chosen)), target.share)
+
+
+def count_units(target: Target) -> int:
+    """Return the number of rows or groups."""
+    return count(target.n_units, target.share)
+
+
 def sums_of_groups(
-    groups: NDArray[np.integer],
-    values: Floats,
-    weight: Floats | None,
-    n_groups: int,
-    share: RowShare | None,
+    groups: NDArray[np.integer], values: Floats, n_groups: int, target: Target
 ) -> Floats:
-    """Return the sum of values (n,) times weights (n,) in every group, (n_groups,).
+    """Return the sum of values (n,) times the weights of the rows in every group, (n_groups,).
 
     Rows with a negative group are left out.
     """
-    sums = empty_sums(n_groups)
-    weights = _NONE if weight is None else np.ascontiguousarray(weight)
+    sums, weight = empty_sums(n_groups), _weights(target)
     groups = np.ascontiguousarray(groups, dtype=np.int64)
     values = np.ascontiguousarray(values, dtype=np.float64)
-    add_to_groups(groups, values, weights, is_whole(weight, share), sums)
-    return rounded(merged(sums, share))
+    add_to_groups(groups, values, weight, has_whole_weights(target), sums)
+    return rounded(merged(sums, target.share))
 
 
-def masses_of_groups(
-    groups: NDArray[np.integer], weight: Floats | None, n_groups: int, share: RowShare | None
-) -> Floats:
-    """Return the sum of the weights (n,) in every group, (n_groups,)."""
-    if weight is not None:
-        return sums_of_groups(groups, weight, None, n_groups, share)
-    counts = np.bincount(groups[groups >= 0], minlength=n_groups).astype(np.int64)
-    return (counts if share is None else share.exchange.sum(counts)).astype(np.float64)
+def masses_of_groups(groups: NDArray[np.integer], n_groups: int, target: Target) -> Floats:
+    """Return the sum of the weights in every group, (n_groups,)."""
+    if target.weight is not None:
+        return sums_of_groups(groups, target.weight, n_groups, replace(target, weight=None))
+    n_rows = np.bincount(groups[groups >= 0], minlength=n_groups)
+    return counts(n_rows, target.share).astype(np.float64)
+
+
+def _weights(target: Target) -> Floats:
+    return _NONE if target.weight is None else np.ascontiguousarray(target.weight)
 
 
 def on_any_worker(found: bool, share: RowShare | None) -> bool:

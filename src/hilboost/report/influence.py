@@ -48,7 +48,7 @@ def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
 
     Several targets are measured in their own units, as in the fit.
     """
-    loss: Loss = with_missing_targets(model.loss_, None, target.y)
+    loss: Loss = with_missing_targets(model.loss_, target)
     start = model.fitted_.model.initial_raw
     several = model.fitted_.resolved is not None and target.y.shape[1] > 1
     units = loss.units(target) if several else None

@@ -51,7 +51,7 @@ class ReestimateLeaves:
                 target, state.raw, leaves, len(model.values), term.columns
             )
             if fitted.order is not None:
-                mass = masses_of_groups(leaves, target.weight, len(values), target.share)
+                mass = masses_of_groups(leaves, len(values), target)
                 values = fitted.order.nearest(values, mass[:, None])
             terms.append(term.with_model(model.with_values(values)))
         return Stage(tuple(terms))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -64,7 +64,7 @@ class LineSearch:
     @staticmethod
     def _search(state: State, columns: list[int], directions: list[Floats]) -> float:
         moved = state.raw.copy()
-        weight = state.sample.weight
+        weighted = replace(state.target, weight=state.sample.weight)
         learned = [_of_the_sample(direction, state) for direction in directions]
 
         def descent(length: float) -> float:
@@ -72,7 +72,7 @@ class LineSearch:
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
             return sum(
-                total(part * negative[:, column], weight, state.target.share)
+                total(part * negative[:, column], weighted)
                 for column, part in zip(columns, learned, strict=True)
             )
 
@@ -110,7 +110,7 @@ def _of_the_sample(direction: Floats, state: State) -> Floats:
 def _length_to_zero(state: State, slope: float) -> float:
     """Length at which the loss would reach zero if it kept its initial slope."""
     values = np.asarray(state.loss.value(state.target, state.raw), dtype=np.float64)
-    loss = total(values, state.sample.weight, state.target.share)
+    loss = total(values, replace(state.target, weight=state.sample.weight))
     return loss / slope if loss > 0 else 1.0
 
 

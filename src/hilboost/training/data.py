@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.reductions.draws import hold_out, renumbered
-from hilboost.reductions.sums import count, on_any_worker
+from hilboost.reductions.sums import count_rows, count_units
 from hilboost.tables import DenseTable, FileTable, Schema, as_table
 
 CELLS_WORTH_LEAVING = 2**18
@@ -63,12 +63,11 @@ class TrainingData:
         With ``in_place``, the training rows are not copied, but remain rows of a larger table, and
         so do the held-out rows if there are many.
         """
-        share = self.target.share
-        n = count(self.target.n_units, share)
+        n = count_units(self.target)
         if n < 2:
             return self
         size = min(max(1, ceil(fraction * n)), n - 1)
-        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, share)
+        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, self.target)
         is_held = self.target.of_units(is_held)
         learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
         X = as_table(self.X) if in_place else self.X
@@ -76,11 +75,10 @@ class TrainingData:
         stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING
         if isinstance(held, DenseTable | FileTable) and not stays:
             held = held.array()
-        target = self.target.rows(learn)
         return replace(
             self,
             X=X[learn],
-            target=replace(target, share=share and renumbered(share, learn)),
+            target=renumbered(self.target, learn),
             held_out=(held, self.target.rows(hold)),
             is_split=True,
             held_in_place=stays,
@@ -103,14 +101,13 @@ class TrainingData:
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:
     """Remove rows of zero weight, which are ignored; what is left is numbered from 0 on."""
-    weight, share = target.weight, target.share
-    if weight is None or not on_any_worker(not (weight > 0).all(), share):
+    if target.weight is None or not count_rows(target.weight == 0, target):
         return X, target
-    rows = np.flatnonzero(weight > 0)
-    target = target.rows(rows)
+    rows = np.flatnonzero(target.weight)
+    target = renumbered(target, rows)
     if target.groups is not None:
         target = replace(target, groups=target.of_units(np.arange(target.n_units)))
-    return X[rows], replace(target, share=share and renumbered(share, rows))
+    return X[rows], target
 
 
 def in_order_of_groups(

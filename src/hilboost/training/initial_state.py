@@ -63,9 +63,9 @@ def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     """Check the targets and return the loss, masked where some targets are missing."""
-    held_out = [] if data.held_out is None else [data.held_out[1].y]
-    held_out += [other.target.y for other in data.others]
-    loss = with_missing_targets(loss, data.target.share, data.target.y, *held_out)
+    held_out = [] if data.held_out is None else [data.held_out[1]]
+    held_out += [other.target for other in data.others]
+    loss = with_missing_targets(loss, data.target, *held_out)
     loss.check(data.target)
     if data.target.positions is not None and not loss.corrects_positions:
         raise InvalidData(
@@ -74,7 +74,7 @@ def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
         )
     if held_out:
         # Check together with the training target: all held-out counts may be zero.
-        y = np.concatenate([*held_out, data.target.y])
+        y = np.concatenate([*(one.y for one in held_out), data.target.y])
         loss.check(Target(y, share=data.target.share))
     return loss
 
@@ -237,7 +237,7 @@ def _fold_rows(
         return None, [None]
     target = recipe.data.target
     key = key_of(recipe.config.seed, Purpose.FOLDS)
-    of_units = assign_folds(key, recipe.data.strata, recipe.n_folds, target.share)
+    of_units = assign_folds(key, recipe.data.strata, recipe.n_folds, target)
     folds = target.of_units(of_units)
     return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
 

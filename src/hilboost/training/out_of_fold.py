@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hilboost.boosting import in_own_units, offset_in_own_units
 from hilboost.boosting.effective_size import row_weight
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.exchange import RowShare
 from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import Calibration
@@ -62,18 +64,18 @@ def out_of_fold(
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:
         return None
-    share = data.target.share
-    counted = rows_counted(data.sample_weight, share)
+    target = replace(data.target, weight=data.sample_weight)
+    counted = rows_counted(target)
     return Calibration(
-        of_all_rows(scores, share),
-        None if counted is None else of_all_rows(counted, share),
-        of_all_rows(folds, share),
+        of_all_rows(scores, target),
+        None if counted is None else of_all_rows(counted, target),
+        of_all_rows(folds, target),
     )
 
 
-def rows_counted(weight: Floats | None, share: RowShare | None = None) -> Floats | None:
+def rows_counted(target: Target) -> Floats | None:
     """Convert weights to numbers of rows: see :mod:`hilboost.boosting.effective_size`."""
-    return None if weight is None else weight / row_weight(weight, share)
+    return None if target.weight is None else target.weight / row_weight(target)
 
 
 def _can_be_split(members: tuple[AdditiveModel, ...]) -> bool:

@@ -13,12 +13,13 @@ from sklearn.base import clone
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
 from hilboost.estimators.base import division_of
 from hilboost.estimators.preparation import CheckedRows, held_out_rows, rows_of_fit
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.outputs import as_output
-from hilboost.reductions.rows import of_all_rows
+from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.tables import Schema
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
@@ -151,14 +152,9 @@ def _needed(model: Any, rows: CheckedRows) -> CheckedRows:
     """Return the rows that are here, or all rows if workers divide their kernel values."""
     if model.divides == "rows":
         return rows
-    share, weight = rows.share, rows.weight
-    return CheckedRows(
-        of_all_rows(rows.X, share),
-        rows.schema,
-        of_all_rows(rows.y, share),
-        rows.codec,
-        None if weight is None else of_all_rows(weight, share),
-    )
+    target = Target(rows.y, rows.weight, share=rows.share)
+    whole = whole_target(target)
+    return CheckedRows(of_all_rows(rows.X, target), rows.schema, whole.y, rows.codec, whole.weight)
 
 
 def _embedded(
@@ -173,7 +169,7 @@ def _embedded(
     numbers = np.arange(share.n_rows)
     space = as_output(model.output)
     if weight is not None and not space.predicts_rows:
-        numbers = np.flatnonzero(of_all_rows(weight, share) > 0)
+        numbers = np.flatnonzero(of_all_rows(weight, Target(weight, share=share)) > 0)
         labels = space.take_rows(labels, numbers)
     codec, codes = model._learn_codec_among(labels, len(numbers), exchange)
     y = np.zeros((len(share.numbers), codec.width))

@@ -89,7 +89,7 @@ def test_merged_gradients_have_the_same_quadratic_model(seed):
 def test_fractions_are_rounded_to_observations_without_a_change_of_their_sums(seed, unit):
     X, _, rng = table(seed, n=400, d=2)
     weight = unit * rng.uniform(0.3, 3, 400)
-    row = row_weight(weight)
+    row = row_weight(Target(weight, weight))
     counts = repetitions(weight, row, 400, DistinctRows.of(X, weight))
     assert (np.abs(np.cumsum(counts - weight / row)) <= 0.5 + 1e-9).all()
     merged = DistinctRows.of(X, weight).sums(weight)

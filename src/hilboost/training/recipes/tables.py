@@ -20,7 +20,7 @@ from hilboost.encoders import Encoder
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.reductions.sums import count, total_weight
+from hilboost.reductions.sums import count_units, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import category_columns
 from hilboost.training.categories import with_categories
@@ -182,7 +182,7 @@ def _with_held_out_rows(
     """Hold out rows for early stopping if necessary; also return the number of folds."""
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
-    n_units = count(data.target.n_units, data.target.share)
+    n_units = count_units(data.target)
     n_folds = min(resolved.cv_folds, n_units) if learner.capabilities.works_on_folds else 1
     if _stops_on_training_rows(p):
         return data, 1
