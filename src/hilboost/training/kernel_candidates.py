@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,35 +65,35 @@ class Members:
         return [np.flatnonzero(self.folds == k) for k in range(len(self.inputs))]
 
 
-class Machines(Protocol):
+class KernelMachines(ABC):
     """The kernel machines of all members."""
+
+    @abstractmethod
+    def model(self, member: int) -> MetricExpansion:
+        """Fit the machine of a member."""
+
+    @abstractmethod
+    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+        """Number of training rows in the mean of the machines."""
 
     def trials(self) -> list[Callable[[], MetricExpansion]]:
         """Fits of the first member, the last of which is that of the whole machine."""
-        ...
+        return [partial(self.model, 0)]
 
     def left_out(self) -> Floats | None:
         """Leave-one-out outputs of the first machine for the other folds, if these are small."""
-        ...
-
-    def model(self, member: int) -> MetricExpansion:
-        """Fit the machine of a member."""
-        ...
+        return None
 
     def models(self, members: Sequence[int]) -> list[MetricExpansion]:
         """Fit the machines of several members."""
-        ...
-
-    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
-        """Number of training rows in the mean of the machines."""
-        ...
+        return [self.model(member) for member in members]
 
     def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
         """Return the machines of the model, for those that were weighed against the trees."""
-        ...
+        return list(machines)
 
 
-class SharedCenters:
+class SharedCenters(KernelMachines):
     """Kernel machines of all members on the same centers, with one metric.
 
     The metric is learned from the rows of the first member, and the members differ by the rows
@@ -103,27 +104,21 @@ class SharedCenters:
     def __init__(self, learner: MetricKernelLearner, table: Rows, members: Members) -> None:
         self._learner, self._table, self._members = learner, table, members
 
-    @property
-    def _space(self) -> MetricSpace:
-        """The features and the ridge of some rows."""
-        return self._some.space
-
     def trials(self) -> list[Callable[[], MetricExpansion]]:
-        """If there are many rows, a fit that takes little time, and that of the first member."""
-        whole = partial(self.model, 0)
-        return [whole] if len(self._table) <= MOST_ROWS_AT_ONCE else [self._with_some_rows, whole]
-
-    def left_out(self) -> None:
-        """Folds are large enough, or there are none."""
+        """If there are many rows, a fit that takes little time comes first."""
+        few = len(self._table) <= MOST_ROWS_AT_ONCE
+        return super().trials() if few else [self._with_some_rows, *super().trials()]
 
     def model(self, member: int) -> MetricExpansion:
-        """Fit the machine of a member."""
-        centers, solved = self._system
-        return self._space.expansion(centers, solved(member), self._table.spread)
-
-    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
-        """Fit the machines of several members in turn: threads share each of them."""
-        return [self.model(member) for member in members]
+        """Fit the machine of a member, by least squares if not all rows are centers."""
+        if self._has_few_rows:
+            centers, system = self._system
+            weights, _ = system.solved(self._members.rows_of(member), self._ridge)
+        else:
+            centers, equations, ridge = self._equations
+            left_out = None if self._members.folds is None else member
+            weights = equations.solved(left_out, ridge)
+        return self._some.space.expansion(centers, weights, self._table.spread)
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """All machines have the same centers."""
@@ -131,56 +126,45 @@ class SharedCenters:
 
     def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
         """Fit a single machine to the rows that were split off, too."""
-        rows = self._members.split_off
-        return list(machines) if rows is None else [self._with_rows(rows)]
-
-    def _with_rows(self, rows: Rows) -> MetricExpansion:
-        table, features = self._table.joined(rows), self._space.features
+        rows, space = self._members.split_off, self._some.space
+        if rows is None:
+            return list(machines)
+        table = self._table.joined(rows)
         if self._has_few_rows:
-            centers = features(table.X, self._learner.precision)
-            system = System.of(centers, table, self._members.team, self._space.kernel)
+            centers, system = self._all_rows(table)
             weights, _ = system.solved(np.arange(len(table)), self._ridge)
         else:
             centers, equations, ridge = self._equations
-            weights = equations.with_rows(features, centers, rows).solved(None, ridge)
-        return self._space.expansion(centers, weights, table.spread)
+            weights = equations.with_rows(space.features, centers, rows).solved(None, ridge)
+        return [space.expansion(centers, weights, table.spread)]
 
     @property
     def _has_few_rows(self) -> bool:
-        """Whether all rows are centers."""
+        """Whether all rows are centers; members do without those held out from them."""
         return len(self._table) <= ROWS_PER_CENTER * self._learner.n_centers
 
     @cached_property
-    def _system(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
-        """The centers, and a function of the member that returns their coefficients."""
-        return self._with_all_rows() if self._has_few_rows else self._by_least_squares()
+    def _system(self) -> tuple[NDArray[Any], System]:
+        return self._all_rows(self._table)
 
-    def _with_all_rows(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
-        """All rows are centers; the coefficients of those held out from a member are zero."""
-        table, members = self._table, self._members
-        centers = self._space.features(table.X, self._learner.precision)
-        system = System.of(centers, table, members.team, self._space.kernel)
-        ridge = self._ridge
-        return centers, lambda member: system.solved(members.rows_of(member), ridge)[0]
-
-    def _by_least_squares(self) -> tuple[NDArray[Any], Callable[[int], Floats]]:
-        """Some of the rows are centers, whose coefficients are fitted to all rows."""
-        centers, equations, ridge = self._equations
-        folded = self._members.folds is not None
-        return centers, lambda member: equations.solved(member if folded else None, ridge)
+    def _all_rows(self, table: Rows) -> tuple[NDArray[Any], System]:
+        """All rows as centers, and their linear system."""
+        space = self._some.space
+        centers = space.features(table.X, self._learner.precision)
+        return centers, System.of(centers, table, self._members.team, space.kernel)
 
     @cached_property
     def _equations(self) -> tuple[NDArray[Any], NormalEquations, float]:
-        """The centers, least squares on all rows, and the ridge."""
-        table, members, features = self._table, self._members, self._space.features
+        """Some rows as centers, least squares on all rows, and the ridge."""
+        table, members, space = self._table, self._members, self._some.space
         every = np.arange(len(table), dtype=np.uint32)
         chosen = self._learner.centers(every, members.seed, members.team)
-        centers = features(table.X[chosen], self._learner.precision)
+        centers = space.features(table.X[chosen], self._learner.precision)
         equations = NormalEquations.of(
-            features, centers, table, members.parts, members.team, self._space.kernel
+            space.features, centers, table, members.parts, members.team, space.kernel
         )
         ridge = self._ridge
-        if ridge < self._space.ridge:  # otherwise, more rows than in the search need no less
+        if ridge < space.ridge:  # otherwise, more rows than in the search need no less
             ridge = equations.better_ridge(ridge)
         return centers, equations, ridge
 
@@ -198,7 +182,8 @@ class SharedCenters:
         own, seed, team = members.rows_of(0), members.seed, members.team
         drawn = replace(learner, n_centers=n_centers).centers(own, seed, team)
         space = learner.space(table, own, members.priorities[0], seed, team)
-        return _with_best_length(space, table, drawn, members, learner.precision)
+        some = _SomeRows(space, table.some(drawn), learner.precision, team)
+        return some.with_best_length(drawn, members.loss_of)
 
     @cached_property
     def _ridge(self) -> float:
@@ -213,9 +198,19 @@ class _SomeRows:
 
     space: MetricSpace
     rows: Rows
-    centers: NDArray[Any]
-    system: System
-    length: float = 1.0
+    precision: str
+    team: ThreadTeam
+    length: float = 1.0  # factor of the length scale
+
+    @cached_property
+    def centers(self) -> NDArray[Any]:
+        """The features of the rows."""
+        return self.space.features(self.rows.X, self.precision)
+
+    @cached_property
+    def system(self) -> System:
+        """The linear system of all rows."""
+        return System.of(self.centers, self.rows, self.team, self.space.kernel)
 
     @property
     def held(self) -> NDArray[np.intp]:
@@ -229,32 +224,25 @@ class _SomeRows:
         weights, _ = self.system.solved(learned, self.space.ridge)
         return self.system.K[self.held] @ weights
 
+    def with_best_length(self, drawn: NDArray[np.uint32], loss_of: LossOfRows | None) -> _SomeRows:
+        """Compare longer length scales by the loss of ``drawn`` rows, if it is not least squares.
 
-def _with_best_length(
-    space: MetricSpace, table: Rows, drawn: NDArray[np.uint32], members: Members, precision: str
-) -> _SomeRows:
-    """Compare longer length scales by the loss, if it is not that of least squares."""
-    rows, held, loss_of = table.some(drawn), drawn[::_PARTS], members.loss_of
-
-    def fit(space: MetricSpace, length: float) -> _SomeRows:
-        centers = space.features(rows.X, precision)
-        system = System.of(centers, rows, members.team, space.kernel)
-        return _SomeRows(space, rows, centers, system, length)
-
-    best = fit(space, 1.0)
-    if loss_of is None:
+        ``drawn`` (m,): the places of the rows in the table.
+        """
+        if loss_of is None:
+            return self
+        best, lowest = self, loss_of(drawn[::_PARTS], self.outputs)
+        for _ in range(_MOST_STEPS):
+            space, length = best.space.longer(_LONGER), best.length * _LONGER
+            longer = replace(best, space=space, length=length)
+            loss = loss_of(drawn[::_PARTS], longer.outputs)
+            if not loss < _BETTER * lowest:
+                break
+            best, lowest = longer, loss
         return best
-    lowest = loss_of(held, best.outputs)
-    for _ in range(_MOST_STEPS):
-        longer = fit(best.space.longer(_LONGER), best.length * _LONGER)
-        loss = loss_of(held, longer.outputs)
-        if not loss < _BETTER * lowest:
-            break
-        best, lowest = longer, loss
-    return best
 
 
-class OwnCenters:
+class OwnCenters(KernelMachines):
     """Kernel machines with a metric and centers for each member.
 
     This is more accurate than shared centers, but takes longer to predict.
@@ -265,10 +253,6 @@ class OwnCenters:
     ) -> None:
         self._learner = replace(learner, n_centers=min(learner.n_centers, CENTERS_OF_OWN_METRICS))
         self._tables, self._members = tables, members
-
-    def trials(self) -> list[Callable[[], MetricExpansion]]:
-        """The fit of the first member."""
-        return [partial(self.model, 0)]
 
     def left_out(self) -> Floats | None:
         """Leave-one-out outputs (m, r) of the first machine for the other folds, one by one."""
@@ -300,11 +284,10 @@ class OwnCenters:
     def _length(self) -> float:
         """The factor of all length scales, by the first member."""
         members, learner = self._members, self._learner
-        if members.loss_of is None:
-            return 1.0
         drawn = learner.centers(members.rows_of(0), members.seed, ThreadTeam())
-        found = self._space_of_first, self._tables[0], drawn, members, learner.precision
-        return _with_best_length(*found).length
+        rows = self._tables[0].some(drawn)
+        some = _SomeRows(self._space_of_first, rows, learner.precision, members.team)
+        return some.with_best_length(drawn, members.loss_of).length
 
     def models(self, members: Sequence[int]) -> list[MetricExpansion]:
         """Fit the machines of several members, each on one thread."""
@@ -313,7 +296,3 @@ class OwnCenters:
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """Each machine has its own centers."""
         return sum(len(machine.centers) for machine in machines)
-
-    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
-        """Members that leave out folds remain as they are."""
-        return list(machines)

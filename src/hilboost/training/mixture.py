@@ -36,7 +36,7 @@ from hilboost.training.initial_state import InitialState
 from hilboost.training.kernel_candidates import (
     FEW_ROWS,
     MOST_ROWS_OF_OWN_METRICS,
-    Machines,
+    KernelMachines,
     Members,
     OwnCenters,
     SharedCenters,
@@ -130,7 +130,7 @@ class KernelTrial:
         self._others: list[tuple[MetricExpansion, Floats]] = []
 
     @cached_property
-    def _machines(self) -> Machines:
+    def _machines(self) -> KernelMachines:
         """The kernel machines, which know what the columns are worth to the first stages."""
         data, folds = self._recipe.data, self._state.folds
         more = self._table(*self._held[0]) if data.is_split else None
