@@ -10,7 +10,7 @@ from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
 from hilboost.learners.metric_kernel.features import Features
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
-from hilboost.training.blending import Blend, Blender
+from hilboost.training.blending import Blend, HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
 RNG = np.random.default_rng(0)
@@ -55,15 +55,19 @@ def test_all_features_are_divided():
 def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machine():
     rng = np.random.default_rng(0)
     y, noise, other = rng.normal(size=(3, 600, 1))
-    judge, target, trees = Blender(SquaredError(), np.zeros(1)), Target(y), 0.8 * y + noise / 50
-    found = judge.weigh(target, trees, other)
-    assert found.gain == pytest.approx(found.gain_of_weight, abs=0.02)
+
+    def blend(trees, kernel):
+        return HeldOutOutputs(SquaredError(), np.zeros(1), Target(y), trees, kernel).blend
+
+    trees = 0.8 * y + noise / 50
+    found = blend(trees, other)
+    assert found.gain == pytest.approx(found.gains_of_weight[0], abs=0.02)
     assert found.gain > 0.9
-    assert not found.is_material
-    assert not judge.weigh(target, trees, noise).is_promising  # a weight of zero is the best
-    found = judge.weigh(target, noise / 50 + 0.5 * y + other, y - other)
-    assert found.gain_of_weight < 0.5 < found.gain
-    assert found.is_material
+    assert not found.material.any()
+    assert not blend(trees, noise).is_promising  # a weight of zero is the best
+    found = blend(noise / 50 + 0.5 * y + other, y - other)
+    assert found.gains_of_weight[0] < 0.5 < found.gain
+    assert found.material.all()
 
 
 @pytest.mark.parametrize(
@@ -77,8 +81,9 @@ def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machin
     ],
 )
 def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, error, promising):
-    assert Blend(np.ones(2), gain, error).is_promising is promising
-    assert not Blend(np.array([1.0, 0.0]), gain, error).is_promising
+    of_one = np.array([gain]), np.array([error]), np.ones(1)
+    assert Blend(np.ones((2, 1)), *of_one).is_promising is promising
+    assert not Blend(np.array([[1.0], [0.0]]), *of_one).is_promising
 
 
 @pytest.mark.parametrize("callbacks", [[], [lambda event: None]])

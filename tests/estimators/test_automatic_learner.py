@@ -15,13 +15,12 @@ from sklearn.model_selection import train_test_split
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.callbacks import Checkpoint
-from hilboost.callbacks.phases import Phases
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import learner as metric_learner
 from hilboost.losses import BinomialLogLoss, SquaredError
 from hilboost.training import early_kernel_check, kernel_candidates, mixture, race
-from hilboost.training.blending import Blend, Blender
+from hilboost.training.blending import Blend, HeldOutOutputs
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -219,7 +218,7 @@ def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeyp
     def raced(*_):
         raise Raced
 
-    monkeypatch.setattr("hilboost.training.train.best_candidate", raced)
+    monkeypatch.setattr("hilboost.training.race.best_candidate", raced)
     with pytest.raises(Raced):
         BoostingRegressor(**FEW).fit(X, SMOOTH)  # short runs
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)
@@ -236,28 +235,20 @@ def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n
     target = rng.normal(size=(2000, 1))
     trees, errors = (part + rng.normal(size=(2000, 1)) / 10 for part in (target, 0.0))
 
-    class Machine:
-        def evaluate(self, table, team):
-            return target + noise * errors
-
-    class Machines:
-        def trials(self):
-            return [Machine, Machine]
-
-    attempt = object.__new__(mixture.KernelTrial)
-    vars(attempt).update(_machines=Machines(), _tried=[], _team=None, _phases=Phases())
-    attempt._held, attempt._judge = [(target, Target(target))], Blender(SquaredError(), np.zeros(1))
-    found, _ = attempt._first(trees, least)
+    kernel = target + noise * errors
+    one = HeldOutOutputs(SquaredError(), np.zeros(1), Target(target), trees, kernel)
+    left = iter([one, one])
+    found = mixture.decisive(left, least).blend
     assert 0.01 < found.gain < 0.1 if noise == 4 else found.gain > 0.1
-    assert len(attempt._tried) == n_fits
+    assert 2 - len(list(left)) == n_fits
 
 
 def test_a_clear_lead_ends_trial_runs(monkeypatch):
     lengths = []
     run = race.Trial.run
 
-    def noted(trial, n_stages, target, team):
-        run(trial, n_stages, target, team)
+    def noted(trial, n_stages):
+        run(trial, n_stages)
         lengths.append(trial.n_stages)
 
     monkeypatch.setattr(race.Trial, "run", noted)
@@ -277,9 +268,9 @@ def test_very_long_trial_runs_are_halved(monkeypatch):
     lengths = []
     run = race.Trial.run
 
-    def noted(trial, n_stages, *rest):
+    def noted(trial, n_stages):
         lengths.append(n_stages)
-        run(trial, n_stages, *rest)
+        run(trial, n_stages)
 
     monkeypatch.setattr(race.Trial, "run", noted)
     for longest in (100.0, 0.0):
@@ -289,18 +280,18 @@ def test_very_long_trial_runs_are_halved(monkeypatch):
 
 
 def test_material_gains_exceed_the_smallest_one_and_their_standard_error():
-    gain = Blend(np.array([1.0, 0.5]), 0.015, 0.01)
-    assert gain.is_material
-    assert not replace(gain, least=0.02).is_material
-    assert not replace(gain, standard_error=0.016).is_material
+    gain = Blend(np.array([[1.0], [0.5]]), np.array([0.015]), np.array([0.01]), np.ones(1))
+    assert gain.material.all()
+    assert not replace(gain, least=0.02).material.any()
+    assert not replace(gain, errors=np.array([0.016])).material.any()
 
 
 def test_weights_of_rows_that_can_be_separated_are_finite():
     """Logits of any size would gain on the rows that they are fitted to."""
     y = np.arange(60) % 2
-    judge, kernel = Blender(BinomialLogLoss(), np.zeros(1)), np.where(y, 0.5, -0.5)[:, None]
+    kernel, target = np.where(y, 0.5, -0.5)[:, None], Target(y[:, None].astype(float))
     trees = np.full_like(kernel, 0.1)
-    found = judge.weigh(Target(y[:, None].astype(float)), trees, kernel)
+    found = HeldOutOutputs(BinomialLogLoss(), np.zeros(1), target, trees, kernel).blend
     assert np.abs(found.weights).max() < 30
     assert 0.3 < found.gain < 1
 

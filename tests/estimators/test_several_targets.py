@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from hilboost import (
 from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.target import Target
 from hilboost.losses import SquaredError
-from hilboost.training.blending import Blender
+from hilboost.training.blending import HeldOutOutputs
 
 LOSSES = ["squared_error", "absolute_error", "huber", "poisson"]
 LEARNERS = {
@@ -126,17 +125,18 @@ def test_each_target_has_weights_of_its_own(seed, n, c):
     share = rng.choice([0.0, 0.5, 1.0], size=c)
     trees, kernel = y + trees / 2, share * y + kernel / 3
     weight = rng.integers(1, 4, size=n).astype(float)
-    judge, start = Blender(SquaredError(), np.zeros(c)), np.zeros(1)
-    found = judge.weigh(Target(y, weight), trees, kernel)
+    both = HeldOutOutputs(SquaredError(), np.zeros(c), Target(y, weight), trees, kernel)
+    columns = (np.split(part, c, axis=1) for part in (y, trees, kernel))
     alone = [
-        replace(judge, start=start).weigh(Target(y[:, [k]], weight), trees[:, [k]], kernel[:, [k]])
-        for k in range(c)
+        HeldOutOutputs(SquaredError(), np.zeros(1), Target(one, weight), *parts).blend
+        for one, *parts in zip(*columns, strict=True)
     ]
-    for k, one in enumerate(alone):
-        np.testing.assert_array_equal(found.weights[:, k], one.weights)
-        expected = one.shrunk if one.is_material else [1.0, 0.0]
-        np.testing.assert_array_equal(found.shrunk[:, k], expected)
-    assert found.is_material == any(one.is_material for one in alone)
+    found = both.blend
+    for name in ("weights", "shrunk", "material"):
+        expected = np.concatenate([getattr(one, name) for one in alone], axis=-1)
+        np.testing.assert_array_equal(getattr(found, name), expected)
+    trees_alone = found.shrunk[:, ~found.material].T
+    np.testing.assert_array_equal(trees_alone, np.tile([1.0, 0.0], (len(trees_alone), 1)))
     assert min(one.gain for one in alone) <= found.gain <= max(one.gain for one in alone)
 
 

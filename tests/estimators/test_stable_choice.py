@@ -11,7 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
 from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
 from hilboost.losses import BinomialLogLoss
-from hilboost.training.blending import Blender
+from hilboost.training.blending import HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
 RNG = np.random.default_rng(0)
@@ -70,18 +70,19 @@ def test_large_folds_need_no_rows_that_are_left_out():
 def test_a_few_large_losses_hide_no_gain():
     """Trees err on a fifth of the rows, and the kernel machine on a hundredth, but far."""
     row = np.arange(400)[:, None]
-    y, judge = row % 2.0, Blender(BinomialLogLoss(), np.zeros(1))
+    y = row % 2.0
     trees = (2 * y - 1) * np.where(row % 5 == 2, -1, 3)
     kernel = (2 * y - 1) * np.where(row % 100 == 7, -12, 3)
-    assert judge.weigh(Target(y), trees, kernel).is_material
+    found = HeldOutOutputs(BinomialLogLoss(), np.zeros(1), Target(y), trees, kernel)
+    assert found.blend.material.all()
 
 
 def test_trees_that_hardly_gain_anything_are_left_out():
     """On few rows, a kernel machine is alone unless trees gain more than two standard errors."""
-    rng, judge = np.random.default_rng(0), Blender(BinomialLogLoss(), np.zeros(1), of_few=True)
+    rng = np.random.default_rng(0)
     y = rng.integers(0, 2, (200, 1)).astype(float)
-    kernel, weights = 2 * y - 1 + rng.normal(size=y.shape), np.array([0.5, 1.0])
+    kernel, weights = 2 * y - 1 + rng.normal(size=y.shape), np.array([[0.5], [1.0]])
     for certainty, is_kept in ((0.2, False), (2.0, True)):
         trees = certainty * (2 * y - 1) + rng.normal(size=y.shape)
-        both = judge.without_trees(Target(y), weights, trees, kernel)
-        assert (both[0] > 0) == is_kept
+        found = HeldOutOutputs(BinomialLogLoss(), np.zeros(1), Target(y), trees, kernel, True)
+        assert (found.without_trees(weights)[0, 0] > 0) == is_kept

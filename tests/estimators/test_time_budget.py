@@ -8,7 +8,7 @@ import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.callbacks.time_budget import Pace
-from hilboost.training import budget, early_kernel_check, machine_time, train
+from hilboost.training import budget, early_kernel_check, race
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
@@ -58,10 +58,10 @@ def test_what_is_given_is_kept():
 def test_fewer_members_are_fitted_in_less_time():
     folds = [
         BoostingRegressor(**ONE, learner="tree", n_estimators=2, early_stopping=True)
-        .set_params(time_budget=budget)
+        .set_params(time_budget=seconds)
         .fit(X, Y)
         .fitted_.resolved.cv_folds
-        for budget in (0.01, 100.0)
+        for seconds in (0.01, 100.0)
     ]
     assert folds == [1, 4]
 
@@ -83,11 +83,11 @@ def test_the_rate_is_as_low_as_the_time_allows(monkeypatch, needed, rate, compar
             assert 0 < seconds < 0.3
             return needed
 
-    monkeypatch.setattr(budget, "_Probe", Probe)
-    monkeypatch.setattr(budget, "n_trial_stages", lambda recipe: 150)
+    monkeypatch.setattr(race, "_Probe", Probe)
+    monkeypatch.setattr(race, "n_trial_stages", lambda recipe: 150)
     ran = []
-    found = train.best_candidate
-    monkeypatch.setattr(train, "best_candidate", lambda *trial: ran.append(1) or found(*trial))
+    found = race.best_candidate
+    monkeypatch.setattr(race, "best_candidate", lambda *trial: ran.append(1) or found(*trial))
     model = BoostingRegressor(**ONE, **QUANTILES, cv_folds=4).fit(X[:200], Y[:200])
     assert model.resolved_.learning_rate == pytest.approx(rate, rel=0.1)
     assert bool(ran) == compares
@@ -104,8 +104,8 @@ def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
         def progress(self, seconds):
             return 60.0
 
-    monkeypatch.setattr(budget, "_Probe", Probe)
-    monkeypatch.setattr(budget, "n_trial_stages", lambda recipe: 10**6)
+    monkeypatch.setattr(race, "_Probe", Probe)
+    monkeypatch.setattr(race, "n_trial_stages", lambda recipe: 10**6)
     few = ONE | {"learner": "tree", "n_estimators": n_stages, "early_stopping": True}
     table, target = X[:300, :4], Y[:300]
     plain, short = (
@@ -120,12 +120,12 @@ def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
 def test_a_probe_tells_how_many_stages_are_needed(monkeypatch):
     probes = []
 
-    class Probe(budget._Probe):
+    class Probe(race._Probe):
         def __init__(self, *parts):
             super().__init__(*parts)
             probes.append(self)
 
-    monkeypatch.setattr(budget, "_Probe", Probe)
+    monkeypatch.setattr(race, "_Probe", Probe)
     for target in (RNG.normal(size=300), np.sin(2 * X[:300, 0]) + X[:300, 1] * X[:300, 2]):
         BoostingRegressor(**ONE, learner="tree", time_budget=60.0).fit(X[:300], target)
     noise, smooth = probes
@@ -188,7 +188,7 @@ def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
     model = BoostingRegressor(**ONE, cv_folds=1, time_budget=40.0)
     numbers = []
     for slowness in (1.0, 17.0, 1e6):
-        monkeypatch.setattr(machine_time, "_slowness", lambda slowness=slowness: slowness)
+        monkeypatch.setattr(budget, "_slowness", lambda slowness=slowness: slowness)
         parts = model.fit(X, smooth).fitted_.parts
         numbers.append(0 if parts is None else model.parts_["kernel"].n_centers)
     assert numbers[0] > numbers[1] > numbers[2] == 0
@@ -196,8 +196,8 @@ def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
 
 def test_the_speed_of_the_machine_is_measured(monkeypatch):
     for seconds_of_sample, is_slow in ((1e9, False), (1e-9, True)):
-        monkeypatch.setattr(machine_time, "_SECONDS_OF_SAMPLE", seconds_of_sample)
-        found = machine_time._slowness()
+        monkeypatch.setattr(budget, "_SECONDS_OF_SAMPLE", seconds_of_sample)
+        found = budget._slowness()
         assert found > 1000 if is_slow else found == 1.0
 
 

@@ -15,7 +15,7 @@ from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner
 from hilboost.learners.metric_kernel.additive import additive_metric
 from hilboost.learners.metric_kernel.metric import learned_metric
 from hilboost.persistence.fitted import _parts_from_file, _parts_to_file
-from hilboost.training.machine_time import hasty
+from hilboost.training.budget import hasty
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.uniform(-2, 2, size=(700, 6))

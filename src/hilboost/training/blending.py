@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.model.parts import ModelPart
 
 _SMALLEST_GAIN, _SMALLEST_GAIN_OF_FEW = 0.01, 0.02  # few rows decide ties by chance
 _LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
@@ -23,121 +27,109 @@ _ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kerne
 _FEW_ROWS, _PARTS = 5000, 10
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
-Weights = Sequence[float] | Floats
+NEITHER, TREES, _BOTH = (0.0, 0.0), (1.0, 0.0), (1.0, 0.1)
+TREES_ALONE = np.array(TREES)[:, None]  # the weights of all targets
+
+Weights = Sequence[float] | Floats  # (2,), or (2, c) with weights of each target
+Limits = tuple[float | None, float | None]  # of the weights of both parts
+_NO_LIMITS: Limits = (None, None)
 
 
 @dataclass(frozen=True)
 class Blend:
-    """The weights of trees and kernel machine, and how well they do on held-out rows.
+    """The best weights for each target, and the gains over trees alone on held-out rows."""
 
-    ``least`` is the smallest gain that is material, and ``gain_of_weight`` the gain of another
-    weight of the trees alone.
-    """
-
-    weights: Floats  # (2,), or (2, c) for several targets
-    gain: float
-    standard_error: float
-    least: float = _SMALLEST_GAIN
-    gain_of_weight: float = 0.0
+    weights: Floats  # (2, c): of the trees and the kernel machine
+    gains: Floats  # (c,): as shares of the losses of the trees
+    errors: Floats  # (c,): standard errors of the gains
+    losses: Floats  # (c,): mean losses of the trees
+    least: float = _SMALLEST_GAIN  # the smallest gain that is material
+    # (c,): gains that another weight of the trees brings without the kernel machine
+    gains_of_weight: Floats | float = 0.0
 
     @property
-    def is_material(self) -> bool:
-        """Whether the gain exceeds the smallest one that is material, and its standard error.
+    def gain(self) -> float:
+        """The gain of the sum of the losses."""
+        return self.gain_and_error[0]
 
-        A gain that another weight of the trees brings, too, is none of the kernel machine.
+    @cached_property
+    def gain_and_error(self) -> tuple[float, float]:
+        """The gain of the sum of the losses, and a bound of its error."""
+        shares = np.where(np.isfinite(self.losses), self.losses, 0.0)
+        shares /= shares.sum() or 1.0
+        gain, error = shares @ np.column_stack([self.gains, self.errors])
+        return float(gain), float(error)
+
+    @property
+    def material(self) -> NDArray[np.bool_]:
+        """Whether each gain exceeds the smallest material one and its error, (c,).
+
+        What another weight of the trees gains, too, is not the merit of the kernel machine.
         """
-        if self.gain - self.gain_of_weight < _LEAST_SHARE * self.gain:
-            return False
-        return self.gain > max(self.least, self.standard_error)
+        of_weight = self.gains - self.gains_of_weight < _LEAST_SHARE * self.gains
+        return ~of_weight & (self.gains > np.maximum(self.least, self.errors))
 
     @property
     def is_promising(self) -> bool:
-        """Whether a fit to more rows or other members may confirm the gain of the first one.
+        """Whether a fit to more rows or other members may confirm a gain of the first one.
 
         The rows of one member may be too few to tell; then all members decide, unless the kernel
         machine looks harmful.
         """
-        least = max(_FIRST_GAIN, _FIRST_ERRORS * self.standard_error)
-        if self.standard_error > _LARGE_ERROR:
-            least = _FIRST_ERRORS_IF_LARGE * self.standard_error
-        return self.weights[1] > 0 and self.gain > least
+        least = np.maximum(_FIRST_GAIN, _FIRST_ERRORS * self.errors)
+        least = np.where(self.errors > _LARGE_ERROR, _FIRST_ERRORS_IF_LARGE * self.errors, least)
+        return bool(((self.weights[1] > 0) & (self.gains > least)).any())
 
     @property
     def shrunk(self) -> Floats:
-        """The weights, moved towards trees alone if the gain is not much above its error."""
-        certain = max(0.0, 1 - (self.standard_error / self.gain) ** 2) if self.gain > 0 else 0.0
-        alone = np.array([1.0, 0.0])
-        return alone + certain * (self.weights - alone)
-
-    @property
-    def is_material_everywhere(self) -> bool:
-        """Whether the gain of each target is material."""
-        return self.is_material
+        """The weights, moved towards trees alone by the uncertainty of each gain, (2, c)."""
+        each = zip(self.material, self.gains.tolist(), self.errors.tolist(), strict=True)
+        certain = [max(0.0, 1 - (error / gain) ** 2) if ok else 0.0 for ok, gain, error in each]
+        return TREES_ALONE + certain * (self.weights - TREES_ALONE)
 
     def exceeds(self, gain: float, n_errors: float) -> bool:
-        """Whether the gain of each target exceeds this one, and a number of standard errors."""
-        return self.gain > max(gain, n_errors * self.standard_error)
+        """Whether each gain exceeds this one, and a number of standard errors."""
+        return bool((self.gains > np.maximum(gain, n_errors * self.errors)).all())
 
 
 @dataclass(frozen=True)
-class Blends(Blend):
-    """The blends of several targets; the gain, with a bound of its error, is that of their sum."""
-
-    each: tuple[Blend, ...] = ()
-
-    @classmethod
-    def of(cls, each: Sequence[Blend], losses: Floats) -> Blends:
-        """Sum the gains, given the mean loss of the trees for each target (c,)."""
-        shares = np.where(np.isfinite(losses), losses, 0.0)
-        shares /= shares.sum() or 1.0
-        gain, error = shares @ [[one.gain, one.standard_error] for one in each]
-        weights = np.column_stack([one.weights for one in each])
-        return cls(weights, float(gain), float(error), each=tuple(each))
-
-    @property
-    def is_material(self) -> bool:
-        """Whether the gain of any target is material."""
-        return any(one.is_material for one in self.each)
-
-    @property
-    def is_material_everywhere(self) -> bool:
-        """Whether the gain of each target is material."""
-        return all(one.is_material for one in self.each)
-
-    @property
-    def is_promising(self) -> bool:
-        """Whether the gain of any target may be confirmed."""
-        return any(one.is_promising for one in self.each)
-
-    @property
-    def shrunk(self) -> Floats:
-        """The shrunk weights of each target (2, c); trees alone where the gain is not material."""
-        alone = np.array([1.0, 0.0])
-        return np.column_stack([one.shrunk if one.is_material else alone for one in self.each])
-
-    def exceeds(self, gain: float, n_errors: float) -> bool:
-        """Whether the gain of each target exceeds this one, and a number of standard errors."""
-        return all(one.exceeds(gain, n_errors) for one in self.each)
-
-
-@dataclass(frozen=True)
-class Blender:
-    """The loss, the start value of all parts, and whether a table of few rows judges them."""
+class HeldOutOutputs:
+    """Outputs of trees and a kernel machine for rows to which neither was fitted."""
 
     loss: Loss
-    start: Floats
-    of_few: bool = False
+    start: Floats  # (r,): what both are added to
+    target: Target
+    trees: Floats  # (n, r)
+    kernel: Floats  # (n, r)
+    of_few: bool = False  # whether the table has few rows
 
-    def losses(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> Floats:
-        """Loss of each row (n,) with the sum of weighted parts (n, r)."""
-        return self.loss.value(target, self._raw(weights, parts))
+    @cached_property
+    def mass(self) -> Floats:
+        """The sample weights (n,)."""
+        return mass_of(self.target)
 
-    def total(self, target: Target, weights: Weights, parts: Sequence[Floats]) -> float:
-        """Weighted sum of the losses."""
-        return float(mass_of(target) @ self.losses(target, weights, parts))
+    @cached_property
+    def each_target(self) -> list[HeldOutOutputs]:
+        """The outputs for each of several targets whose losses are added up."""
+        c = self.target.y.shape[1]
+        if c == 1 or not self.loss.additive_over_targets:
+            return [self]
+        return [
+            replace(
+                self,
+                start=self.start[k : k + 1],
+                target=Target(
+                    np.ascontiguousarray(self.target.y[:, k : k + 1]), self.target.weight
+                ),
+                trees=self.trees[:, k : k + 1],
+                kernel=self.kernel[:, k : k + 1],
+            )
+            for k in range(c)
+        ]
 
-    def weigh(self, target: Target, trees: Floats, kernel: Floats) -> Blend:
-        """Fit weights, at least zero, to the outputs (n, r) of both parts; own ones to each target.
+    @cached_property
+    def blend(self) -> Blend:
+        """The best weights of each target, at least zero, and their gains.
 
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
         look better than they are if there are few rows.  Each part of the rows is judged by the
@@ -145,151 +137,142 @@ class Blender:
         The error of a mean is large if a few rows have large losses.  The gain counts as certain,
         too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
         """
-        mass, parts = mass_of(target), (trees, kernel)
-        total = float(mass.sum())
-        several = self._of_targets(target, trees, kernel)
-        if len(several) > 1:
-            each = [judge.weigh(y, f, k) for judge, y, f, k in several]
-            of_trees_alone = [judge.total(y, (1, 0), (f, k)) / total for judge, y, f, k in several]
-            return Blends.of(each, np.array(of_trees_alone))
-        alone = self.losses(target, (1, 0), parts)
-        loss = float(mass @ alone) / total
+        each = [one._blend() for one in self.each_target]
+        weights, gains, errors, losses, of_weight = zip(*each, strict=True)
+        return Blend(
+            np.column_stack(weights),
+            np.array(gains),
+            np.array(errors),
+            np.array(losses),
+            _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN,
+            np.array(of_weight),
+        )
+
+    def _blend(self) -> tuple[Floats, float, float, float, float]:
+        """Weights, gain, error, loss of trees alone, and gain of their weight; of one target."""
+        alone = self.losses(TREES)
+        loss = self._mean(alone)
+        no_gain = np.array(TREES), 0.0, 0.0, loss, 0.0
         if not 0 < loss < np.inf:
-            return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
-        found = self._fitted(target, parts, loss)
+            return no_gain
+        weights = self._fitted(loss)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
-        fits = (of_both, None, found), (of_trees, 0.0, np.array([1.0, 0.0]))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
         for place in range(n_parts):
-            judged, learned = slice(place, None, n_parts), np.arange(len(alone)) % n_parts != place
-            rows, these = target.rows(learned), [part[learned] for part in parts]
-            others = [part[judged] for part in parts]
-            for losses, most_of_kernel, near in fits:
-                weights = self._fitted(rows, these, loss, near, most_of_kernel=most_of_kernel)
-                losses[judged] = self.losses(target.rows(judged), weights, others)
-        gains, of_weight = alone - of_both, float(mass @ (alone - of_trees)) / total / loss
-        if not np.isfinite([*found, *gains]).all():
-            return Blend(np.array([1.0, 0.0]), 0.0, 0.0)
-        gain, error = mean_and_error(gains / loss, mass)
-        unit = max(loss, self.total(target, (0, 0), parts) / total)
-        bounded, its_error = mean_and_error(np.tanh(alone / unit) - np.tanh(of_both / unit), mass)
-        if gain > 0 and bounded > 0 and not self.loss.quadratic:
-            error = min(error, its_error / bounded * gain)
-        least = _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN
-        return Blend(found, gain, error, least, of_weight)
+            judged = slice(place, None, n_parts)
+            others, rows = self._rows(np.arange(len(alone)) % n_parts != place), self._rows(judged)
+            of_both[judged] = rows.losses(others._fitted(loss, weights))
+            of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
+        gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
+        if not np.isfinite([*weights, *gains]).all():
+            return no_gain
+        gain, error = _mean_and_error(gains / loss, self.mass)
+        unit = max(loss, self.mean_loss(NEITHER))
+        bounded = np.tanh(alone / unit) - np.tanh(of_both / unit)
+        bounded_gain, its_error = _mean_and_error(bounded, self.mass)
+        if gain > 0 and bounded_gain > 0 and not self.loss.quadratic:
+            error = min(error, its_error / bounded_gain * gain)
+        return weights, gain, error, loss, of_weight
 
-    def lowest(self, target: Target, trees: Floats, kernel: Floats) -> Floats:
-        """Return the mean loss of each target with the best weights."""
-        several = self._of_targets(target, trees, kernel)
-        return np.array([judge._lowest(y, f, k) for judge, y, f, k in several])
+    def lowest_losses(self) -> Floats:
+        """Mean loss of each target with the best weights, (c,)."""
+        return np.array([one._lowest(one.mean_loss(TREES), _BOTH) for one in self.each_target])
 
-    def _lowest(self, target: Target, trees: Floats, kernel: Floats) -> float:
-        mass, parts = mass_of(target), (trees, kernel)
-        total = float(mass.sum())
-        unit = self.total(target, (1, 0), parts) / total
+    def lowest_of_kernel(self) -> float:
+        """Mean loss with the best weight of the kernel machine alone."""
+        return self._lowest(self.mean_loss(NEITHER), (0.0, 1.0), most=(0.0, None))
+
+    def _lowest(self, unit: float, start: Weights, most: Limits = _NO_LIMITS) -> float:
         if not 0 < unit < np.inf:
             return unit
-        return self.total(target, self._fitted(target, parts, unit), parts) / total
+        return self.mean_loss(self._fitted(unit, start, most))
 
-    def lowest_alone(self, target: Target, kernel: Floats) -> float:
-        """Return the mean loss with the best weight of a kernel machine alone."""
-        mass, parts = mass_of(target), (np.zeros_like(kernel), kernel)
-        total = float(mass.sum())
-        unit = self.total(target, (0, 0), parts) / total
-        if not 0 < unit < np.inf:
-            return unit
-        alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
-        return self.total(target, alone, parts) / total
+    def without_trees(self, weights: Floats) -> Floats:
+        """Weights (2, c) of the kernel machine alone where trees do not clearly gain more."""
+        pairs = zip(self.each_target, weights.T, strict=True)
+        return np.column_stack([one._without_trees(own) for one, own in pairs])
 
-    def without_trees(
-        self, target: Target, weights: Floats, trees: Floats, kernel: Floats
-    ) -> Floats:
-        """Return the weights, or the kernel machine alone if trees do not clearly gain more."""
-        if weights.ndim > 1:
-            pairs = zip(self._of_targets(target, trees, kernel), weights.T, strict=True)
-            return np.column_stack(
-                [judge.without_trees(y, own, f, k) for (judge, y, f, k), own in pairs]
-            )
-        mass, parts = mass_of(target), (trees, kernel)
-        losses = self.losses(target, weights, parts)
-        unit = float(mass @ losses) / float(mass.sum())
+    def _without_trees(self, weights: Floats) -> Floats:
+        losses = self.losses(weights)
+        unit = self._mean(losses)
         if not 0 < unit < np.inf:
             return weights
-        alone = self._fitted(target, parts, unit, (0.0, 1.0), most_of_trees=0.0)
-        gains = self.losses(target, alone, parts) - losses
-        gain, error = mean_and_error(gains / unit, mass)
+        alone = self._fitted(unit, (0.0, 1.0), most=(0.0, None))
+        gain, error = _mean_and_error((self.losses(alone) - losses) / unit, self.mass)
         n_errors = _ERRORS_OF_TREES_OF_FEW if self.of_few else _ERRORS_OF_TREES
         return weights if gain > max(_SMALLEST_GAIN, n_errors * error) else alone
 
-    def _fitted(
-        self,
-        target: Target,
-        parts: Sequence[Floats],
-        unit: float,
-        start: Weights = (1.0, 0.1),
-        most_of_trees: float | None = None,
-        most_of_kernel: float | None = None,
-    ) -> Floats:
+    def _fitted(self, unit: float, start: Weights = _BOTH, most: Limits = _NO_LIMITS) -> Floats:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
 
         The penalty, the mean square of what is added to the trees, is that of half a row; with
         several classes, the curvature of the loss of a row is divided among them, too.
         """
-        mass = mass_of(target)
-        total = float(mass.sum())
+        total = float(self.mass.sum())
         if not total > 0:
-            return np.array([1.0, 0.0])
-
-        squares = np.array([float(mass @ (part**2).mean(axis=1)) / total for part in parts])
-        prior = np.array([1.0, 0.0])
+            return np.array(TREES)
+        parts = self.trees, self.kernel
+        squares = np.array([float(self.mass @ (part**2).mean(axis=1)) / total for part in parts])
+        prior = np.array(TREES)
 
         def objective(weights: Floats) -> tuple[float, Floats]:
-            raw = self._raw(weights, parts)
-            negative = self.loss.gradients(target, raw).negative_gradient * mass[:, None]
+            raw = self._raw(weights)
+            negative = self.loss.gradients(self.target, raw).negative_gradient * self.mass[:, None]
             slopes = np.array([-(negative * part).sum() for part in parts])
             away = _PRIOR_ROWS * squares * (weights - prior)
-            value = float(mass @ self.loss.value(target, raw)) + 0.5 * away @ (weights - prior)
+            value = float(self.mass @ self.loss.value(self.target, raw))
+            value += 0.5 * away @ (weights - prior)
             return value / total / unit, (slopes + away) / total / unit
 
-        bounds = [(0, most_of_trees), (0, most_of_kernel)]
+        bounds = [(0, limit) for limit in most]
         return minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
 
-    def shares(
-        self, target: Target, weights: Floats, trees: Floats, kernel: Floats
-    ) -> tuple[float, float]:
+    def parts(self, weights: Floats, seconds: tuple[float, float]) -> dict[str, ModelPart]:
+        """Describe both parts with their weights (2, c) and the durations of their fits."""
+        constant = self.losses(NEITHER)
+        loss, gain, error = self._mean(constant), 0.0, 0.0
+        if loss > 0:
+            gain, error = _mean_and_error((constant - self.losses(TREES)) / loss, self.mass)
+        gains, shares = ((gain, error), self.blend.gain_and_error), self._shares(weights)
+        return {
+            name: ModelPart(
+                float(weights[k].mean()),
+                *(*gains[k], shares[k], seconds[k]),
+                weights=tuple(weights[k].tolist()) if weights.shape[1] > 1 else (),
+            )
+            for k, name in enumerate(("tree", "kernel"))
+        }
+
+    def _shares(self, weights: Floats) -> tuple[float, float]:
         """Divide the gain over the start value between both parts."""
-        parts = trees, kernel
         chosen = [(np.array(on) * weights.T).T for on in ((0, 0), (1, 0), (0, 1), (1, 1))]
-        nothing, tree, kern, all_ = (self.total(target, some, parts) for some in chosen)
+        nothing, tree, kern, all_ = (float(self.mass @ self.losses(some)) for some in chosen)
         of_kernel = max(0.0, (nothing - kern) + (tree - all_)) / 2
         of_trees = max(0.0, (nothing - tree) + (kern - all_)) / 2
         whole = of_kernel + of_trees
         return (of_trees / whole, of_kernel / whole) if whole > 0 else (1.0, 0.0)
 
-    def _of_targets(
-        self, target: Target, trees: Floats, kernel: Floats
-    ) -> list[tuple[Blender, Target, Floats, Floats]]:
-        """Separate targets whose losses are added up, with their outputs."""
-        c = target.y.shape[1]
-        if c == 1 or not self.loss.additive_over_targets:
-            return [(self, target, trees, kernel)]
-        columns = [slice(k, k + 1) for k in range(c)]
-        return [
-            (
-                replace(self, start=self.start[k]),
-                Target(np.ascontiguousarray(target.y[:, k]), target.weight),
-                trees[:, k],
-                kernel[:, k],
-            )
-            for k in columns
-        ]
+    def mean_loss(self, weights: Weights) -> float:
+        """Weighted mean of the losses."""
+        return self._mean(self.losses(weights))
 
-    def _raw(self, weights: Weights, parts: Sequence[Floats]) -> Floats:
-        raw = np.empty_like(parts[0])
+    def losses(self, weights: Weights) -> Floats:
+        """Loss of each row (n,) with the weighted sum of both parts."""
+        return self.loss.value(self.target, self._raw(weights))
+
+    def _raw(self, weights: Weights) -> Floats:
+        raw = np.empty_like(self.trees)
         raw[:] = self.start
-        for weight, part in zip(weights, parts, strict=True):
+        for weight, part in zip(weights, (self.trees, self.kernel), strict=True):
             raw += weight * part
         return raw
+
+    def _mean(self, values: Floats) -> float:
+        return float(self.mass @ values) / float(self.mass.sum())
+
+    def _rows(self, rows: Any) -> HeldOutOutputs:
+        target, trees, kernel = self.target.rows(rows), self.trees[rows], self.kernel[rows]
+        return replace(self, target=target, trees=trees, kernel=kernel)
 
 
 def mass_of(target: Target) -> Floats:
@@ -297,14 +280,14 @@ def mass_of(target: Target) -> Floats:
     return np.ones(len(target.y)) if target.weight is None else target.weight
 
 
-def mean_and_error(values: Floats, mass: Floats) -> tuple[float, float]:
+def _mean_and_error(values: Floats, mass: Floats) -> tuple[float, float]:
     """Return the weighted mean of ``values`` (n,) and its standard error."""
     total = float(mass.sum())
     mean = float(mass @ values) / total
     return mean, math.sqrt(float(mass @ (values - mean) ** 2)) / total
 
 
-def joined(targets: list[Target]) -> Target:
+def joined(targets: Sequence[Target]) -> Target:
     """Concatenate targets."""
     weight = None
     if targets[0].weight is not None:

@@ -1,110 +1,133 @@
-"""Adaptation of a fit of trees to its time budget."""
+"""Sizes of kernel machines for a given time."""
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hilboost.backends.threads import ThreadTeam
-from hilboost.model.resolved import ResolvedParameters
-from hilboost.training.initial_state import InitialState
-from hilboost.training.machine_time import in_time
-from hilboost.training.race import Trial, n_trial_stages
-from hilboost.training.recipe import Candidate, Recipe
+from hilboost.backends import array_api
+from hilboost.kernels import Matern
+from hilboost.learners.metric_kernel import MetricKernelLearner
+from hilboost.training.kernel_candidates import (
+    CENTERS_OF_OWN_METRICS,
+    MOST_ROWS_OF_OWN_METRICS,
+    ROWS_PER_CENTER,
+)
+from hilboost.training.run import FitRun
 
-SHARE_OF_FIT = 0.92  # of the budget; the rest is for predictions of the training rows
-_SHARE_OF_TREES = 0.5  # if the rest suffices for a kernel machine
-_SHARE_OF_RACE = 0.25  # of the time of the trees
-_SHARE_OF_PROBE = 0.1  # of the time of the trees, for a run that tells how many stages they need
-_TIMED_STAGES = 4
-_STEP_OF_PROBE = 10  # stages
-_LARGEST_RATE = 0.3
-_SMALLER_RATES = 1.3  # they need a larger sum of rates than the largest one, by this factor
-_UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
+_FEW_CENTERS, _FEWEST_CENTERS, _FEW_SEARCHED = 1000, 500, 300  # if there is little time
+_PREDICTIONS = 4  # of all rows
+_SECONDS_PER_VALUE = 6e-9
+_SECONDS_PER_COLUMN = 1.2e-9  # of a value of an additive kernel
+_SECONDS_OF_ADDITIVE_METRIC = 0.5
+_SEARCHED = 600  # rows, by which a metric is learned in these seconds
+_SECONDS_OF_METRIC, _SECONDS_OF_OWN_METRIC = 1.2, 0.9
+_PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
+_CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
+_FITS_OF_ONE_MEMBER = 2  # without and with the rows that are held out from it
+_MORE_FACTORS = 3  # than members, for the choice of the ridge
+_ROWS_OF_SAMPLE, _REPEATS_OF_SAMPLE = 400, 3
+_SECONDS_OF_SAMPLE = 2.5e-3  # where the numbers above were measured
 
 
-def paced(
-    recipe: Recipe,  # with a time budget
-    initial: InitialState,  # the members have their data
-    team: ThreadTeam,
-    n_kernel_threads: int,  # of the kernel machine
-    began: float,  # ``time.monotonic()`` at the start of the fit
-) -> Recipe:  # its time budget is what the stages may take
-    """Choose the learning rate by the number of stages that the time suffices for.
+def hasty(learner: MetricKernelLearner) -> MetricKernelLearner:
+    """Return a kernel machine that takes some tenths of a second."""
+    return replace(learner, n_centers=_FEW_CENTERS, n_searched=_FEW_SEARCHED, most_additive=0)
 
-    Trial runs are left out if they would take too long.
+
+def in_time(
+    learner: MetricKernelLearner, run: FitRun, seconds: float
+) -> MetricKernelLearner | None:
+    """Return the kernel machine with as many centers as the time suffices for, if there are any.
+
+    Its metric is learned from fewer rows if there is little time, and its kernel is additive only
+    if there is time for that.
     """
-    assert recipe.time_budget is not None
-    if not recipe.config.learner.capabilities.resumable:
-        return recipe
-    whole = SHARE_OF_FIT * recipe.time_budget
-    beside = in_time(recipe, n_kernel_threads, (1 - _SHARE_OF_TREES) * whole)
-    recipe = replace(recipe, time_budget=whole)
-    resolved = recipe.resolved
-    if recipe.config.stopping is None or resolved is None:
-        return recipe
-    probe = _Probe(recipe, resolved, initial, team)
-    ends = began + (whole if beside is None else _SHARE_OF_TREES * whole)
-    left = ends - time.monotonic()
-    race = n_trial_stages(recipe) * probe.seconds_per_stage
-    members = len(initial.state.members)
-    per_stage = probe.seconds_per_stage * members
-    if race <= _SHARE_OF_RACE * left and per_stage * recipe.config.n_stages <= left - race:
-        return recipe
-    progress, patience = probe.progress(_SHARE_OF_PROBE * left), recipe.config.stopping.patience
-    per_stage = probe.seconds_per_stage * members
-    left = ends - time.monotonic()
-    needed = _SMALLER_RATES * progress / resolved.learning_rate + patience
-    if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
-        recipe, race = replace(recipe, candidates=()), 0.0
-    if not recipe.chooses_rate or per_stage * recipe.config.n_stages <= left - race:
-        return recipe
-    n_stages = max((left - race) / per_stage - patience, 1.0)
-    return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)
+    if math.isinf(seconds):
+        return learner
+    work = Work.of(run)
+    seconds /= _slowness()
+    width = min(run.recipe.data.X.shape[1], learner.most_additive)
+    for n_searched, fewest in (
+        (learner.n_searched, _FEW_CENTERS),
+        (_FEW_SEARCHED, _FEWEST_CENTERS),
+    ):
+        n_centers = learner.n_centers
+        while n_centers >= fewest:
+            needed = work.seconds(n_centers, n_searched)
+            if needed < seconds:
+                is_long = needed + work.more_seconds(n_centers, width) >= seconds
+                return replace(
+                    learner,
+                    n_centers=n_centers,
+                    n_searched=n_searched,
+                    most_additive=0 if is_long else learner.most_additive,
+                )
+            n_centers = int(n_centers / 1.4)
+    return None
 
 
-class _Probe:
-    """A run of the first member with large steps, which tells how many stages there is time for."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        resolved: ResolvedParameters,
-        initial: InitialState,
-        team: ThreadTeam,
-    ) -> None:
-        config = recipe.config
-        assert config.stopping is not None
-        stopping = replace(config.stopping, patience=_STEP_OF_PROBE)
-        fast = replace(config, learning_rate=_LARGEST_RATE, stopping=stopping)
-        self._trial = Trial.of(Candidate(config.learner, resolved), fast, initial)
-        self._target, self._team = recipe.data.target, team
-        self._trial.run(1 + _TIMED_STAGES, self._target, team)
-
-    @property
-    def seconds_per_stage(self) -> float:
-        """Median duration of a stage, without the first one, which sets up its arrays."""
-        return max(float(np.median(self._trial.state.seconds[1:])), 1e-6)
-
-    def progress(self, seconds: float) -> float:
-        """Return the sum of the rates of the stages that a fit needs, within some seconds."""
-        trial, most = self._trial, int(seconds / self.seconds_per_stage)
-        while trial.is_going_on and trial.n_stages < most:
-            trial.run(min(trial.n_stages + _STEP_OF_PROBE, most), self._target, self._team)
-        needed = _UNFINISHED * trial.n_stages if trial.is_going_on else trial.best_stage
-        return _LARGEST_RATE * max(needed, 1)
+def seconds_of_machines(learner: MetricKernelLearner, run: FitRun) -> float:
+    """Estimate the duration of all kernel machines of a fit on this machine."""
+    return _slowness() * Work.of(run).seconds(learner.n_centers, learner.n_searched)
 
 
-def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Recipe:
-    """Set the learning rate, which is at least the usual one."""
-    usual = resolved.learning_rate
-    rate = min(max(_LARGEST_RATE, usual), max(usual, rate))
-    resolved = replace(resolved, learning_rate=rate)
-    candidates = tuple(
-        replace(one, resolved=replace(one.resolved, learning_rate=rate))
-        for one in recipe.candidates
-    )
-    config = replace(recipe.config, learning_rate=rate)
-    return replace(recipe, config=config, resolved=resolved, candidates=candidates)
+def _slowness() -> float:
+    """Measure how much longer than estimated kernel machines take on this machine; at least 1."""
+    n, kernel, durations = _ROWS_OF_SAMPLE, Matern(nu=2.5), []
+    squares = np.random.default_rng(0).random((n, n))
+    with array_api.one_blas_thread():
+        for _ in range(_REPEATS_OF_SAMPLE):
+            began = time.perf_counter()
+            array_api.cholesky(array_api.add_to_diagonal(kernel.profile(squares.copy()), n))
+            durations.append(time.perf_counter() - began)
+    return max(1.0, min(durations) / _SECONDS_OF_SAMPLE)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The rows and fits of all kernel machines of a model, and the threads that share them."""
+
+    n: int
+    n_fits: int
+    n_threads: int
+
+    @classmethod
+    def of(cls, run: FitRun) -> Work:
+        """The work of a fit."""
+        return cls(len(run.recipe.data.X), run.recipe.n_folds, run.kernels.n_threads)
+
+    def seconds(self, n_centers: int, n_searched: int) -> float:
+        """Estimate the duration of all machines with the comparisons that choose them."""
+        n, n_fits = self.n, self.n_fits
+        searched = (min(n, n_searched) / _SEARCHED) ** 2
+        if n <= MOST_ROWS_OF_OWN_METRICS:
+            cubes = _MORE_FACTORS * min(n, n_centers, CENTERS_OF_OWN_METRICS) ** 3
+            own = _SECONDS_OF_OWN_METRIC * searched + cubes / _CUBES_PER_SECOND
+            return n_fits * own / self.n_threads
+        size, products = n_centers, n * n_centers**2
+        if n <= ROWS_PER_CENTER * n_centers:  # all rows of a member are centers
+            size, products = n - n // n_fits if n_fits > 1 else n, n**2
+        small = min(MOST_ROWS_OF_OWN_METRICS, n_centers)
+        n_fits = max(n_fits, _FITS_OF_ONE_MEMBER)
+        cubes = n_fits * size**3 + _MORE_FACTORS * (size**3 if products > n**2 else small**3)
+        return (
+            _SECONDS_OF_METRIC * searched
+            + self.seconds_of_predictions(n_centers)
+            + products / _PRODUCTS_PER_SECOND / self.n_threads
+            + cubes / _CUBES_PER_SECOND
+        )
+
+    def more_seconds(self, n_centers: int, width: int) -> float:
+        """Estimate how much longer they take with an additive kernel of ``width`` columns."""
+        are_own = self.n <= MOST_ROWS_OF_OWN_METRICS
+        n_searches = self.n_fits / self.n_threads if are_own else 1
+        values = (_PREDICTIONS + 1) * self.n * n_centers / self.n_threads
+        return _SECONDS_OF_ADDITIVE_METRIC * n_searches + _SECONDS_PER_COLUMN * width * values
+
+    def seconds_of_predictions(self, n_centers: int) -> float:
+        """Estimate the duration of the predictions that all members make during a fit."""
+        return _PREDICTIONS * _SECONDS_PER_VALUE * self.n * n_centers / self.n_threads

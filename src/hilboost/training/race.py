@@ -1,21 +1,23 @@
-"""Selection between learners by short trial runs."""
+"""Selection between settings of trees by short trial runs, in the time that there is."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from hilboost.backends.threads import ThreadTeam
+import numpy as np
+
 from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
 from hilboost.core.base_model import Stage
-from hilboost.core.target import Target
 from hilboost.learners.mixed import in_trials
+from hilboost.model.resolved import ResolvedParameters
+from hilboost.training.budget import hasty, in_time
 from hilboost.training.defaults import seconds_of_stage
-from hilboost.training.initial_state import InitialState
-from hilboost.training.machine_time import hasty
 from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Candidate, Recipe
+from hilboost.training.run import FitRun
 
 _STAGES = 200
 _FIRST_STAGES = 50
@@ -28,11 +30,21 @@ _MANY_ROWS = 200_000  # of which two runs at a time would take much memory
 _LONG_RACE = 2.0  # seconds
 _VERY_LONG_RACE = 5.0  # with runs of these lengths; they are halved then
 
+_SHARE_OF_TREES = 0.5  # of a time budget, if the rest suffices for a kernel machine
+_SHARE_OF_RACE = 0.25  # of the time of the trees
+_SHARE_OF_PROBE = 0.1  # of the time of the trees, for a run that tells how many stages they need
+_TIMED_STAGES = 4
+_STEP_OF_PROBE = 10  # stages
+_LARGEST_RATE = 0.3
+_SMALLER_RATES = 1.3  # they need a larger sum of rates than the largest one, by this factor
+_UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
+
 
 @dataclass
 class Trial:
-    """A short run of a candidate."""
+    """A short run of a candidate with the first member, beside the state of the fit."""
 
+    fit: FitRun
     candidate: Candidate
     config: BoostingConfig
     state: TrainingState
@@ -40,23 +52,15 @@ class Trial:
 
     @classmethod
     def of(
-        cls,
-        candidate: Candidate,
-        config: BoostingConfig,
-        initial: InitialState,
-        in_place: bool = False,
+        cls, fit: FitRun, candidate: Candidate, config: BoostingConfig, in_place: bool = False
     ) -> Trial:
-        """Start a run with the first member, beside the state of the fit.
-
-        ``in_place``, it overwrites the predictions of this member and of the held-out rows.
-        """
-        state, validation = initial.state, initial.validation
+        """Start a run; ``in_place``, it overwrites the predictions of member and held-out rows."""
+        state, held = fit.initial.state, fit.initial.validation
         first = state.members[0]
         learner, own = in_trials(candidate.learner, first.data)
         stages: list[Stage] = []
         raw = first.raw if in_place else first.raw.copy(order="F")
         member = replace(first, raw=raw, stages=stages, data=own)
-        held = validation
         if held is not None and not in_place:
             held = replace(held, raw=held.raw.copy())
         rotation = state.rotation and state.rotation.first_member_afresh(stages)
@@ -69,11 +73,11 @@ class Trial:
             own_callbacks=(),
             takes_snapshots=False,
         )
-        return cls(candidate, short, trial, held)
+        return cls(fit, candidate, short, trial, held)
 
-    def becomes_start_of(self, initial: InitialState) -> None:
+    def becomes_start(self) -> None:
         """Begin the fit with the stages of this run, which have its learning rate."""
-        state = initial.state
+        initial, state = self.fit.initial, self.fit.initial.state
         state.members = self.state.members
         state.train, state.validation = self.state.train, self.state.validation
         state.seconds = self.state.seconds
@@ -103,27 +107,39 @@ class Trial:
         """Whether early stopping has not ended the run."""
         return self.n_stages == self.config.n_stages
 
-    def run(self, n_stages: int, target: Target, team: ThreadTeam) -> None:
+    def run(self, n_stages: int) -> None:
         """Continue to a number of stages, unless early stopping has ended the run."""
         if len(self.state.train) <= 1 or self.is_going_on:
             self.config = replace(self.config, n_stages=n_stages)
+            target, team = self.fit.recipe.data.target, self.fit.team
             boost(self.config, target, self.state, team, self.validation)
 
 
-def settled_candidate(
-    recipe: Recipe,
-    initial: InitialState,
-    team: ThreadTeam,
-    kernels: ThreadTeam,
-    is_observed: bool,
-) -> Candidate | None:
+def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
+    """Return the recipe that keeps the time budget, with the best of the candidates if ``is_new``.
+
+    ``is_observed``: whether something must see every stage of the fit.
+    """
+    if run.clock.budget is not None:
+        run = replace(run, recipe=paced(run))
+    if not is_new or not run.recipe.candidates:
+        return run.recipe
+    winner = settled_candidate(run, is_observed)
+    if winner is None:
+        with run.initial.phases("comparing settings", partial(seconds_of_trials, run.recipe)):
+            winner = best_candidate(run)
+    config = replace(run.recipe.config, learner=winner.learner)
+    return replace(run.recipe, config=config, resolved=winner.resolved)
+
+
+def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
     """Return settings that need no long trial runs, if a kernel machine is far better than trees.
 
     A small kernel machine is compared with the first stages of trees.  Beside a good one, trees
     need only few stages, and the weakest penalty lets them learn most.  Short runs take less time
-    than finding out.  The stages of a single member remain, unless the fit ``is_observed``: what
-    observes it must see every stage.  The kernel machine has threads of its own, ``kernels``.
+    than finding out.  The stages of a single member remain, unless the fit ``is_observed``.
     """
+    recipe, initial = run.recipe, run.initial
     part, resolved = recipe.kernel_part, recipe.resolved
     if part is None or resolved is None or seconds_of_trials(recipe) < _LONG_RACE:
         return None
@@ -134,16 +150,15 @@ def settled_candidate(
         return is_usual, own.max_features, -own.l2_regularization
 
     found = max(recipe.candidates, key=preference)
-    trial = Trial.of(found, recipe.config, initial)
-    trial.run(min(recipe.config.n_stages, FIRST_LOOK), recipe.data.target, team)
+    trial = Trial.of(run, found, recipe.config)
+    trial.run(min(recipe.config.n_stages, FIRST_LOOK))
     members = [*trial.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
-    attempt = KernelTrial(replace(recipe, kernel_part=hasty(part)), shown, kernels)
-    if not attempt.leads():
+    if not KernelTrial(replace(run, initial=shown), hasty(part)).leads:
         return None
     is_single = len(initial.state.members) == 1 and not initial.others
     if is_single and trial.is_going_on and not is_observed:
-        trial.becomes_start_of(initial)
+        trial.becomes_start()
     return found
 
 
@@ -171,7 +186,7 @@ def n_trial_stages(recipe: Recipe) -> int:
     return _n_stages(len(recipe.candidates), *_lengths(recipe))
 
 
-def best_candidate(recipe: Recipe, initial: InitialState, team: ThreadTeam) -> Candidate:
+def best_candidate(run: FitRun) -> Candidate:
     """Return the candidate with the lowest held-out loss in a short run.
 
     For example, the best number of columns per node depends less on the size of the table than on
@@ -179,51 +194,114 @@ def best_candidate(recipe: Recipe, initial: InitialState, team: ThreadTeam) -> C
     the same held-out part: the first fold, or the validation rows.  After a quarter of the stages,
     only the best two candidates continue (successive halving), until one of them leads by far.
     """
-    config = recipe.config
+    recipe, config = run.recipe, run.recipe.config
     short = replace(
         config,
         learning_rate=_RATE,
         stopping=config.stopping and replace(config.stopping, patience=_PATIENCE),
     )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
-    target = recipe.data.target
-    if len(recipe.candidates) <= _FINALISTS and target.n_rows > _MANY_ROWS:
-        return _best_one_by_one(recipe, short, initial, team, most)
-    found = [Trial.of(candidate, short, initial) for candidate in recipe.candidates]
+    n_rows = recipe.data.target.n_rows
+    if len(recipe.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
+        return _best_one_by_one(run, short, most)
+    found = [Trial.of(run, candidate, short) for candidate in recipe.candidates]
     if len(found) > _FINALISTS:
-        found = _in_order(found, first, target, team)[:_FINALISTS]
-    for part, lead in _LEADS if target.n_rows >= _FEW_ROWS else ():
-        best, second = _in_order(found, most // part, target, team)
+        found = _in_order(found, first)[:_FINALISTS]
+    for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
+        best, second = _in_order(found, most // part)
         if second.loss - best.loss > lead * abs(best.loss):
             return best.candidate
-    return _in_order(found, most, target, team)[0].candidate
+    return _in_order(found, most)[0].candidate
 
 
-def _best_one_by_one(
-    recipe: Recipe,
-    config: BoostingConfig,
-    initial: InitialState,
-    team: ThreadTeam,
-    n_stages: int,
-) -> Candidate:
+def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Candidate:
     """Return the candidate with the lowest loss, from runs that use the same memory in turn."""
-    first, target, losses = initial.state.members[0], recipe.data.target, []
-    held = initial.validation
-    for candidate in recipe.candidates:
-        trial = Trial.of(candidate, config, initial, in_place=True)
-        trial.run(n_stages, target, team)
+    initial, target, losses = run.initial, run.recipe.data.target, []
+    first, held = initial.state.members[0], initial.validation
+    for candidate in run.recipe.candidates:
+        trial = Trial.of(run, candidate, config, in_place=True)
+        trial.run(n_stages)
         losses.append(trial.loss)
         if initial.state.rotation is None:
             first.raw[:] = target.starting_raw(first.initial_raw)
         if held is not None:
             held.raw[:] = held.target.starting_raw(first.initial_raw)
-    return recipe.candidates[losses.index(min(losses))]
+    return run.recipe.candidates[losses.index(min(losses))]
 
 
-def _in_order(
-    trials: Sequence[Trial], n_stages: int, target: Target, team: ThreadTeam
-) -> list[Trial]:
+def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
     """Continue to a number of stages; the best one comes first."""
     for trial in trials:
-        trial.run(n_stages, target, team)
+        trial.run(n_stages)
     return sorted(trials, key=lambda trial: trial.loss)
+
+
+def paced(run: FitRun) -> Recipe:
+    """Choose the learning rate by the number of stages that the time budget suffices for.
+
+    Trial runs are left out if they would take too long.
+    """
+    recipe, clock = run.recipe, run.clock
+    resolved, stopping = recipe.resolved, recipe.config.stopping
+    if not recipe.config.learner.capabilities.resumable or stopping is None or resolved is None:
+        return recipe
+    part = recipe.kernel_part
+    if part is not None:
+        part = in_time(part, run, (1 - _SHARE_OF_TREES) * clock.seconds_of_fit)
+    share = 1.0 if part is None else _SHARE_OF_TREES
+    probe, left = _Probe(run, resolved), clock.left(share)
+    race = n_trial_stages(recipe) * probe.seconds_per_stage
+    members = len(run.initial.state.members)
+    per_stage = probe.seconds_per_stage * members
+    if race <= _SHARE_OF_RACE * left and per_stage * recipe.config.n_stages <= left - race:
+        return recipe
+    progress = probe.progress(_SHARE_OF_PROBE * left)
+    per_stage = probe.seconds_per_stage * members
+    left = clock.left(share)
+    needed = _SMALLER_RATES * progress / resolved.learning_rate + stopping.patience
+    if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
+        recipe, race = replace(recipe, candidates=()), 0.0
+    if not recipe.chooses_rate or per_stage * recipe.config.n_stages <= left - race:
+        return recipe
+    n_stages = max((left - race) / per_stage - stopping.patience, 1.0)
+    return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)
+
+
+class _Probe:
+    """A run of the first member with large steps, which tells how many stages there is time for."""
+
+    def __init__(self, run: FitRun, resolved: ResolvedParameters) -> None:
+        config = run.recipe.config
+        stopping = config.stopping and replace(config.stopping, patience=_STEP_OF_PROBE)
+        fast = replace(config, learning_rate=_LARGEST_RATE, stopping=stopping)
+        self._trial = Trial.of(run, Candidate(config.learner, resolved), fast)
+        self._trial.run(1 + _TIMED_STAGES)
+
+    @property
+    def seconds_per_stage(self) -> float:
+        """Median duration of a stage, without the first one, which sets up its arrays."""
+        return max(float(np.median(self._trial.state.seconds[1:])), 1e-6)
+
+    def progress(self, seconds: float) -> float:
+        """Return the sum of the rates of the stages that a fit needs, within some seconds."""
+        trial, most = self._trial, int(seconds / self.seconds_per_stage)
+        while trial.is_going_on and trial.n_stages < most:
+            trial.run(min(trial.n_stages + _STEP_OF_PROBE, most))
+        needed = _UNFINISHED * trial.n_stages if trial.is_going_on else trial.best_stage
+        return _LARGEST_RATE * max(needed, 1)
+
+
+def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Recipe:
+    """Set the learning rate, which is at least the usual one."""
+    usual = resolved.learning_rate
+    rate = min(max(_LARGEST_RATE, usual), max(usual, rate))
+    candidates = tuple(
+        replace(one, resolved=replace(one.resolved, learning_rate=rate))
+        for one in recipe.candidates
+    )
+    return replace(
+        recipe,
+        config=replace(recipe.config, learning_rate=rate),
+        resolved=replace(resolved, learning_rate=rate),
+        candidates=candidates,
+    )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,15 +34,14 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import summary
-from hilboost.training.budget import SHARE_OF_FIT, paced
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
-from hilboost.training.early_kernel_check import TimedWatch, Watch
+from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
 from hilboost.training.initial_state import InitialState, begin
-from hilboost.training.mixture import with_kernel_part
 from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
-from hilboost.training.race import best_candidate, seconds_of_trials, settled_candidate
+from hilboost.training.race import settled
 from hilboost.training.recipe import Continuation, Outcome, Recipe
+from hilboost.training.run import Clock, FitRun
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
@@ -89,18 +86,14 @@ def train(
     n_kernel_threads: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies."""
-    began = time.monotonic()
-    ends = None if recipe.time_budget is None else began + SHARE_OF_FIT * recipe.time_budget
+    clock = Clock(recipe.time_budget)
     if resumable is not None:
         resumable.check_learner(recipe.config.learner)
         resumable.check_width(recipe.width)
-    initial = begin(recipe, continuation, n_threads)
-    initial = replace(initial, phases=Phases.of(callbacks))
-    state, target = initial.state, recipe.data.target
-    budget = None if recipe.time_budget is None else TimeBudget(began, recipe.time_budget)
-    config = _observed(recipe, callbacks, budget)
+    initial = replace(begin(recipe, continuation, n_threads), phases=Phases.of(callbacks))
+    state = initial.state
     if recipe.data.has_one_class:
-        return _without_stages(recipe, config, initial, n_threads)
+        return _without_stages(recipe, callbacks, initial, n_threads)
     with (
         ThreadTeam(n_threads) as team,
         ThreadTeam(n_kernel_threads or n_threads) as kernels,
@@ -114,15 +107,12 @@ def train(
             initial = _with_prepared_held_out(recipe, initial)
             if initial.snapshot is not None:
                 restore(recipe.config.learner, state, initial.snapshot)
-            if budget is not None:
-                recipe = paced(recipe, initial, team, kernels.n_threads, began)
-                budget = TimeBudget(began, recipe.time_budget or math.inf)
-            if continuation is None and recipe.candidates:
-                is_observed = bool(callbacks) or resumable is not None or observer is not None
-                recipe = _with_winner(recipe, initial, team, kernels, is_observed)
-            watch = _watch(recipe, initial, kernels, began, ends)
-            config = _observed(recipe, callbacks, budget, watch)
-            if watch is not None and watch.stops_after(len(state.members[0].stages)):
+            run = FitRun(recipe, initial, team, kernels, clock)
+            is_observed = bool(callbacks) or resumable is not None or observer is not None
+            recipe = settled(run, continuation is None, is_observed)
+            check = early_kernel_check(replace(run, recipe=recipe))
+            config = _observed(recipe, callbacks, clock, check)
+            if check is not None and check.stops_at(len(state.members[0].stages)):
                 # The fit in the checkpoint was complete.
                 config = replace(config, n_stages=len(state.members[0].stages))
             belongs_to = belongings_to_keep(recipe) if config.takes_snapshots else None
@@ -133,15 +123,16 @@ def train(
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
             if any(part.capabilities.penalizes for part in config.learner.parts):
                 initial.phases.show("tuning the first stage")
-            _boost_until_interrupted(config, target, initial, team)
+            _boost_until_interrupted(config, recipe.data.target, initial, team)
         finally:
-            _close(config.learner, state)
+            _close(recipe.config.learner, state)
         is_complete = not state.is_stopped and state.interrupt is None
-        attempt = watch.begun() if watch is not None and is_complete else None
+        trial = check.trial() if check is not None and is_complete else None
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
         _check_growth(recipe, outcome.state)
-        outcome = with_kernel_part(recipe, initial, outcome, kernels, began, ends, attempt)
+        if trial is not None:
+            outcome = trial.result(outcome)
         fitted = _fitted(recipe, initial, outcome)
         initial.phases.show(summary(fitted))
     state = outcome.state
@@ -152,47 +143,27 @@ def train(
 
 
 def _without_stages(
-    recipe: Recipe, config: BoostingConfig, initial: InitialState, n_threads: int
+    recipe: Recipe, callbacks: Sequence[Callback], initial: InitialState, n_threads: int
 ) -> TrainingResult:
     """Return the model of targets that leave nothing to learn: the best constant."""
+    config = replace(recipe.config, callbacks=callbacks, n_stages=0)
     with ThreadTeam(n_threads) as team:
-        boost(replace(config, n_stages=0), recipe.data.target, initial.state, team)
+        boost(config, recipe.data.target, initial.state, team)
     outcome = recipe.finish(_outcome(recipe, config, None, initial.state))
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
-def _with_winner(
-    recipe: Recipe, initial: InitialState, team: ThreadTeam, kernels: ThreadTeam, is_observed: bool
-) -> Recipe:
-    """Set the learner and the parameters to the best candidate."""
-    winner = settled_candidate(recipe, initial, team, kernels, is_observed)
-    if winner is None:
-        with initial.phases("comparing settings", partial(seconds_of_trials, recipe)):
-            winner = best_candidate(recipe, initial, team)
-    config = replace(recipe.config, learner=winner.learner)
-    return replace(recipe, config=config, resolved=winner.resolved)
-
-
-def _watch(
-    recipe: Recipe, initial: InitialState, team: ThreadTeam, began: float, ends: float | None
-) -> Watch | TimedWatch | None:
-    """Return what compares the trees with a kernel machine before they are complete."""
-    if recipe.kernel_part is None:
-        return None
-    if ends is not None:
-        return TimedWatch(recipe, initial, team, began, ends)
-    return Watch(recipe, initial, team)
-
-
 def _observed(
-    recipe: Recipe,
-    callbacks: Sequence[Callback],
-    budget: TimeBudget | None,
-    watch: Watch | TimedWatch | None = None,
+    recipe: Recipe, callbacks: Sequence[Callback], clock: Clock, check: EarlyKernelCheck | None
 ) -> BoostingConfig:
-    """Add the callbacks to the components of the recipe."""
-    own = tuple(one for one in (budget, watch) if one is not None)
-    return replace(recipe.config, callbacks=callbacks, own_callbacks=own)
+    """Add the callbacks, and what ends the fit in time or beside a better kernel machine."""
+    own: list[Callback] = []
+    if clock.budget is not None:
+        at_once = recipe.config.learner.capabilities.resumable
+        own.append(TimeBudget(clock.began, clock.seconds_of_fit if at_once else clock.budget))
+    if check is not None:
+        own.append(check)
+    return replace(recipe.config, callbacks=callbacks, own_callbacks=tuple(own))
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> None:

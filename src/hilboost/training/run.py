@@ -1,0 +1,45 @@
+"""A fit while it runs: its parts, its threads and its clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.training.initial_state import InitialState
+from hilboost.training.recipe import Recipe
+
+_SHARE_OF_FIT = 0.92  # of the budget; the rest is for predictions of the training rows
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time since the start of a fit, and what its budget leaves."""
+
+    budget: float | None = None  # seconds
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds_of_fit(self) -> float:
+        """The part of the budget for stages and kernel machines."""
+        return math.inf if self.budget is None else _SHARE_OF_FIT * self.budget
+
+    def passed(self) -> float:
+        """Seconds since the start of the fit."""
+        return time.monotonic() - self.began
+
+    def left(self, share: float = 1.0) -> float:
+        """Seconds until a share of the time of the fit has passed."""
+        return share * self.seconds_of_fit - self.passed()
+
+
+@dataclass(frozen=True)
+class FitRun:
+    """What the steps of a fit share from its first trial run to its last stage."""
+
+    recipe: Recipe
+    initial: InitialState
+    team: ThreadTeam  # grows trees
+    kernels: ThreadTeam  # fits kernel machines beside them
+    clock: Clock
