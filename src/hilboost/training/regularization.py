@@ -7,7 +7,9 @@ have lower or higher curvature than squared error.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -45,88 +47,126 @@ _STAGES = 15
 _LEAST_FALL = 1e-2  # relative decrease of the penalized loss from its warm start
 
 
-def held_out_regularization(
-    loss: Loss, target: Target, start: Floats, data: Workspace, kernel: Kernel, n_basis: int
-) -> float:
-    """Find the λ with the lowest held-out loss.
+@dataclass(frozen=True)
+class HeldOutPenalty:
+    """Searches λ for a loss and targets; ``start`` (r,) is the best constant.
 
-    Uses at most 6,000 rows, a third of them held out (up to 2,000 rows: each third in turn), and
-    300 random basis vectors.  λ decreases by factors of √10, each machine warm-started from the
-    previous one, until the held-out loss has increased twice.
+    λ decreases by factors of √10, each machine warm-started from the previous one, until the
+    held-out loss has failed to decrease twice.
     """
-    rng = np.random.default_rng((data.seed, 3))
-    rows, target = _observations(np.arange(len(target.y)), target, data, rng)
-    rows = rows[:_ROWS]
-    thirds = parts = np.array_split(rows, _FOLDS)
-    if len(rows) > _ROWS_WORTH_ONE_SPLIT:
-        thirds = thirds[:1]
-    trials = []
-    for held in thirds:
-        learn = np.sort(np.concatenate([part for part in parts if part is not held]))
-        basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
-        if len(held) and len(learn):
-            trials.append(_Trial(loss, target, start, data, kernel, learn, held, basis))
-    size = mean_diagonal(kernel, _inputs(data, rows))
-    if target.weight is not None:
-        size *= float(target.weight[rows].mean())
-    best, lowest, n_worse = size, np.inf, 0
-    for factor in _FACTORS:
-        with array_api.one_blas_thread():
-            error = sum(data.team.map(partial(_Trial.error, lam=size * factor), trials))
-        if error < lowest:
-            best, lowest, n_worse = size * factor, error, 0
-        else:
-            n_worse += 1
-        if n_worse == _PATIENCE:
-            break
-    return float(best)
+
+    loss: Loss
+    target: Target
+    start: Floats
+
+    def of_basis(self, data: Workspace, kernel: Kernel, n_basis: int) -> float:
+        """Find the λ with the lowest held-out loss for machines with few basis vectors.
+
+        Uses at most 6,000 rows, a third of them held out (up to 2,000 rows: each third in turn),
+        and 300 random basis vectors.
+        """
+        rng = np.random.default_rng((data.seed, 3))
+        rows, target = _observations(np.arange(len(self.target.y)), self.target, data, rng)
+        rows, trials = rows[:_ROWS], []
+        fold_of = _thirds(len(rows))
+        for k in range(1 if len(rows) > _ROWS_WORTH_ONE_SPLIT else _FOLDS):
+            learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
+            basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
+            if len(held) and len(learn):
+                here = replace(self, target=target)
+                trials.append(_BasisTrial(here, data, kernel, learn, held, basis))
+        size = mean_diagonal(kernel, _inputs(data, rows))
+        if target.weight is not None:
+            size *= float(target.weight[rows].mean())
+        errors = _held_out_errors(trials, size, data.team)
+        return float(size * _FACTORS[errors.argmin()])
+
+    def of_rows(
+        self, data: Workspace, kernel: Kernel, n_basis: float, folds: FoldKernels | None = None
+    ) -> float:
+        """Find the λ with the lowest held-out loss for machines on all rows.
+
+        Uses three folds of at most 1,200 rows; a parabola interpolates the minimum.
+
+        If the kernel was chosen by some of the rows, ``folds`` are others, or have kernels of their
+        own: length scales that fit the noise of the held-out rows would make a small λ look good.
+        """
+        rng = np.random.default_rng((data.seed, 4))
+        inside, target = np.arange(len(self.target.y)), self.target
+        if target.weight is not None:
+            inside = np.flatnonzero(target.weight > 0)
+        scored = self.loss.adapted(target, target.starting_raw(self.start))
+        inside, target = _observations(inside, target, data, rng)
+        given = folds if data.repetitions is None else None
+        rows, fold_of, kernels = _folds(inside, data, kernel, given)
+        here, trials = replace(self, target=target), []
+        for k, own in enumerate(kernels):
+            learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
+            if len(held) and len(learn):
+                trials.append(_WholeTrial(here, scored, data, own, learn, held))
+        size = mean_diagonal(kernel, _inputs(data, rows))
+        size *= _mean_curvature(scored, target.rows(rows), self.start)
+        return float(size * _lowest(_FACTORS, _held_out_errors(trials, size, data.team)))
 
 
-def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
-    """Scaled inputs of some rows of the table."""
-    return array_api.to_numpy(data.X[data.rows_of(rows)])
-
-
-class _Trial:
+class _Trial(ABC):
     """A machine fitted to some rows and evaluated on others."""
 
     def __init__(
         self,
-        loss: Loss,
-        target: Target,
-        start: Floats,
+        search: HeldOutPenalty,
+        scored: Loss,
+        learn: NDArray[np.int64],
+        held: NDArray[np.int64],
+    ) -> None:
+        self._loss, self._scored, self._start = search.loss, scored, search.start
+        self._target, self._held = search.target.rows(learn), search.target.rows(held)
+        self._K_held = np.empty((0, 0))
+
+    @abstractmethod
+    def _fit(self, lam: float) -> Floats:
+        """Coefficients of the machine with this λ, warm-started from the previous one."""
+
+    def error(self, lam: float) -> float:
+        """Mean held-out loss with this λ."""
+        raw = self._held.starting_raw(self._start) + self._K_held @ self._fit(lam)
+        values = self._scored.value(self._held, raw)
+        return float(np.average(values, weights=self._held.weight))
+
+
+class _BasisTrial(_Trial):
+    """A machine with a few basis vectors."""
+
+    def __init__(
+        self,
+        search: HeldOutPenalty,
         data: Workspace,
         kernel: Kernel,
         learn: NDArray[np.int64],
         held: NDArray[np.int64],
         basis: NDArray[np.int64],
     ) -> None:
+        super().__init__(search, search.loss, learn, held)
         X, points = _inputs(data, learn), _inputs(data, basis)
-        self._loss, self._start = loss, start
-        self._target, self._held = target.rows(learn), target.rows(held)
         self._K = evaluate(kernel, X, points)
         self._K_held = evaluate(kernel, _inputs(data, held), points)
         self._K_DD = evaluate(kernel, points, points)
-        self._weight = np.ones(len(learn)) if target.weight is None else target.weight[learn]
-        at_start = self._target.starting_raw(start)
-        bound = loss.gradients(self._target, at_start).structure.bound or 1.0
+        weight = search.target.weight
+        self._weight = np.ones(len(learn)) if weight is None else weight[learn]
+        at_start = self._target.starting_raw(self._start)
+        bound = self._loss.gradients(self._target, at_start).structure.bound or 1.0
         self._normal = bound * (self._K.T * self._weight) @ self._K
-        self._alpha = np.zeros((len(basis), len(start)))
+        self._alpha = np.zeros((len(basis), len(self._start)))
 
-    def _raw(self, target: Target, K: Floats, alpha: Floats) -> Floats:
-        return target.starting_raw(self._start) + K @ alpha
-
-    def error(self, lam: float) -> float:
-        """Mean held-out loss of the machine with this λ, warm-started from the previous one.
-
-        Runs L-BFGS on ``L'α``, where ``L L'`` bounds the hessian.
-        """
+    def _fit(self, lam: float) -> Floats:
+        """Run L-BFGS on ``L'α``, where ``L L'`` bounds the hessian."""
         L = array_api.cholesky(self._normal + lam * self._K_DD)
         shape, total = self._alpha.shape, self._weight.sum()
 
         def objective(flat: Floats) -> tuple[float, Floats]:
             alpha = array_api.solve_lower(L, flat.reshape(shape).copy(), transposed=True)
-            raw, smooth = self._raw(self._target, self._K, alpha), self._K_DD @ alpha
+            raw = self._target.starting_raw(self._start) + self._K @ alpha
+            smooth = self._K_DD @ alpha
             value = self._weight @ self._loss.value(self._target, raw)
             value += 0.5 * lam * (alpha * smooth).sum()
             pull = self._loss.gradients(self._target, raw).negative_gradient * self._weight[:, None]
@@ -142,52 +182,68 @@ class _Trial:
                 options={"maxiter": _STEPS, "ftol": _PRECISION, "gtol": 0.0},
             )
         self._alpha = array_api.solve_lower(L, found.x.reshape(shape), transposed=True)
-        raw = self._raw(self._held, self._K_held, self._alpha)
-        values = self._loss.value(self._held, raw)
-        return float(np.average(values, weights=self._held.weight))
+        return self._alpha
 
 
-def held_out_penalty(
-    loss: Loss,
-    target: Target,
-    start: Floats,
-    data: Workspace,
-    kernel: Kernel,
-    n_basis: float,
-    folds: FoldKernels | None = None,
-) -> float:
-    """Find the λ for machines on all rows with the lowest held-out loss.
+class _WholeTrial(_Trial):
+    """A full machine, fitted as in full stages."""
 
-    Uses three folds of at most 1,200 rows.  λ decreases by factors of √10, each machine
-    warm-started from the previous one, until the held-out loss has failed to decrease twice; a
-    parabola interpolates the minimum.
+    def __init__(
+        self,
+        search: HeldOutPenalty,
+        scored: Loss,
+        data: Workspace,
+        kernel: Kernel,
+        learn: NDArray[np.int64],
+        held: NDArray[np.int64],
+    ) -> None:
+        super().__init__(search, scored, learn, held)
+        X, points = (_inputs(data, rows).astype(np.float64) for rows in (held, learn))
+        distinct, weight = DistinctRows.of(points, self._target.weight), self._target.weight
+        if distinct is not None:
+            points, weight = points[distinct.first], distinct.sums(distinct.weight)
+        self._kernel, self._K_held = kernel, evaluate(kernel, X, points)
+        workspace = Workspace(
+            inputs=data.inputs,
+            X=points,
+            weight=weight,
+            memory=np.inf,
+            seed=data.seed,
+            team=ThreadTeam(1),
+            distinct=distinct,
+        )
+        self._machine = FullState(workspace, Choice(kernel, 0.0))
+        raw = np.array(self._target.starting_raw(self._start), order="F")
+        self._member = EnsembleMember(self._start, raw=raw, data=self._machine)
+        rules = (PenalizedLineSearch(),)
+        self._config = BoostingConfig(self._loss, FullLearner(), _STAGES, data.seed, rules)
 
-    If the kernel was chosen by some of the rows, ``folds`` are others, or have kernels of their
-    own: length scales that fit the noise of the held-out rows would make a small λ look good.
-    """
-    rng = np.random.default_rng((data.seed, 4))
-    inside = np.arange(len(target.y))
-    if target.weight is not None:
-        inside = np.flatnonzero(target.weight > 0)
-    scored = loss.adapted(target, target.starting_raw(start))
-    inside, target = _observations(inside, target, data, rng)
-    given = folds if data.repetitions is None else None
-    rows, fold_of, kernels = _folds(inside, data, kernel, given)
-    trials = []
-    for k, own in enumerate(kernels):
-        learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
-        if len(held) and len(learn):
-            trials.append(_WholeTrial(loss, scored, target, start, data, own, learn, held))
-    size = mean_diagonal(kernel, _inputs(data, rows))
-    size *= _mean_curvature(scored, target.rows(rows), start)
+    def _fit(self, lam: float) -> Floats:
+        machine = self._machine
+        machine.restart(lam, _LEAST_FALL)
+        for stage in range(_STAGES):
+            turn, team = StageKey(0, stage), machine.workspace.team
+            advance(self._config, self._target, self._member, turn, team)
+            if machine.converged:
+                break
+        return machine.component(self._kernel, len(self._start)).alpha
+
+
+def _held_out_errors(trials: Sequence[_Trial], size: float, team: ThreadTeam) -> Floats:
+    """Sum the errors for multiples of ``size``, until two in a row are not the lowest."""
     errors: list[float] = []
     for factor in _FACTORS:
         with array_api.one_blas_thread():
-            error = sum(data.team.map(partial(_WholeTrial.error, lam=size * factor), trials))
+            error = sum(team.map(partial(_Trial.error, lam=size * factor), trials))
         errors.append(error if np.isfinite(error) else np.inf)
         if len(errors) - 1 - int(np.argmin(errors)) == _PATIENCE:
             break
-    return float(size * _lowest(_FACTORS, np.array(errors)))
+    return np.array(errors)
+
+
+def _inputs(data: Workspace, rows: NDArray[np.int64]) -> Floats:
+    """Scaled inputs of some rows of the table."""
+    return array_api.to_numpy(data.X[data.rows_of(rows)])
 
 
 def _observations(
@@ -207,12 +263,17 @@ def _folds(
     """Return the first rows of some folds, the fold of each, and the kernel of each fold."""
     if given is None:
         rows = rows[:_ROWS_OF_WHOLE_MACHINES]
-        sizes = [len(part) for part in np.array_split(rows, _FOLDS)]
-        return rows, np.repeat(np.arange(_FOLDS), sizes), (kernel,) * _FOLDS
+        return rows, _thirds(len(rows)), (kernel,) * _FOLDS
     fold_of = given.of_rows(data.rows_of(rows))
     is_used = fold_of >= 0
     rows, fold_of = (part[is_used][:_ROWS_OF_WHOLE_MACHINES] for part in (rows, fold_of))
     return rows, fold_of, given.kernels
+
+
+def _thirds(n: int) -> NDArray[np.int64]:
+    """Number of the third of each of n rows."""
+    sizes = [len(part) for part in np.array_split(np.arange(n), _FOLDS)]
+    return np.repeat(np.arange(_FOLDS), sizes)
 
 
 def _lowest(factors: Floats, errors: Floats) -> float:
@@ -234,55 +295,3 @@ def _mean_curvature(loss: Loss, target: Target, start: Floats) -> float:
     mass = np.ones(len(raw)) if target.weight is None else target.weight
     curvature = np.ones(len(raw)) if hessian is None else np.median(hessian, axis=1)
     return max(float((mass * curvature).mean()), 1e-300)
-
-
-class _WholeTrial:
-    """A full machine on some rows, fitted as in full stages, and evaluated on others."""
-
-    def __init__(
-        self,
-        loss: Loss,
-        scored: Loss,
-        target: Target,
-        start: Floats,
-        data: Workspace,
-        kernel: Kernel,
-        learn: NDArray[np.int64],
-        held: NDArray[np.int64],
-    ) -> None:
-        X, points = (_inputs(data, rows).astype(np.float64) for rows in (held, learn))
-        self._target, self._held = target.rows(learn), target.rows(held)
-        self._scored, self._start, self._kernel = scored, start, kernel
-        distinct, weight = DistinctRows.of(points, self._target.weight), self._target.weight
-        if distinct is not None:
-            points, weight = points[distinct.first], distinct.sums(distinct.weight)
-        self._K_held = evaluate(kernel, X, points)
-        workspace = Workspace(
-            inputs=data.inputs,
-            X=points,
-            weight=weight,
-            memory=np.inf,
-            seed=data.seed,
-            team=ThreadTeam(1),
-            distinct=distinct,
-        )
-        self._machine = FullState(workspace, Choice(kernel, 0.0))
-        raw = self._target.starting_raw(start)
-        self._member = EnsembleMember(start, raw=np.array(raw, order="F"), data=self._machine)
-        rules = (PenalizedLineSearch(),)
-        self._plan = BoostingConfig(loss, FullLearner(), _STAGES, data.seed, rules)
-
-    def error(self, lam: float) -> float:
-        """Mean held-out loss of the machine with this λ, warm-started from the previous one."""
-        machine = self._machine
-        machine.restart(lam, _LEAST_FALL)
-        for stage in range(_STAGES):
-            turn, team = StageKey(0, stage), machine.workspace.team
-            advance(self._plan, self._target, self._member, turn, team)
-            if machine.converged:
-                break
-        alpha = machine.component(self._kernel, len(self._start)).alpha
-        values = self._scored.value(
-            self._held, self._held.starting_raw(self._start) + self._K_held @ alpha
-        )
-        return float(np.average(values, weights=self._held.weight))

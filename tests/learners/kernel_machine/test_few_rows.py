@@ -22,7 +22,7 @@ from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.scoring import Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 from hilboost.losses import Poisson
-from hilboost.training.regularization import held_out_penalty
+from hilboost.training.regularization import HeldOutPenalty
 
 GRID = np.array([1e-3, 0.1, 2.0])
 
@@ -208,10 +208,9 @@ def test_every_fold_is_predicted_by_its_own_kernel():
     data = KernelMachineConfig().prepare(X, None, 0, 1)
     folds = tuple(np.array_split(np.arange(150), 3))
     start = np.log(y.mean(axis=0))
+    search = HeldOutPenalty(Poisson(), Target(y), start)
     found = [
-        held_out_penalty(
-            Poisson(), Target(y), start, data, Gaussian(1.0), np.inf, FoldKernels(folds, kernels)
-        )
+        search.of_rows(data, Gaussian(1.0), np.inf, FoldKernels(folds, kernels))
         for kernels in ((Gaussian(1.0),) * 3, (Gaussian(1e-3),) * 3)
     ]
     data.team.__exit__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from hilboost.training.defaults import SHARE_OF_TUNING
 from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_finish import KernelFinish, NestedFinish
-from hilboost.training.regularization import held_out_penalty, held_out_regularization
+from hilboost.training.regularization import HeldOutPenalty
 
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
@@ -193,7 +193,7 @@ def _held_out_lambda(p: KernelParameters, recipe: Recipe) -> Callable[..., float
     loss = recipe.config.loss
     if not (is_auto(p.regularization) and is_auto(p.tuning)) or loss.quadratic:
         return None
-    return partial(held_out_regularization, loss, recipe.data.target, recipe.initial_raw)
+    return HeldOutPenalty(loss, recipe.data.target, recipe.initial_raw).of_basis
 
 
 def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) -> Learner:
@@ -306,7 +306,7 @@ def penalty_choice(
     """Return the function that selects λ by the held-out loss, for losses that require it."""
     if loss.bounded_hessian:
         return None
-    return partial(held_out_penalty, loss, data.target, initial_raw)
+    return HeldOutPenalty(loss, data.target, initial_raw).of_rows
 
 
 def _n_stages(p: KernelParameters, loss: Loss, learner: Learner, n_kernels: int) -> int:

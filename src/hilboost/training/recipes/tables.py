@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
@@ -246,9 +245,9 @@ def _penalty_choice(
         or not any(part.capabilities.penalizes for part in learner.parts)
     ):
         return None
-    from hilboost.training.regularization import held_out_penalty  # not for trees
+    from hilboost.training.regularization import HeldOutPenalty  # not for trees
 
-    return partial(held_out_penalty, loss, data.target, initial_raw)
+    return HeldOutPenalty(loss, data.target, initial_raw).of_rows
 
 
 def work(recipe: Recipe, multi_output: str) -> int:
