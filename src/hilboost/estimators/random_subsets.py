@@ -45,7 +45,7 @@ from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
-from hilboost.training.initial_state import start
+from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult
 
@@ -155,7 +155,8 @@ class SubsetEnsemble(KernelMachineEstimator):
         if data.has_one_class:
             raise InvalidData("y contains only one class; these ensembles require at least two.")
         self._check_arguments(data, [callback for callback in callbacks if callback is not relay])
-        loss, initial_raw = start(self._make_loss(data.codec), data)
+        begun = start_of(self._make_loss(data.codec), data, uses_units=False)
+        loss, initial_raw = begun.loss, begun.initial_raw
         seed, n, target = self._seed(), len(data.X), data.target
         raw = np.broadcast_to(initial_raw, (n, len(initial_raw)))
         gradients = loss.gradients(target, raw)

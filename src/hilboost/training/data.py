@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -76,27 +77,31 @@ class TrainingData:
         if isinstance(held, DenseTable | FileTable) and not stays:
             held = held.array()
         return replace(
-            self,
-            X=X[learn],
+            replace(self, X=X).rows(learn),
             target=renumbered(self.target, learn),
             held_out=(held, self.target.rows(hold)),
             is_split=True,
             held_in_place=stays,
-            sample_weight=None if self.sample_weight is None else self.sample_weight[learn],
         )
 
-    def ordered(self, order: NDArray[np.intp], in_place: bool = False) -> TrainingData:
-        """Return the data with the training rows in another order.
+    def rows(self, rows: NDArray[np.intp], in_place: bool = False) -> TrainingData:
+        """Return the data with these training rows, in their order.
 
         With ``in_place``, the inputs are not copied, but remain rows of another table.
         """
         X = as_table(self.X) if in_place else self.X
         return replace(
             self,
-            X=X[order],
-            target=self.target.rows(order),
-            sample_weight=None if self.sample_weight is None else self.sample_weight[order],
+            X=X[rows],
+            target=self.target.rows(rows),
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
         )
+
+    def with_targets(self, change: Callable[[Target], Target]) -> TrainingData:
+        """Change the targets of all rows, also of those that are held out."""
+        held_out = self.held_out and (self.held_out[0], change(self.held_out[1]))
+        others = tuple(replace(one, target=change(one.target)) for one in self.others)
+        return replace(self, target=change(self.target), held_out=held_out, others=others)
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:

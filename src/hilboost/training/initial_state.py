@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,19 +49,6 @@ class InitialState:
     phases: Phases = field(default_factory=Phases)  # announces what the fit does between its stages
 
 
-def start(loss: Loss, data: TrainingData) -> tuple[Loss, Floats]:
-    """Return the loss for these targets and its best constant.
-
-    Raises
-    ------
-    InvalidData
-        The loss does not accept the targets, or exceeds the range of float64.
-    """
-    loss = _checked_loss(loss, data)
-    loss.units(data.target)  # rejects targets that no unit can bring into range
-    return loss, starting_constant(loss, data.target)
-
-
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     """Check the targets and return the loss, masked where some targets are missing."""
     held_out = [] if data.held_out is None else [data.held_out[1]]
@@ -79,21 +67,6 @@ def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     return loss
 
 
-def _with_compact_codes(loss: Loss, data: TrainingData) -> TrainingData:
-    """Store class codes in fewer bytes, where the loss takes them."""
-    if not loss.takes_integer_codes:
-        return data
-
-    def compact(target: Target) -> Target:
-        return target.with_y(data.codec.compact(target.y))
-
-    held_out = data.held_out
-    if held_out is not None:
-        held_out = held_out[0], compact(held_out[1])
-    others = tuple(replace(one, target=compact(one.target)) for one in data.others)
-    return replace(data, target=compact(data.target), held_out=held_out, others=others)
-
-
 @dataclass(frozen=True)
 class Start:
     """Loss, data and best constant at the start of a fit, in units of the fit."""
@@ -104,33 +77,29 @@ class Start:
     initial_raw: Floats
 
 
-def start_in_units(loss: Loss, data: TrainingData, continuation: Continuation | None) -> Start:
-    """Like :func:`start`, in units that make the fit independent of the scale of the target.
+def start_of(
+    loss: Loss,
+    data: TrainingData,
+    uses_units: bool = True,  # whether the fit is independent of the scale of the target
+    continuation: Continuation | None = None,  # its stages are converted to the units in place
+) -> Start:
+    """Return the loss for these targets and its best constant.
 
-    The stages of a continued fit are converted to these units in place.
+    Raises
+    ------
+    InvalidData
+        The loss does not accept the targets, or exceeds the range of float64.
     """
     loss = _checked_loss(loss, data)
-    data = _with_compact_codes(loss, data)
-    units = loss.units(data.target)
-    if units is not None:
-        loss, held_out = units.loss, data.held_out
-        if held_out is not None:
-            held_out = held_out[0], in_units(units, held_out[1])
-        others = tuple(replace(one, target=in_units(units, one.target)) for one in data.others)
-        target = in_units(units, data.target)
-        data = replace(data, target=target, held_out=held_out, others=others)
+    if uses_units and loss.takes_integer_codes:  # in fewer bytes
+        data = data.with_targets(lambda target: target.with_y(data.codec.compact(target.y)))
+    units = loss.units(data.target)  # rejects targets that no unit can bring into range
+    if units is not None and uses_units:
+        loss, data = units.loss, data.with_targets(partial(in_units, units))
     initial_raw = starting_constant(loss, data.target)
     if continuation is not None and not continuation.in_units:
         continued_in_units(units, continuation.units, continuation.state, initial_raw)
-    return Start(loss, data, units, initial_raw)
-
-
-def start_of(loss: Loss, data: TrainingData, in_units: bool) -> Start:
-    """Start in the units of the fit or of the target."""
-    if in_units:
-        return start_in_units(loss, data, None)
-    checked, initial_raw = start(loss, data)
-    return Start(checked, data, None, initial_raw)
+    return Start(loss, data, units if uses_units else None, initial_raw)
 
 
 def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:

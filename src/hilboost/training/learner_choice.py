@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import assign_folds, draw_rows
@@ -56,7 +55,7 @@ def best_learner(
     folds = assign_folds(key_of(seed, Purpose.FOLDS_COMPARED), np.zeros(len(part.X)), _FOLDS)
     errors = dict.fromkeys(recipes, 0.0)
     for fold in range(_FOLDS):
-        learned, held = _rows(part, folds != fold), _rows(part, folds == fold)
+        learned, held = (part.rows(np.flatnonzero(here)) for here in (folds != fold, folds == fold))
         found = {}
         for name, recipe_of in recipes.items():
             recipe = recipe_of(learned)
@@ -83,14 +82,5 @@ def _some_rows(data: TrainingData, seed: int) -> TrainingData:
     n = len(data.X)
     if n <= _ROWS_COMPARED:
         return data
-    here = np.zeros(n, dtype=bool)
-    key = key_of(seed, Purpose.ROWS_COMPARED)
-    here[draw_rows(key, n, _ROWS_COMPARED, ThreadTeam())] = True
-    return _rows(data, here)
-
-
-def _rows(data: TrainingData, here: NDArray[np.bool_]) -> TrainingData:
-    """Return the rows that are marked, (n,)."""
-    weight = None if data.sample_weight is None else data.sample_weight[here]
-    target = data.target.rows(np.flatnonzero(here))
-    return replace(data, X=data.X[here], target=target, sample_weight=weight)
+    drawn = draw_rows(key_of(seed, Purpose.ROWS_COMPARED), n, _ROWS_COMPARED, ThreadTeam())
+    return data.rows(np.sort(drawn).astype(np.intp))

@@ -24,7 +24,7 @@ from hilboost.model.additive import members_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import not_of_trees
 from hilboost.training.data import TrainingData
-from hilboost.training.initial_state import start_in_units
+from hilboost.training.initial_state import start_of
 
 
 def refit_leaves(
@@ -41,7 +41,7 @@ def refit_leaves(
     _check(fitted, keep)
     assert fitted.resolved is not None
     rate, l2 = fitted.resolved.learning_rate, fitted.resolved.l2_regularization
-    begun = start_in_units(fitted.loss, data, None)
+    begun = start_of(fitted.loss, data)
     X, target, units = fitted.encode_inputs(data.X), begun.data.target, begun.units
     factor = np.broadcast_to(1.0 if units is None else units.factor, begun.initial_raw.shape)
     start = in_own_units(units, AdditiveModel(begun.initial_raw, ())).initial_raw

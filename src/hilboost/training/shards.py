@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from hilboost.boosting import deal_rows
+from hilboost.boosting import TrainingState, deal_rows
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters, is_auto
@@ -55,7 +55,7 @@ class ShardPlan:
         """
         if self.at_start == 1:
             return data
-        return data.ordered(deal_rows(len(data.X), self.at_start, seed), in_place)
+        return data.rows(deal_rows(len(data.X), self.at_start, seed), in_place)
 
 
 def _check(n_shards: int, learner: Learner, n: int) -> None:
@@ -83,3 +83,12 @@ def most_shards(n: int, max_leaf_nodes: int) -> int:
         while n_shards < _MOST_SHARDS and n >= 2 * n_shards * _ROWS_PER_LEAF * max_leaf_nodes:
             n_shards *= 2
     return n_shards
+
+
+def resolved_after(
+    resolved: ResolvedParameters | None, state: TrainingState
+) -> ResolvedParameters | None:
+    """Return the parameters with the number of shards after the last stage that is kept."""
+    if resolved is None or state.rotation is None:
+        return resolved
+    return replace(resolved, n_shards=state.rotation.counts[len(state.members[0].stages)])

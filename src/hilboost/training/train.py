@@ -32,7 +32,6 @@ from hilboost.core.words import counted
 from hilboost.encoders import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
-from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import summary
 from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
@@ -42,6 +41,7 @@ from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
 from hilboost.training.race import settled
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.run import Clock, FitRun
+from hilboost.training.shards import resolved_after
 from hilboost.training.snapshots import belongings_to_keep, kept, restore
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
@@ -112,9 +112,9 @@ def train(
             recipe = settled(run, continuation is None, is_observed)
             check = early_kernel_check(replace(run, recipe=recipe))
             config = _observed(recipe, callbacks, clock, check)
-            if check is not None and check.stops_at(len(state.members[0].stages)):
-                # The fit in the checkpoint was complete.
-                config = replace(config, n_stages=len(state.members[0].stages))
+            so_far = len(state.members[0].stages)
+            if check is not None and check.stops_at(so_far):
+                config = replace(config, n_stages=so_far)  # the fit in the checkpoint was complete
             belongs_to = belongings_to_keep(recipe) if config.takes_snapshots else None
             config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
@@ -126,8 +126,8 @@ def train(
             _boost_until_interrupted(config, recipe.data.target, initial, team)
         finally:
             _close(recipe.config.learner, state)
-        is_complete = not state.is_stopped and state.interrupt is None
-        trial = check.trial() if check is not None and is_complete else None
+        ended = state.is_stopped or state.interrupt is not None
+        trial = None if check is None or ended else check.trial()
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
         _check_growth(recipe, outcome.state)
@@ -283,19 +283,12 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         members=tuple(members),
         units=units,
         encoding=initial.encoding,
-        resolved=_resolved_now(recipe, state),
+        resolved=resolved_after(recipe.resolved, state),
         kernel_machine=summary,
         parts=outcome.parts,
         beside_offsets=data.target.offset is not None,
         row_draws=ROW_DRAWS,
     )
-
-
-def _resolved_now(recipe: Recipe, state: TrainingState) -> ResolvedParameters | None:
-    """Return the parameters with the number of shards after the last stage that is kept."""
-    if recipe.resolved is None or state.rotation is None:
-        return recipe.resolved
-    return replace(recipe.resolved, n_shards=state.rotation.counts[len(state.members[0].stages)])
 
 
 def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:

@@ -129,7 +129,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     InvalidParameter, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    begun = start_of(loss, data, in_units=data.target.y.shape[1] > 1)
+    begun = start_of(loss, data, uses_units=data.target.y.shape[1] > 1)
     loss, data, initial_raw, units = begun.loss, begun.data, begun.initial_raw, begun.units
     p = replace(p, row_weight=data.row_weight)
     if p.early_stopping is True and data.held_out is None:

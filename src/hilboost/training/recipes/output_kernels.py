@@ -103,7 +103,7 @@ def output_recipe(
     InvalidParameter, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    begun = start_of(loss, data, in_units=not loss.quadratic)  # a sum of squares needs none
+    begun = start_of(loss, data, uses_units=not loss.quadratic)  # a sum of squares needs none
     data, initial_raw = begun.data, begun.initial_raw
     if p["early_stopping"] is True and data.held_out is None:
         data = data.hold_out(p["validation_fraction"], seed)

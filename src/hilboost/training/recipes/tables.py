@@ -25,7 +25,7 @@ from hilboost.tables import category_columns
 from hilboost.training.categories import with_categories
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
-from hilboost.training.initial_state import Start, start_in_units
+from hilboost.training.initial_state import Start, start_of
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
@@ -65,7 +65,7 @@ def table_recipe(
     p = _with_held_out_folds(as_trees(parameters)) | {"row_weight": data.row_weight}
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
-    begun = start_in_units(loss, data, continuation)
+    begun = start_of(loss, data, continuation=continuation)
     loss, data, initial_raw = begun.loss, begun.data, begun.initial_raw
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
