@@ -12,7 +12,7 @@ from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a learner supports and requires: the attribute ``capabilities`` of its class.
+    """Support and requirements of a learner: the attribute ``capabilities`` of its class.
 
     Estimators, rules, model files and exports depend on this record, not on the class of a learner.
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Operations(Protocol):
-    """What a device does with the rows and histograms of a batch of nodes."""
+    """Operations of a device on the rows and histograms of a batch of nodes."""
 
     def partition(
         self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]

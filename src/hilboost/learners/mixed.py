@@ -110,7 +110,7 @@ class MixedLearner(Learner):
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What all learners support."""
+        """Capabilities that all learners have."""
         return of_any([learner.capabilities for learner in self.learners])
 
     # Fit

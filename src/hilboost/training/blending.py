@@ -64,7 +64,7 @@ class Blend:
     def material(self) -> NDArray[np.bool_]:
         """Whether each gain exceeds the smallest material one and its error, (c,).
 
-        What another weight of the trees gains, too, is not the merit of the kernel machine.
+        A gain that the trees could reach by another weight is not a merit of the kernel machine.
         """
         of_weight = self.gains - self.gains_of_weight < _LEAST_SHARE * self.gains
         return ~of_weight & (self.gains > np.maximum(self.least, self.errors))

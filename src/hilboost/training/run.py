@@ -36,7 +36,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class FitRun:
-    """What the steps of a fit share from its first trial run to its last stage."""
+    """State that the steps of a fit share, from the first trial run to the last stage."""
 
     recipe: Recipe
     initial: InitialState

@@ -10,7 +10,7 @@ from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.tables import is_pandas
 
 _COMPARED = 1000  # rows
-_SHARED = 0.1  # part of the rows from which on labels in another order are no coincidence
+_SHARED = 0.1  # part of the rows above which another order is not a coincidence
 
 
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
@@ -55,9 +55,9 @@ def warn_of_shared_rows(name: str, of: str) -> None:
 def shares_rows_in_another_order(X: Any, values: Any) -> bool:
     """Return whether labels of some rows of X occur among those of a series in another order.
 
-    Labels in the same order are those of forecasts, which are some rows ahead.  Ascending integers
-    may be numbers that pandas gave to the rows of an array: those of X always, those of a series
-    unless it has a name, as it has when it was a column.
+    Targets of forecasts, which are some rows ahead, have labels in the same order.  Ascending
+    integers may be the numbers that pandas gives to the rows of an array, also to a series without
+    the name of a column.
     """
     theirs, is_column = values.index, values.ndim > 1 or values.name is not None
     if X.index.nlevels != theirs.nlevels:

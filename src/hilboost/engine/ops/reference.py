@@ -1,4 +1,4 @@
-"""The operations of growth in plain NumPy, with which those of all devices are compared."""
+"""The operations of growth in plain NumPy, to which the operations of all devices are compared."""
 
 from __future__ import annotations
 

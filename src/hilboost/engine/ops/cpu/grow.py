@@ -15,9 +15,9 @@ One node is split in three steps; all state lies in the records::
 Other orders of growth, and rows that are divided among machines, take the same steps for batches of
 nodes: see :mod:`hilboost.engine.driver`.
 
-What few trees need is ``None`` in all others: ``constraints``, ``categories``, and ``packed`` where
-there is one channel.  The compiler then leaves out the code that reads them, which shortens the
-first fit.
+Inputs that few trees need are ``None`` in all others: ``constraints``, ``categories``, and
+``packed`` where there is one channel.  The compiler then leaves out the code that reads them, which
+shortens the first fit.
 """
 
 from typing import NamedTuple

@@ -109,7 +109,7 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
 def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
     """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
-    ``of_leaves``: RowsOfLeaves, in each leaf those of a block of the table before the next block's.
+    ``of_leaves``: RowsOfLeaves; in each leaf, one block of the table after the other.
     ``numbers``: LeafNumbers. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (1 or 2,
     n_leaves, r, 5) int64; the second one is that of the curvature.
     """

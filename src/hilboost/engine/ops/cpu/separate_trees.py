@@ -97,10 +97,10 @@ class StageScratch(NamedTuple):
 
 
 class TreeMemory(NamedTuple):
-    """What one thread grows tree after tree with."""
+    """Inputs and memory of one thread, which grows one tree after the other."""
 
     alone: Threads  # each tree is grown by the thread that has taken it
-    growth: Growth  # for any tree: gradients, rows, root and columns are those of each tree
+    growth: Growth  # each tree replaces its gradients, rows, root and columns
     scratch: StageScratch
     # for rows that trees have not learned from; ``None`` if there are none
     walk: WalkScratch | None
