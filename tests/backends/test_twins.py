@@ -144,7 +144,8 @@ def test_accumulate(seed, compact, d):
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
         part = histogram.Part(first, last, begin, end)
-        module.accumulate(table, histogram.OrderedRows(rows, ordered, compact), part, result)
+        given = table, histogram.OrderedRows(rows, ordered), compact
+        module.accumulate(*given, part, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -165,16 +166,17 @@ def test_accumulate_joint(seed, sizes, compact):
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
     rows, begin, end = draw_rows(rng, n)
-    ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact), compact)
+    ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact))
     table, results = table_of_words(words, n_values, n_bins), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
             part = histogram.Part(*ends, begin, end)
-            module.accumulate_joint(joint, 1, table, ordered, part, result)
+            module.accumulate_joint(joint, 1, table, ordered, compact, part, result)
         results.append(result)
     naive = np.zeros_like(results[0])
-    histogram_twin.accumulate(table, ordered, histogram.Part(0, len(words), begin, end), naive)
+    part = histogram.Part(0, len(words), begin, end)
+    histogram_twin.accumulate(table, ordered, compact, part, naive)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], naive)
 

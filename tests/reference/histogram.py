@@ -14,8 +14,8 @@ def table_of(words, n_columns):
     return np.column_stack([bins_of(words, k) for k in range(n_columns)])
 
 
-def accumulate(table, ordered, part, histogram):
-    rows, gradients, compact = ordered
+def accumulate(table, ordered, compact, part, histogram):
+    rows, gradients = ordered
     for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
         bins = bins_of(table.words, k)
         for b in (*range(table.n_values[k]), table.n_bins - 1):

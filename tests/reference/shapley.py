@@ -81,46 +81,32 @@ def _path_dependent(trees, tree, paths, leaf_values, counts):
     return lambda x, chosen: output(x, trees.roots[tree], chosen)
 
 
-def add_interventional(
-    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
-):
+def _rows(game, shapley):
+    """What of each row's values belongs to the outputs of the tree."""
+    width = game.leaf_values.shape[1]
+    return shapley[..., game.first_output : game.first_output + width]
+
+
+def add_interventional(X, background, game, factors, shapley):
     del factors
+    trees, tree, paths, leaf_values, _ = game
     value = _interventional(trees, tree, paths, leaf_values, background)
-    for i in range(begin, end):
-        row = shapley[i, :, first_output : first_output + leaf_values.shape[1]]
-        _add(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)
+    for x, row in zip(X, _rows(game, shapley), strict=True):
+        _add(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)
 
 
-def add_path_dependent(
-    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
-):
-    del points, masses
+def add_path_dependent(X, counts, game, rules, shapley):
+    del rules
+    trees, tree, paths, leaf_values, _ = game
     value = _path_dependent(trees, tree, paths, leaf_values, counts)
-    for i in range(begin, end):
-        row = shapley[i, :, first_output : first_output + leaf_values.shape[1]]
-        _add(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)
+    for x, row in zip(X, _rows(game, shapley), strict=True):
+        _add(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)
 
 
-def add_interactions(
-    X,
-    background,
-    counts,
-    trees,
-    tree,
-    paths,
-    points,
-    masses,
-    leaf_values,
-    first_output,
-    begin,
-    end,
-    shapley,
-):
-    del points, masses
-    outputs = slice(first_output, first_output + leaf_values.shape[1])
-    interventional = len(background) > 0
-    game = _interventional if interventional else _path_dependent
-    value = game(trees, tree, paths, leaf_values, background if interventional else counts)
-    for i in range(begin, end):
-        row = shapley[i, :, :, outputs]
-        _add_pairs(lambda chosen, x=X[i]: value(x, chosen), paths, leaf_values, row)
+def add_interactions(X, background, counts, game, rules, shapley):
+    del rules
+    trees, tree, paths, leaf_values, _ = game
+    of_values = _path_dependent if not len(background) else _interventional
+    value = of_values(trees, tree, paths, leaf_values, background if len(background) else counts)
+    for x, row in zip(X, _rows(game, shapley), strict=True):
+        _add_pairs(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)

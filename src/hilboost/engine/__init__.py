@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
     from hilboost.engine.ops.cpu.shapley import (
         MOST_PLAYERS,
+        GaussRules,
+        TreeGame,
         add_interactions,
         add_interventional,
         add_path_dependent,
@@ -35,7 +37,9 @@ _MODULES = {
     "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
     "ops.cpu.leaves": "add_leaf_values",
-    "ops.cpu.shapley": "MOST_PLAYERS add_interactions add_interventional add_path_dependent",
+    "ops.cpu.shapley": (
+        "MOST_PLAYERS GaussRules TreeGame add_interactions add_interventional add_path_dependent"
+    ),
     "series": "fit_stages",
     "settings": "TreeSettings VectorSettings",
     "stage": "fit_trees",
@@ -49,9 +53,11 @@ __all__ = [
     "MOST_PLAYERS",
     "SET_WORDS",
     "Forest",
+    "GaussRules",
     "LeafPaths",
     "Tree",
     "TreeData",
+    "TreeGame",
     "TreeSettings",
     "VectorSettings",
     "VectorTreeData",

@@ -202,7 +202,7 @@ class NextRoot:
             steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
             steps[former.leaves.slot_of_leaf] = former.leaves.steps
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        unexpected = OrderedRows(positions, differences, None)
+        unexpected = OrderedRows(positions, differences)
         given = growth.table, steps, former.packing, unexpected, growth.histograms
         n_threads = len(growth.histograms.private)
 

@@ -18,8 +18,10 @@ from hilboost.core.errors import DataWarning, IncompatibleParts, warn_caller
 from hilboost.encoders import Encoding
 from hilboost.engine import (
     MOST_PLAYERS,
+    GaussRules,
     LeafPaths,
     Tree,
+    TreeGame,
     add_interactions,
     add_interventional,
     add_path_dependent,
@@ -215,44 +217,36 @@ class _Forest:
 
     def add_values(self, values: Floats, n_threads: int) -> None:
         """Add the values of the players of all trees to (n, n_players, r)."""
-        (points, masses), factors = _gauss_rules(), _factors()
+        rules, factors = _gauss_rules(), _factors()
 
-        def add(t: int, first_output: int, begin: int, end: int) -> None:
+        def add(game: TreeGame, rows: slice) -> None:
             if self.path_dependent:
-                add_path_dependent(
-                    *(self.X, self.counts, self.trees, t, self.paths[t], points, masses),
-                    *(self.leaf_values[t], first_output, begin, end, values),
-                )
+                add_path_dependent(self.X[rows], self.counts, game, rules, values[rows])
             else:
-                add_interventional(
-                    *(self.X, self.background, self.trees, t, self.paths[t], factors),
-                    *(self.leaf_values[t], first_output, begin, end, values),
-                )
+                add_interventional(self.X[rows], self.background, game, factors, values[rows])
 
         self._for_blocks_of_rows(add, n_threads)
 
     def add_pairs(self, values: Floats, n_threads: int) -> None:
         """Add the interactions of the players of all trees to (n, n_players, n_players, r)."""
-        points, masses = _gauss_rules()
+        rules = _gauss_rules()
         others = self.background[:0] if self.path_dependent else self.background
 
-        def add(t: int, first_output: int, begin: int, end: int) -> None:
-            add_interactions(
-                *(self.X, others, self.counts, self.trees, t, self.paths[t], points, masses),
-                *(self.leaf_values[t], first_output, begin, end, values),
-            )
+        def add(game: TreeGame, rows: slice) -> None:
+            add_interactions(self.X[rows], others, self.counts, game, rules, values[rows])
 
         self._for_blocks_of_rows(add, n_threads)
 
-    def _for_blocks_of_rows(
-        self, add: Callable[[int, int, int, int], None], n_threads: int
-    ) -> None:
-        """Call ``add`` with each tree, its first output, and the ends of a block of rows."""
+    def _for_blocks_of_rows(self, add: Callable[[TreeGame, slice], None], n_threads: int) -> None:
+        """Call ``add`` with each tree and a block of rows."""
+        games = [
+            TreeGame(self.trees, t, self.paths[t], self.leaf_values[t], term.columns.start)
+            for t, term in enumerate(self.terms)
+        ]
 
         def work(begin: int) -> None:
-            end = min(begin + _CHUNK, len(self.X))
-            for t, term in enumerate(self.terms):
-                add(t, term.columns.start, begin, end)
+            for game in games:
+                add(game, slice(begin, begin + _CHUNK))
 
         with ThreadTeam(n_threads) as team:
             team.map(work, range(0, len(self.X), _CHUNK))
@@ -299,7 +293,7 @@ def _factors() -> Floats:
 
 
 @cache
-def _gauss_rules() -> tuple[Floats, Floats]:
+def _gauss_rules() -> GaussRules:
     """Gauss rules on [0, 1], exact for products of up to ``MOST_PLAYERS`` linear factors."""
     most = MOST_PLAYERS + 1
     points, masses = np.zeros((most, most // 2 + 1)), np.zeros((most, most // 2 + 1))
@@ -307,4 +301,4 @@ def _gauss_rules() -> tuple[Floats, Floats]:
         size = (n_players + 1) // 2
         at, mass = np.polynomial.legendre.leggauss(size)
         points[n_players, :size], masses[n_players, :size] = (at + 1) / 2, mass / 2
-    return points, masses
+    return GaussRules(points, masses)

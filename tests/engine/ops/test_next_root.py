@@ -79,7 +79,7 @@ def test_write_root(seed, n_threads, stay, n_found):
         histograms = Histograms(given.copy(), private, kept.copy())
         for thread in range(n_threads):
             of_leaves = None if stay else steps
-            found = OrderedRows(positions, changes << 8, None)
+            found = OrderedRows(positions, changes << 8)
             module.write_root(thread, n_threads, table, of_leaves, packing, found, histograms)
         results.append((histograms.slots[0], histograms.kept))
     own = np.zeros(d * STRIDE, dtype=bool)  # the cells of bins that there are

@@ -68,29 +68,25 @@ def test_values(seed, players):
     background = X[rng.integers(len(X), size=6)]
     counts = np.zeros(len(trees.child), dtype=np.int64)
     leaf_paths.node_counts(background, trees, 0, len(background), counts)
-    points, masses = _gauss_rules()
+    rules = _gauss_rules()
     for tree, term in enumerate(terms):
         values = _leaf_values(term)
         paths = _paths(trees, tree, np.array(players, dtype=np.int32))
+        game = shapley.TreeGame(trees, tree, paths, values, 1)
 
-        def interventional(module, tree=tree, values=values, paths=paths):
-            found = np.zeros((len(X), 5, 3))
-            module.add_interventional(
-                X, background, trees, tree, paths, _factors(), values, 1, 1, 5, found
-            )
+        def interventional(module, game=game):
+            found = np.zeros((5, 5, 3))
+            module.add_interventional(X[:5], background, game, _factors(), found)
             return found
 
-        def path_dependent(module, tree=tree, values=values, paths=paths):
-            found = np.zeros((len(X), 5, 3))
-            module.add_path_dependent(
-                X, counts, trees, tree, paths, points, masses, values, 1, 1, 5, found
-            )
+        def path_dependent(module, game=game):
+            found = np.zeros((5, 5, 3))
+            module.add_path_dependent(X[:5], counts, game, rules, found)
             return found
 
-        def pairs(module, tree=tree, values=values, paths=paths, others=background):
-            found = np.zeros((len(X), 5, 5, 3))
-            data = X, others, counts, trees, tree, paths, points, masses
-            module.add_interactions(*data, values, 1, 1, 3, found)
+        def pairs(module, game=game, others=background):
+            found = np.zeros((3, 5, 5, 3))
+            module.add_interactions(X[:3], others, counts, game, rules, found)
             return found
 
         calls = [interventional, path_dependent, pairs, partial(pairs, others=background[:0])]

@@ -32,7 +32,7 @@ def sum_nodes(threads, batch, growth):
     threads : Threads; batch : (k,) int64; growth : Growth
     """
     for i in range(batch.shape[0]):
-        fill_histogram(threads, growth, batch[i])
+        fill_histogram(threads, growth, growth.packed, growth.joint, batch[i])
         if not barrier(threads):
             return
 

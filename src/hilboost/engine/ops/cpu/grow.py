@@ -234,7 +234,7 @@ def sum_step(threads, growth):
         node = nodes.control[SMALL] if child == 0 else nodes.control[BIG]
         if child > 0:
             barrier(threads)
-        fill_histogram(threads, growth, node)
+        fill_histogram(threads, growth, growth.packed, growth.joint, node)
 
 
 @inner
@@ -306,7 +306,7 @@ def decide_step(threads, growth):
         histogram = slots[fields[small, SLOT]]
         if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:
             sums = slots[fields[big, SLOT]]
-            subtract_sibling(threads, growth, sums, histogram)
+            subtract_sibling(threads, growth, growth.packed, sums, histogram)
         if control[SEARCHED] == ONLY_SUMMED:
             n_children = 0
         for child in range(n_children):

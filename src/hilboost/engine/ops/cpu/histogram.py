@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
-from hilboost.engine.ops.cpu.compact_gradients import Compact, in_64_bits
+from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
 from hilboost.engine.ops.cpu.sync import share
 
 _AHEAD = 128
@@ -47,8 +47,7 @@ class OrderedRows(NamedTuple):
     """Rows and their packed gradients, in the same order."""
 
     rows: NDArray[np.uint32]  # (m,) uint32
-    gradients: NDArray[np.int64] | NDArray[np.int32]  # (m,) int64, or int32 with ``compact``
-    compact: Compact | None  # how 32 bits are read
+    gradients: NDArray[np.int64] | NDArray[np.int32]  # (m,) int64 or int32
 
 
 class Part(NamedTuple):
@@ -82,17 +81,18 @@ def _add_eight(word, value, base, histogram):
 
 
 @compiled
-def accumulate(table, ordered, part, histogram):
+def accumulate(table, ordered, compact, part, histogram):
     """Fill the slabs of some words with the sums over some rows, one channel.
 
     Cells of bins that a column does not have remain as they are.
 
-    ``table``: BinTable. ``ordered``: OrderedRows. ``part``: Part. ``histogram``: (d * STRIDE,)
-    int64, overwritten in the slabs of these words.
+    ``table``: BinTable. ``ordered``: OrderedRows. ``compact``: how 32 bits of a gradient are read;
+    None with 64. ``part``: Part. ``histogram``: (d * STRIDE,) int64, overwritten in the slabs of
+    these words.
     """
     keep_apart()
     first_word, last_word, begin, end = part
-    rows, gradients, compact = ordered
+    rows, gradients = ordered
     words, n_values, n_bins = table.words, table.n_values, table.n_bins
     n_columns = n_values.shape[0]
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
@@ -229,11 +229,11 @@ def n_channels_of(growth):
 
 
 @inner
-def subtract_sibling(threads, growth, histogram, sibling):
+def subtract_sibling(threads, growth, packed, histogram, sibling):
     """Subtract a histogram in place, in the columns of one thread's share."""
     keep_apart()
     table = growth.table
-    if growth.packed is not None:
+    if packed is not None:
         low, high = own_cells(threads, table, n_channels_of(growth))
         subtract(histogram, sibling, low, high)
         return

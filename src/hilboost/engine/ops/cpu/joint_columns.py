@@ -63,7 +63,7 @@ def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
 
 
 @compiled
-def accumulate_joint(joint, thread, table, ordered, part, histogram):
+def accumulate_joint(joint, thread, table, ordered, compact, part, histogram):
     """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words.
 
     ``thread``: whose working memory is used. ``part``: with words of ``joint``.
@@ -71,7 +71,7 @@ def accumulate_joint(joint, thread, table, ordered, part, histogram):
     keep_apart()
     sums, n_codes, n_bins = joint.sums[thread], joint.n_codes, table.n_bins
     codes = BinTable(joint.words, table.flat, n_codes, np.int64(STRIDE))
-    accumulate(codes, ordered, part, sums)
+    accumulate(codes, ordered, compact, part, sums)
     for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
         for k in range(joint.starts[group], joint.starts[group + 1]):
             column, size = joint.columns[k], joint.sizes[k]

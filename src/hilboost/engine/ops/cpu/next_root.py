@@ -120,7 +120,7 @@ def write_root(thread, n_threads, table, steps, packing, unexpected, histograms)
     first_word, last_word = share(table.words.shape[0], thread, n_threads)
     changes, n_changes = histograms.private[thread], np.int64(unexpected.rows.shape[0])
     part = Part(first_word, last_word, np.int64(0), n_changes)
-    accumulate(table, unexpected, part, changes)
+    accumulate(table, unexpected, None, part, changes)
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
         begin = f * STRIDE
         missing = begin + table.n_bins - 1

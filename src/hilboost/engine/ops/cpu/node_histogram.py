@@ -20,15 +20,16 @@ from hilboost.engine.ops.cpu.sync import barrier, share
 
 
 @inner
-def fill_histogram(threads, growth, node):
+def fill_histogram(threads, growth, packed, joint, node):
     """Sum a node's rows into its slot; every thread has :func:`own_cells` complete in the end.
 
     All threads call.  They share out the rows of large nodes, and the words or groups of columns
-    of small ones.
+    of small ones.  ``packed`` and ``joint`` are parts of the growth: for arguments that are
+    ``None``, the compiler leaves out the code that reads them.
     """
     keep_apart()
     thread, n_threads = threads.number, threads.n_threads
-    table, histograms, joint, packed = growth.table, growth.histograms, growth.joint, growth.packed
+    table, histograms = growth.table, growth.histograms
     fields, buffers = growth.nodes.fields, growth.buffers
     begin, end, slot = fields[node, BEGIN], fields[node, END], fields[node, SLOT]
     joins, n_words, n_parts = False, table.words.shape[0], np.int64(1)
@@ -47,11 +48,11 @@ def fill_histogram(threads, growth, node):
         first_word, last_word = share(n_words, thread, n_threads)
     part, n_channels = Part(first_word, last_word, begin, end), n_channels_of(growth)
     if packed is None:
-        ordered = OrderedRows(buffers.rows, buffers.ordered, buffers.compact)
+        ordered = OrderedRows(buffers.rows, buffers.ordered)
         if joint is not None and joins:
-            accumulate_joint(joint, thread, table, ordered, part, target)
+            accumulate_joint(joint, thread, table, ordered, buffers.compact, part, target)
         else:
-            accumulate(table, ordered, part, target)
+            accumulate(table, ordered, buffers.compact, part, target)
     else:
         accumulate_channels(table, buffers.rows, packed, part, n_channels, target)
     barrier(threads)

@@ -9,25 +9,46 @@ a leaf depend on the row only through its pattern, so they are computed once for
     row (age 40, income 3)  ->  pattern 1 0    row (age 20, income 9)  ->  pattern 0 1
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, inner
-from hilboost.engine.ops.cpu.traverse import goes_right
+from hilboost.engine.ops.cpu.leaf_paths import LeafPaths
+from hilboost.engine.ops.cpu.traverse import FlatTrees, goes_right
 
 MOST_PLAYERS = 62
 _TABLE_BITS = 10  # patterns of more players are not kept
 
 
+class TreeGame(NamedTuple):
+    """A tree whose output is shared among the players, and where its values are added."""
+
+    trees: FlatTrees
+    tree: int  # its number
+    paths: LeafPaths
+    leaf_values: NDArray[np.float64]  # (n_leaves, r) float64, in the order of the nodes
+    first_output: int  # of the leaf values in the Shapley values
+
+
+class GaussRules(NamedTuple):
+    """Quadrature on [0, 1] that is exact for polynomials of so many factors as a row's number."""
+
+    points: NDArray[np.float64]  # (most + 1, most // 2 + 1) float64
+    masses: NDArray[np.float64]
+
+
 @inner
-def _directions(X, trees, tree, begin, end, right):
-    """Whether rows go right at the splits of a tree, (n_nodes of the tree, end - begin) uint8."""
+def _directions(X, trees, tree, right):
+    """Whether rows go right at the splits of a tree, (n_nodes of the tree, n) uint8."""
     root = trees.roots[tree]
     for node in range(root, trees.roots[tree + 1]):
         if trees.child[node] != node:
             column, here = trees.column[node], right[node - root]
-            for k in range(end - begin):
-                here[k] = goes_right(np.float64(X[begin + k, column]), node, trees)
+            for k in range(X.shape[0]):
+                here[k] = goes_right(np.float64(X[k, column]), node, trees)
 
 
 @inner
@@ -80,7 +101,7 @@ def _distinct(patterns, count, seen, times):
 
 
 @inner
-def _interventional(pattern, everything, n_players, seen, times, n_seen, factors, values):
+def _interventional(pattern, everything, n_players, seen, times, factors, values):
     """Mean over the background of the values of the players of a leaf with output 1.
 
     A background row counts if every condition is satisfied by it or by the explained row.  The
@@ -91,9 +112,9 @@ def _interventional(pattern, everything, n_players, seen, times, n_seen, factors
         values[i] = 0.0
     b = _bits(everything & ~pattern)
     total = 0
-    for place in range(n_seen):
+    for place in range(seen.shape[0]):
         total += times[place]
-    for place in range(n_seen):
+    for place in range(seen.shape[0]):
         other = seen[place]
         if (pattern | other) != everything:
             continue
@@ -109,27 +130,24 @@ def _interventional(pattern, everything, n_players, seen, times, n_seen, factors
 
 
 @allocating
-def add_interventional(
-    X, background, trees, tree, paths, factors, leaf_values, first_output, begin, end, shapley
-):
+def add_interventional(X, background, game, factors, shapley):
     """Add the interventional Shapley values of one tree.
 
     ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: the value of a set
     of players is the mean output over these rows, with the players' columns taken from the
-    explained row. ``factors``: (most + 1, most + 1) float64: ``(a - 1)! b! / (a + b)!``.
-    ``leaf_values``: (n_leaves, r) float64, in the order of the nodes. ``first_output``: of the leaf
-    values in ``shapley``; rows of X. ``begin``: of the leaf values in ``shapley``; rows of X.
-    ``end``: of the leaf values in ``shapley``; rows of X. ``shapley``: (n, n_players, r) float64.
+    explained row. ``game``: TreeGame. ``factors``: (most + 1, most + 1) float64: ``(a - 1)! b! / (a
+    + b)!``. ``shapley``: (n, n_players, r) float64.
 
     Notes
     -----
     Cost O(n · conditions) for each tree, and O(m) more for each leaf and pattern.
     """
+    trees, tree, paths, leaf_values, first_output = game
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
-    count, m = end - begin, background.shape[0]
+    count, m = X.shape[0], background.shape[0]
     right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
-    _directions(X, trees, tree, begin, end, right)
-    _directions(background, trees, tree, 0, m, right_of_others)
+    _directions(X, trees, tree, right)
+    _directions(background, trees, tree, right_of_others)
     patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
     times = np.empty(m, np.int64)
     table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
@@ -145,12 +163,11 @@ def add_interventional(
             pattern = patterns[k]
             at = np.int64(pattern) * n_players if kept else 0
             if not kept or not known[np.int64(pattern)]:
-                _interventional(
-                    pattern, everything, n_players, seen, times, n_seen, factors, table[at:]
-                )
+                others, often = seen[:n_seen], times[:n_seen]
+                _interventional(pattern, everything, n_players, others, often, factors, table[at:])
                 if kept:
                     known[np.int64(pattern)] = True
-            row = shapley[begin + k]
+            row = shapley[k]
             _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
 
 
@@ -167,7 +184,7 @@ def _shares(paths, leaf, trees, counts, shares):
 
 
 @inner
-def _path_dependent(pattern, n_players, shares, points, masses, before, values):
+def _path_dependent(pattern, n_players, shares, rules, before, values):
     """Values of the players of a leaf with output 1, by Gauss quadrature.
 
     The value of player i is ``(o_i - w_i) ∫ Π_{j ≠ i} (w_j (1 - t) + o_j t) dt`` over [0, 1] with
@@ -176,8 +193,8 @@ def _path_dependent(pattern, n_players, shares, points, masses, before, values):
     for i in range(n_players):
         values[i] = 0.0
     for q in range((n_players + 1) // 2):
-        t = points[n_players, q]
-        product = masses[n_players, q]
+        t = rules.points[n_players, q]
+        product = rules.masses[n_players, q]
         for i in range(n_players):
             before[i] = product
             own = t if (pattern >> uint64(i)) & uint64(1) else 0.0
@@ -193,24 +210,18 @@ def _path_dependent(pattern, n_players, shares, points, masses, before, values):
 
 
 @allocating
-def add_path_dependent(
-    X, counts, trees, tree, paths, points, masses, leaf_values, first_output, begin, end, shapley
-):
+def add_path_dependent(X, counts, game, rules, shapley):
     """Add the path-dependent Shapley values of one tree (Lundberg et al. 2020, Algorithm 1).
 
     ``X``: (n, d) float32 or float64. ``counts``: (n_nodes,) int64: rows in the nodes of the forest:
-    where a column is no player, a row goes both ways with the fractions of these. ``points``: (most
-    + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for polynomials of so many
-    factors. ``masses``: (most + 1, most // 2 + 1) float64: gauss rules on [0, 1] that are exact for
-    polynomials of so many factors. ``leaf_values``: (n_leaves, r) float64, in the order of the
-    nodes. ``first_output``: of the leaf values in ``shapley``; rows of X. ``begin``: of the leaf
-    values in ``shapley``; rows of X. ``end``: of the leaf values in ``shapley``; rows of X.
-    ``shapley``: (n, n_players, r) float64.
+    where a column is no player, a row goes both ways with the fractions of these. ``game``:
+    TreeGame. ``rules``: GaussRules. ``shapley``: (n, n_players, r) float64.
     """
+    trees, tree, paths, leaf_values, first_output = game
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
-    count = end - begin
+    count = X.shape[0]
     right = np.zeros((size, count), np.uint8)
-    _directions(X, trees, tree, begin, end, right)
+    _directions(X, trees, tree, right)
     patterns = np.empty(count, np.uint64)
     table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
     known = np.empty(1 << _TABLE_BITS, np.bool_)
@@ -225,25 +236,25 @@ def add_path_dependent(
             pattern = patterns[k]
             at = np.int64(pattern) * n_players if kept else 0
             if not kept or not known[np.int64(pattern)]:
-                _path_dependent(pattern, n_players, shares, points, masses, before, table[at:])
+                _path_dependent(pattern, n_players, shares, rules, before, table[at:])
                 if kept:
                     known[np.int64(pattern)] = True
-            row = shapley[begin + k]
+            row = shapley[k]
             _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
 
 
 @inner
-def _pairs(pattern, n_players, shares, mass, points, masses, before, values):
+def _pairs(pattern, n_players, shares, mass, rules, before, values):
     """Add the interactions of the players of a leaf with output ``mass``, (n_players ** 2,).
 
     That of players i and j is ``½ (o_i - w_i) (o_j - w_j) ∫ Π_{k ≠ i, j} (w_k (1 - t) + o_k t) dt``
     over [0, 1], as in :func:`_path_dependent`.
     """
     for q in range((n_players + 1) // 2):
-        t = points[n_players, q]
+        t = rules.points[n_players, q]
         for i in range(n_players):
             own = 1.0 if (pattern >> uint64(i)) & uint64(1) else 0.0
-            product = 0.5 * mass * masses[n_players, q] * (own - shares[i])
+            product = 0.5 * mass * rules.masses[n_players, q] * (own - shares[i])
             for j in range(n_players):
                 before[j] = product
                 if j != i:
@@ -258,29 +269,19 @@ def _pairs(pattern, n_players, shares, mass, points, masses, before, values):
 
 
 @allocating
-def add_interactions(
-    X,  # (n, d) float32 or float64
-    # (m, d) float32 or float64: rows of the interventional values; those of the path-dependent
-    # values if m is 0
-    background,
-    counts,  # (n_nodes,) int64: rows in the nodes of the forest, for path-dependent values
-    trees,
-    tree,
-    paths,
-    points,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
-    masses,  # (most + 1, most // 2 + 1) float64: as in :func:`add_path_dependent`
-    leaf_values,  # (n_leaves, r) float64, in the order of the nodes
-    first_output,  # of the leaf values in ``shapley``; rows of X
-    begin,  # of the leaf values in ``shapley``; rows of X
-    end,  # of the leaf values in ``shapley``; rows of X
-    shapley,  # (n, n_players, n_players, r) float64
-):
-    """Add the Shapley interactions of pairs of different players in one tree."""
+def add_interactions(X, background, counts, game, rules, shapley):
+    """Add the Shapley interactions of pairs of different players in one tree.
+
+    ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: of the
+    interventional values; without rows, ``counts`` give the path-dependent ones. ``game``:
+    TreeGame. ``rules``: GaussRules. ``shapley``: (n, n_players, n_players, r) float64.
+    """
+    trees, tree, paths, leaf_values, first_output = game
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
-    count, m = end - begin, background.shape[0]
+    count, m = X.shape[0], background.shape[0]
     right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
-    _directions(X, trees, tree, begin, end, right)
-    _directions(background, trees, tree, 0, m, right_of_others)
+    _directions(X, trees, tree, right)
+    _directions(background, trees, tree, right_of_others)
     patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
     times, order = np.empty(m, np.int64), np.empty(count, np.int64)
     shares, before = np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
@@ -306,8 +307,8 @@ def add_interactions(
                         for i in range(n_players):
                             bit = (seen[place] >> uint64(i)) & uint64(1)
                             shares[i] = 1.0 if bit else 0.0
-                    _pairs(pattern, n_players, shares, mass, points, masses, before, values)
-            row = shapley[begin + order[k]]
+                    _pairs(pattern, n_players, shares, mass, rules, before, values)
+            row = shapley[order[k]]
             first = paths.first_slot[leaf]
             for i in range(n_players):
                 for j in range(n_players):

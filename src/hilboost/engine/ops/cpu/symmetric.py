@@ -302,7 +302,7 @@ def _split_level(threads, growth):
         sum_step(threads, growth)
         if control[SEARCHED] != 0:
             small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
-            subtract_sibling(threads, growth, big, small)
+            subtract_sibling(threads, growth, growth.packed, big, small)
         n_split += 1
 
 
