@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from tests.cases import PLAIN
+from tests.model.editing import edit
 
 import hilboost
 from hilboost import (
@@ -21,7 +22,7 @@ from hilboost import (
 )
 from hilboost.boosting.offsets import starting_constant
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.losses import Gamma, Poisson, Tweedie
 
@@ -251,6 +252,49 @@ def test_logarithms_above_zero_do_not_warn(loss, shortest, ratio, power, n, seed
     offset = np.log(exposure)
     if y.any() and offset.max() > 1:
         assert exposure_warnings(loss, y, offset) == []
+
+
+@given(
+    st.sampled_from([(0.1, 1), (0.1, 5), (1, 12), (30, 365)]),
+    st.sampled_from(["poisson", "gamma", "tweedie"]),
+    st.integers(0, 99),
+)
+def test_exposures_of_predictions_warn_after_a_fit_to_logarithms(units, loss, seed):
+    rng = np.random.default_rng(seed)
+    exposure, again = rng.uniform(*units, (2, N))
+    y = exposure * rng.gamma(2, 1, N)
+    y = y if loss == "gamma" else np.rint(y)
+    model = BoostingRegressor(loss, **TREES | {"n_estimators": 1, "early_stopping": False})
+    model.fit(X, y, offset=np.log(exposure))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for right in (np.log(again), np.log(again[:1]), np.log(2 * again), np.log(again / 3)):
+            model.predict(X[: len(right)], offset=right)
+        model.predict(X, offset=np.full(N, again.max()))
+    for predict in (model.predict, lambda *rows: next(iter(model.staged_predict(*rows)))):
+        with pytest.warns(DataWarning, match="offset is between .*pass the logarithms of exposur"):
+            predict(X, again)
+
+
+def test_files_keep_the_range_of_offsets(tmp_path):
+    exposure = RNG.uniform(0.1, 5, N)
+    settings = {**TREES, "early_stopping": False}
+    for loss in ("poisson", "squared_error"):
+        model = BoostingRegressor(loss, **settings).fit(X, COUNTS, offset=np.log(exposure))
+        model.save(tmp_path / "model")
+        loaded = hilboost.load(tmp_path / "model")
+        assert loaded.fitted_.offset_range == model.fitted_.offset_range
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            loaded.predict(X, exposure)
+        assert len(caught) == (loss == "poisson")
+    for ends in ([0.0], [0.0, "b"], [0.0, None], 3, [0.0, 1e999], [False, 1.0]):
+        model.save(tmp_path / "damaged")
+        edit(tmp_path / "damaged", header={"offset_range": ends})
+        with pytest.raises(InvalidModelFile, match="offset_range"):
+            hilboost.load(tmp_path / "damaged")
+    edit(tmp_path / "model", header={"offset_range": None})  # as files of earlier versions
+    assert hilboost.load(tmp_path / "model").fitted_.offset_range is None
 
 
 def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():

@@ -1,5 +1,7 @@
 """Any number of workers, with any partitions, saves the bytes of one process."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from tests.cases import LOSSES, PLAIN, ids
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.errors import DataWarning
 from hilboost.engine import gradients as packing
 from hilboost.engine import table as binning
 
@@ -214,3 +217,24 @@ def test_offsets(division, name, weights, early):
     parts = partitions_of(X, y, weight, cuts, offset)
     together = fit_together(model, parts, owners[: len(parts)])
     assert {saved(one) for one in together} == {alone}
+
+
+@settings(max_examples=5, deadline=None)
+@given(division=divisions)
+@example(division=([160], [0, 1, 0, 0, 0, 0, 0]))  # no rows of one
+def test_exposures_are_found_by_all_workers(division):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.normal(size=(160, 2)), rng.uniform(0.1, 9, 160)
+    y = rng.poisson(40 * exposure).astype(float)
+    model = BoostingRegressor("poisson", **PLAIN | {"n_estimators": 2, "learner": "tree"})
+    cuts, owners = division
+    with pytest.warns(DataWarning, match="pass the logarithms of exposures"):
+        alone = saved(clone(model).fit(X, y, offset=exposure))
+    parts = partitions_of(X, y, None, cuts, exposure[:, None])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        together = fit_together(model, parts, owners[: len(parts)])
+    assert {saved(one) for one in together} == {alone}
+    told = {str(one.message) for one in caught if one.category is DataWarning}
+    assert len(told) == 1
+    assert "pass the logarithms of exposures" in told.pop()

@@ -18,7 +18,7 @@ _STEPS, _HALVINGS = 50, 20
 _TOLERANCE = 1e-9
 _LARGEST_LOGARITHM = 30.0  # of an exposure
 _LEAST_LOGARITHM = 2.0  # of an exposure that is not compared with the targets
-_STANDARD_ERRORS = 3
+_STANDARD_ERRORS, _MOST_COMPARED = 3, 50_000  # rows
 
 
 def starting_constant(loss: Loss, target: Target) -> Floats:
@@ -40,8 +40,7 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
 
 def _look_for_exposures(loss: Loss, target: Target, offset: Floats, start: Floats) -> None:
     """Warn if the offsets of all workers look like exposures instead of their logarithms."""
-    least = -largest(-offset.min(initial=np.inf), target.share)
-    most = largest(offset.max(initial=-np.inf), target.share)
+    least, most = range_of(target) or (0.0, 0.0)
     if not 0 < least < most:
         return
     are_exposures = most <= 1 or most > _LARGEST_LOGARITHM
@@ -50,6 +49,14 @@ def _look_for_exposures(loss: Loss, target: Target, offset: Floats, start: Float
         are_exposures = _logarithms_fit(loss, target, offset, start, chord)
     if are_exposures:
         warn_of_exposures(least, most)
+
+
+def range_of(target: Target) -> tuple[float, float] | None:
+    """Return the smallest and the largest offset of all workers, if there are any."""
+    if target.offset is None:
+        return None
+    least = -largest(-float(target.offset.min(initial=np.inf)), target.share)
+    return least, largest(float(target.offset.max(initial=-np.inf)), target.share)
 
 
 def _logarithms_fit(
@@ -61,7 +68,11 @@ def _logarithms_fit(
     The test is that of Vuong (1989) for models that are not nested: mean and standard error of the
     differences between the losses of each row.
     """
-    n = count(len(target.y), target.share)
+    share = target.share
+    step = -(-count(len(target.y), share) // _MOST_COMPARED)
+    numbers = np.arange(len(target.y)) if share is None else share.numbers
+    compared = np.flatnonzero(numbers % step == 0)
+    target, offset, n = target.rows(compared), offset[compared], count(len(compared), share)
     least = _losses(loss, target, np.log(offset), start)
     for factor in (0.0, 0.25, 0.5, 0.75, 1.0, chord):
         gains = (_losses(loss, target, factor * offset, start) - least)[:, None]

@@ -41,7 +41,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
-from hilboost.validation.offsets import offset_of, warn_without
+from hilboost.validation.offsets import offset_of
 
 
 def division_of(model: Any) -> str | None:
@@ -386,7 +386,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     def _raw_beside(self, X: Any, offset: Any) -> Floats:
         """Return what ``predict_raw`` does; warn if the fit had offsets, but there are none now."""
         raw = self.predict_raw(X, offset)
-        warn_without(offset, self.fitted_.beside_offsets)
+        self.fitted_.warn_of_offsets(offset)
         return np.asarray(raw)
 
     def _raw(self, X: Any) -> Floats:
@@ -403,8 +403,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         known = None
         for stage, raw in enumerate(self._stages(X)):
             if stage == 0:
-                warn_without(offset, self.fitted_.beside_offsets)
                 known = offset_of(offset, *raw.shape)
+                self.fitted_.warn_of_offsets(offset)
             yield raw if known is None else raw + known
 
     def _stages(self, X: Any) -> Iterator[Floats]:

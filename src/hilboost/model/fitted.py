@@ -28,6 +28,7 @@ from hilboost.model.row_marks import RowMarks
 from hilboost.model.snapshot import KeptState
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
+from hilboost.validation.offsets import warn_of_new_exposures, warn_without
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class FittedModel:
     # what turns the risks of a survival model into survival functions
     survival: SurvivalCurves | None = None
     beside_offsets: bool = False  # whether the fit had offsets, to which the model is added
+    offset_range: tuple[float, float] | None = None  # of these offsets, if it is known
     row_draws: int = 1  # version of the random draws of rows; the first one was not noted
     # by which reports recognize training rows; ``None`` if the model was read from a file
     marks: RowMarks | None = None
@@ -113,6 +115,13 @@ class FittedModel:
     def mixes_kernels(self) -> bool:
         """Whether a kernel machine is the last stage, beside trees with a weight."""
         return self.parts is not None and self.parts["kernel"].weight > 0
+
+    def warn_of_offsets(self, offset: Any) -> None:
+        """Warn if offsets are missing, or look like exposures whose logarithms the fit had."""
+        warn_without(offset, self.beside_offsets)
+        has_logarithm = self.loss.link is not None and self.loss.link.smallest == 0
+        if offset is not None and self.offset_range is not None and has_logarithm:
+            warn_of_new_exposures(np.asarray(offset, dtype=np.float64), self.offset_range)
 
     def to_continue(self) -> FittedModel:
         """Return the record with the members of the ensemble, to which stages can be added."""

@@ -44,6 +44,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["parts"] = _parts_to_file(fitted.parts)
     if fitted.beside_offsets:
         header["offset"] = True
+        header["offset_range"] = fitted.offset_range
     own, more = _codec_to_file(fitted, writer)
     header, arrays = header | own, arrays | more
     if fitted.loss.sharpness is not None:
@@ -101,7 +102,17 @@ def from_file(
         sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
         survival=curves,
         beside_offsets=header.get("offset", False),
+        offset_range=_read_range(header.get("offset_range")),
     )
+
+
+def _read_range(ends: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest offset, which earlier versions did not note."""
+    if ends is None:
+        return None
+    require(isinstance(ends, list) and len(ends) == 2, "offset_range")
+    require(all(type(end) is float and math.isfinite(end) for end in ends), "offset_range")
+    return ends[0], ends[1]
 
 
 def feature_names(header: Header) -> np.ndarray | None:

@@ -39,6 +39,7 @@ class StoredModel:
     survival: SurvivalCurves | None = None
     # whether the fit had offsets; not noted by files of earlier versions
     beside_offsets: bool = False
+    offset_range: tuple[float, float] | None = None
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""

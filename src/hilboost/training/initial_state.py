@@ -47,6 +47,7 @@ class InitialState:
     snapshot: FitSnapshot | None = None  # what the learner continues from, besides the stages
     others: tuple[Validation, ...] = ()  # further validation sets
     phases: Phases = field(default_factory=Phases)  # announces what the fit does between its stages
+    offset_range: tuple[float, float] | None = None  # of the rows of all workers
 
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:

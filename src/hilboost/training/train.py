@@ -20,6 +20,7 @@ from hilboost.boosting import (
     in_own_units,
     losses_in_own_units,
 )
+from hilboost.boosting.offsets import range_of
 from hilboost.callbacks.phases import Phases
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
@@ -90,7 +91,9 @@ def train(
     if resumable is not None:
         resumable.check_learner(recipe.config.learner)
         resumable.check_width(recipe.width)
-    initial = replace(begin(recipe, continuation, n_threads), phases=Phases.of(callbacks))
+    phases, offset_range = Phases.of(callbacks), range_of(recipe.data.target)
+    initial = begin(recipe, continuation, n_threads)
+    initial = replace(initial, phases=phases, offset_range=offset_range)
     state = initial.state
     if recipe.data.has_one_class:
         return _without_stages(recipe, callbacks, initial, n_threads)
@@ -287,6 +290,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         kernel_machine=summary,
         parts=outcome.parts,
         beside_offsets=data.target.offset is not None,
+        offset_range=initial.offset_range,
         row_draws=ROW_DRAWS,
     )
 

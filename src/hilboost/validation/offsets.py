@@ -14,6 +14,8 @@ from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.core.words import counted
 from hilboost.tables import as_array
 
+_SAME_ENDS = 0.15  # of the range of the offsets of a fit
+
 
 def check_offset(offset: Any, n: int) -> Floats | None:
     """Return offsets (n, r) float64, or ``None`` if there are none."""
@@ -56,6 +58,19 @@ def warn_of_exposures(least: float, largest: float) -> None:
         "to the logarithm of the mean, so pass the logarithms of exposures.",
         DataWarning,
     )
+
+
+def warn_of_new_exposures(offset: Floats, of_fit: tuple[float, float]) -> None:
+    """Warn of offsets of predictions that exceed the fit's, but whose logarithms have their range.
+
+    Both ends have to agree, because a fit to short exposures may also predict long ones.
+    """
+    least, most = offset.min(initial=np.inf), offset.max(initial=-np.inf)
+    if not 0 < least < most or most <= of_fit[1]:
+        return
+    ends = np.log([least, most])
+    if (np.abs(ends - of_fit) <= _SAME_ENDS * (of_fit[1] - of_fit[0])).all():
+        warn_of_exposures(least, most)
 
 
 def _as_numbers(offset: Any) -> NDArray[Any]:
