@@ -168,6 +168,16 @@ def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
     assert not attempts[1]._is_promising
 
 
+def test_a_budget_that_suffices_changes_nothing():
+    settings = ONE | {"cv_folds": 1, "n_estimators": 90, "learning_rate": 0.3}
+    plain, timed = (
+        BoostingRegressor(**settings, n_iter_no_change=4, time_budget=seconds).fit(X[:500], Y[:500])
+        for seconds in (None, 1000.0)
+    )
+    assert plain.parts_["kernel"].weight > 0
+    np.testing.assert_array_equal(timed.predict(X), plain.predict(X))
+
+
 def test_a_kernel_machine_needs_time():
     table, target = X[:600], Y[:600]
     one = ONE | {"cv_folds": 1}
