@@ -71,7 +71,7 @@ def test_of_stages_after_the_best_one_none_is_kept():
     assert len(model.history_.validation) == 5
 
 
-@pytest.mark.parametrize("place", ["loop.StagesAhead.take", "loop.note_losses"])
+@pytest.mark.parametrize("place", ["loop.StagesAhead.take", "loop.LossRecorder.note"])
 def test_with_no_stage_there_is_nothing_to_keep(place, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
@@ -88,7 +88,7 @@ def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
         raise KeyboardInterrupt
 
     model = BoostingRegressor(early_stopping=True)
-    monkeypatch.setattr("hilboost.training.train.best_candidate", fail)
+    monkeypatch.setattr("hilboost.training.race.best_candidate", fail)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not hasattr(model, "model_")
@@ -116,7 +116,7 @@ def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
     [
         ("boosting.stages_ahead.StagesAhead.take", 3, 2),
         ("boosting.stages_ahead.StagesAhead._losses", 3, 2),
-        ("boosting.loop.note_losses", 4, 2),
+        ("boosting.loop.LossRecorder.note", 4, 2),
         ("engine.buffer_pool.trees_of", 3, 4),
         ("engine.separate.grow_separate_trees", 3, 4),
     ],

@@ -12,7 +12,7 @@ from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import add_stage, gradients
-from hilboost.boosting.history import loss_at_start, note_losses, note_others
+from hilboost.boosting.history import LossRecorder
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.stages_ahead import StagesAhead
@@ -54,42 +54,30 @@ def boost(
             if isinstance(callback, AbstractContextManager):
                 stack.enter_context(callback)
         stack.enter_context(state.in_whole_stages())
-        _add_stages(config, target, state, team, validation, others)
+        _add_stages(LossRecorder(config, target, state, team, validation, others))
 
 
-def _add_stages(
-    config: BoostingConfig,
-    target: Target,
-    state: TrainingState,
-    team: ThreadTeam,
-    validation: Validation | None,
-    others: Sequence[Validation],
-) -> None:
-    held_out = [*others] if validation is None else [validation, *others]
-    # Members that exchange sums with other workers do so in turn.
-    side_by_side = len(state.members) > 1 and target.share is None
-    inner = ThreadTeam(1) if side_by_side else team
+def _add_stages(record: LossRecorder) -> None:
+    config, target, state, team = record.config, record.target, record.state, record.team
+    held_out = [one for one in (record.validation, *record.others) if one is not None]
     if not state.train:
-        note_losses(config, target, state, team, validation)
-        note_others(config, target, state, team, others)
+        record.note()
     if not state.snapshots:
         _take_snapshot(config, state)
     so_far = len(state.train) - 1
     state.seconds += [math.nan] * (so_far - len(state.seconds))
     if state.rotation is not None:
-        loss = loss_at_start(config.metric or config.loss, target, state.members[0])
-        state.rotation.resume(loss, state.train, team)
+        state.rotation.resume(record.loss, state.train, team)
     ahead = StagesAhead.of(config, target, state, team)
     try:
         for number in range(so_far, config.n_stages):
             began = time.perf_counter()
             known = ahead.take(number)
             if known is None:
-                _fit_stage(config, target, state, number, team, inner)
+                _fit_stage(config, target, state, number, team)
             for held in held_out:
                 add_held_out(held, state.members[0].stages[-1], team.n_threads)
-            note_losses(config, target, state, team, validation, known)
-            note_others(config, target, state, team, others)
+            record.note(known)
             _take_snapshot(config, state)
             state.seconds.append(ahead.seconds(time.perf_counter() - began))
             if _ends(config, target, state):
@@ -99,26 +87,22 @@ def _add_stages(
 
 
 def _fit_stage(
-    config: BoostingConfig,
-    target: Target,
-    state: TrainingState,
-    number: int,
-    team: ThreadTeam,
-    inner: ThreadTeam,
+    config: BoostingConfig, target: Target, state: TrainingState, number: int, team: ThreadTeam
 ) -> None:
     """Fit one stage of every member, to the rows whose turn it is."""
-    rows, members, rotation = target, state.members, state.rotation
+    # Members that exchange sums with other workers do so in turn.
+    side_by_side = len(state.members) > 1 and target.share is None
+    outer, inner = (team, ThreadTeam(1)) if side_by_side else (ThreadTeam(1), team)
+    rotation = state.rotation
     if rotation is not None:
         rotation.begin_stage(number, state.train[number], team)
-        shard = rotation.current(team.n_threads)
-        rows, members = shard.target, shard.members
+    rows, members = state.current_rows(target, team.n_threads)
 
     def step(member: int) -> None:
         turn = StageKey(config.seed, number, member)
         advance(config, rows, members[member], turn, inner)
 
-    in_turn = ThreadTeam(1) if inner is team else team
-    in_turn.map(step, range(len(members)))
+    outer.map(step, range(len(members)))
     if rotation is not None:
         rotation.end_stage(number, team)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -91,6 +91,15 @@ class TrainingState:
         if self.rotation is not None:
             return self.rotation.raw_of(member, n_threads)
         return self.members[member].raw
+
+    def current_rows(
+        self, target: Target, n_threads: int
+    ) -> tuple[Target, Sequence[EnsembleMember]]:
+        """The rows from which the next stage learns, and the members restricted to them."""
+        if self.rotation is None:
+            return target, self.members
+        turn = self.rotation.current(n_threads)
+        return turn.target, turn.members
 
     @contextmanager
     def in_whole_stages(self) -> Iterator[None]:
