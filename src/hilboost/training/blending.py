@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -270,7 +269,7 @@ class HeldOutOutputs:
     def _mean(self, values: Floats) -> float:
         return float(self.mass @ values) / float(self.mass.sum())
 
-    def _rows(self, rows: Any) -> HeldOutOutputs:
+    def _rows(self, rows: slice | NDArray[np.bool_]) -> HeldOutOutputs:
         target, trees, kernel = self.target.rows(rows), self.trees[rows], self.kernel[rows]
         return replace(self, target=target, trees=trees, kernel=kernel)
 

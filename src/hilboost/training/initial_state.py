@@ -28,9 +28,10 @@ from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.encoders import Encoding
 from hilboost.losses.masked import with_missing_targets
+from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
 from hilboost.reductions.draws import assign_folds
-from hilboost.training.data import TrainingData
+from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.snapshots import snapshot_to_continue
 
@@ -112,17 +113,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         The continued fit does not match the existing stages.
     """
     folds, rows = _fold_rows(recipe)
-    snapshot = None
-    if continuation is None:
-        state = TrainingState([EnsembleMember(recipe.initial_raw) for _ in rows])
-    else:
-        state = continuation.state
-        _check_continued(recipe, state, len(rows))
-        if recipe.data.held_out is None and len(rows) == 1:
-            state.validation.clear()
-            state.metrics.clear()
-        snapshot = snapshot_to_continue(recipe, continuation)
-        state.snapshots = () if snapshot is None else state.snapshots
+    state, snapshot = _state_so_far(recipe, continuation, len(rows))
     state.folds = folds
     encoding, inputs = _encoded(recipe, rows)
     before = None if continuation is None else continuation.encoding
@@ -132,68 +123,70 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
             "warm_start with target encoding requires the same rows and the same target_encoding "
             "as the first fit; set warm_start=False to start a new fit."
         )
-    for k, (member, r, X) in enumerate(zip(state.members, rows, inputs, strict=True)):
-        member.rows = r
-        if recipe.shards.at_start > 1:
-            continue
-        if snapshot is None:
-            raw = recipe.data.target.with_offset(member.model().predict_raw(X, n_threads))
-        else:
-            raw = snapshot.members[k].raw.copy(order="K")
-            if len(raw) != len(X):
-                raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
-        member.raw = np.asarray(raw, order=recipe.config.learner.capabilities.layout)
-    division = recipe.config.learner.capabilities.row_division
-    if recipe.shards.at_start > 1 and division is not None:
+    for member, own in zip(state.members, rows, strict=True):
+        member.rows = own
+    able, target = recipe.config.learner.capabilities, recipe.data.target
+    if recipe.shards.at_start == 1:
+        kept = [None] * len(rows) if snapshot is None else [one.raw for one in snapshot.members]
+        for member, X, so_far in zip(state.members, inputs, kept, strict=True):
+            raw = _raw_of(member, X, target, so_far, n_threads)
+            member.raw = np.asarray(raw, order=able.layout)
+    elif able.row_division is not None:
+        plan, members = recipe.shards, state.members
         state.rotation = Rotation.of(
-            recipe.shards.now,
-            recipe.shards.adapts,
-            recipe.data.target,
-            inputs,
-            state.members,
-            division,
-            n_threads,
+            plan.now, plan.adapts, target, inputs, members, able.row_division, n_threads
         )
-    validation = _validation(recipe, state, encoding, snapshot, n_threads)
-    others = tuple(
-        _scored(one.X, one.target, state, encoding, n_threads, one.name)
-        for one in recipe.data.others
-    )
-    return InitialState(state, validation, inputs, encoding, snapshot, others)
+    held_out = recipe.data.held_out
+    first = () if held_out is None else (ValidationSet("", *held_out),)
+    scored = [
+        _scored(one, state.members[0].model(), encoding, snapshot is not None, n_threads)
+        for one in (*first, *recipe.data.others)
+    ]
+    validation = scored.pop(0) if first else None
+    return InitialState(state, validation, inputs, encoding, snapshot, tuple(scored))
+
+
+def _state_so_far(
+    recipe: Recipe, continuation: Continuation | None, n_members: int
+) -> tuple[TrainingState, FitSnapshot | None]:
+    """The stages of an earlier fit, if there is one, and the snapshot to continue from."""
+    if continuation is None:
+        return TrainingState([EnsembleMember(recipe.initial_raw) for _ in range(n_members)]), None
+    state = continuation.state
+    _check_continued(recipe, state, n_members)
+    if recipe.data.held_out is None and n_members == 1:
+        state.validation.clear()
+        state.metrics.clear()
+    snapshot = snapshot_to_continue(recipe, continuation)
+    state.snapshots = () if snapshot is None else state.snapshots
+    return state, snapshot
+
+
+def _raw_of(
+    member: EnsembleMember, X: Floats, target: Target, kept: Floats | None, n_threads: int
+) -> Floats:
+    """The predictions of the stages so far, from the snapshot if there is one."""
+    if kept is None:
+        return target.with_offset(member.model().predict_raw(X, n_threads))
+    if len(kept) != len(X):
+        raise InvalidModelFile("the state of the fit is damaged; start a new fit.")
+    return kept.copy(order="K")
 
 
 def _scored(
-    X: Floats,
-    target: Target,
-    state: TrainingState,
+    rows: ValidationSet,
+    model: AdditiveModel,
     encoding: Encoding | None,
+    by_stages: bool,  # add up the stages one by one, as the loop does
     n_threads: int,
-    name: str = "",
 ) -> Validation:
-    """Return rows with the predictions of the stages so far."""
-    if encoding is not None:
-        X = encoding.encode(X)
-    raw = state.members[0].model().predict_raw(X, n_threads)
-    return Validation(X, target, target.with_offset(raw), name)
-
-
-def _validation(
-    recipe: Recipe,
-    state: TrainingState,
-    encoding: Encoding | None,
-    snapshot: FitSnapshot | None,
-    n_threads: int,
-) -> Validation | None:
-    """Return the held-out rows with their ``raw``, added up as by the loop."""
-    if recipe.data.held_out is None:
-        return None
-    held_X, held = recipe.data.held_out
-    if snapshot is None:
-        return _scored(held_X, held, state, encoding, n_threads)
-    if encoding is not None:
-        held_X = encoding.encode(held_X)
-    model = state.members[0].model()
-    validation = Validation(held_X, held, held.starting_raw(model.initial_raw).copy())
+    """Return held-out rows with the predictions of the stages so far."""
+    X, target = rows.X if encoding is None else encoding.encode(rows.X), rows.target
+    if not by_stages:
+        raw = target.with_offset(model.predict_raw(X, n_threads))
+        return Validation(X, target, raw, rows.name)
+    start = target.starting_raw(model.initial_raw).copy()
+    validation = Validation(X, target, start, rows.name)
     for stage in model.stages:
         add_held_out(validation, stage, n_threads)
     return validation

@@ -337,7 +337,7 @@ def decisive(trials: Iterable[HeldOutOutputs], least: float) -> HeldOutOutputs:
     return trial
 
 
-def _numbers(X: Any) -> Floats:
+def _numbers(X: Floats) -> Floats:
     """All columns of a table."""
     return columns_of(X, np.arange(X.shape[1]))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.boosting import in_own_units, offset_in_own_units
 from hilboost.boosting.effective_size import row_weight
@@ -22,55 +24,48 @@ from hilboost.training.initial_state import InitialState
 from hilboost.training.recipe import Recipe
 
 
-def raw_out_of_fold(
+def calibrated(
     fitted: FittedModel, initial: InitialState, recipe: Recipe, n_threads: int
-) -> Floats | None:  # (n, r) float64 or None: ``None`` without folds
-    """Predict each training row by the member that did not learn from it.
+) -> tuple[FittedModel, Floats | None]:
+    """Predict and score each training row by the member that did not learn from it.
 
-    ``initial``: the folds, and the inputs of each member.
-
-    Notes
-    -----
-    The cost is that of one prediction with one member.
-    """
-    folds, members = initial.state.folds, fitted.members
-    if folds is None or members is None:
-        return None
-    raw = np.empty((len(folds), recipe.n_outputs))
-    for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
-        rows = np.flatnonzero(folds == k)
-        raw[rows] = in_own_units(recipe.config.units, member).predict_raw(X[rows], n_threads)
-    offset = offset_in_own_units(recipe.config.units, recipe.data.target)
-    return raw if offset is None else raw + offset
-
-
-def out_of_fold(
-    fitted: FittedModel, initial: InitialState, recipe: Recipe, raw: Floats | None
-) -> Calibration | None:
-    """Score each training row by the member that did not learn from it.
-
-    ``initial``: the folds. ``raw``: (n, r) float64 or None: result of :func:`raw_out_of_fold`.
-
-    Returns Calibration or None: ``None`` without folds, or if the predictions cannot be compared
-    with the targets.
+    Returns the model with these scores, and the predictions (n, r); neither without folds, and only
+    the predictions if they cannot be compared with the targets.
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
+    if folds is None or members is None:
+        return fitted, None
+    raw = _raw_out_of_fold(members, folds, initial, recipe, n_threads)
     compares = recipe.config.loss.couples_rows or data.codec.kind == "survival"
-    if raw is None or folds is None or members is None or compares:
-        return None
-    if not _can_be_split(members):
-        return None
+    if compares or not _can_be_split(members):
+        return fitted, raw
     y = data.target.y if recipe.config.units is None else data.target.y * recipe.config.units.size
     scores = _scores(fitted.codec, fitted.loss, y, raw)
     if scores is None:
-        return None
+        return fitted, raw
     target = replace(data.target, weight=data.sample_weight)
     counted = rows_counted(target)
-    return Calibration(
+    calibration = Calibration(
         of_all_rows(scores, target),
         None if counted is None else of_all_rows(counted, target),
         of_all_rows(folds, target),
     )
+    return replace(fitted, calibration=calibration), raw
+
+
+def _raw_out_of_fold(
+    members: Sequence[AdditiveModel],
+    folds: NDArray[np.int64],
+    initial: InitialState,
+    recipe: Recipe,
+    n_threads: int,
+) -> Floats:
+    units, raw = recipe.config.units, np.empty((len(folds), recipe.n_outputs))
+    for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
+        rows = np.flatnonzero(folds == k)
+        raw[rows] = in_own_units(units, member).predict_raw(X[rows], n_threads)
+    offset = offset_in_own_units(units, recipe.data.target)
+    return raw if offset is None else raw + offset
 
 
 def rows_counted(target: Target) -> Floats | None:
@@ -78,7 +73,7 @@ def rows_counted(target: Target) -> Floats | None:
     return None if target.weight is None else target.weight / row_weight(target)
 
 
-def _can_be_split(members: tuple[AdditiveModel, ...]) -> bool:
+def _can_be_split(members: Sequence[AdditiveModel]) -> bool:
     """Whether the mean of the members can be taken apart again."""
     stages = zip(*(member.stages for member in members), strict=True)
     return all(len({len(stage.terms) for stage in together}) == 1 for together in stages)

@@ -38,7 +38,7 @@ from hilboost.training.categories import placed
 from hilboost.training.checkpoints import StageKeeper
 from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
 from hilboost.training.initial_state import InitialState, begin
-from hilboost.training.out_of_fold import out_of_fold, raw_out_of_fold
+from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Continuation, Outcome, Recipe
 from hilboost.training.run import Clock, FitRun
@@ -124,8 +124,6 @@ def train(
                 config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
             if observer is not None:
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
-            if any(part.capabilities.penalizes for part in config.learner.parts):
-                initial.phases.show("tuning the first stage")
             _boost_until_interrupted(config, recipe.data.target, initial, team)
         finally:
             _close(recipe.config.learner, state)
@@ -139,10 +137,8 @@ def train(
         fitted = _fitted(recipe, initial, outcome)
         initial.phases.show(summary(fitted))
     state = outcome.state
-    raw = raw_out_of_fold(fitted, initial, recipe, kernels.n_threads)
-    calibration = out_of_fold(fitted, initial, recipe, raw)
-    fitted = replace(fitted, calibration=calibration, kept=kept(state, belongs_to))
-    return TrainingResult(fitted, state.interrupt, raw)
+    fitted, raw = calibrated(fitted, initial, recipe, kernels.n_threads)
+    return TrainingResult(replace(fitted, kept=kept(state, belongs_to)), state.interrupt, raw)
 
 
 def _without_stages(
@@ -216,6 +212,8 @@ def _boost_until_interrupted(
 ) -> None:
     """Boost, and defer an interrupt if it would discard existing stages."""
     state = initial.state
+    if any(part.capabilities.penalizes for part in config.learner.parts):
+        initial.phases.show("tuning the first stage")
     try:
         boost(config, target, state, team, initial.validation, initial.others)
     except KeyboardInterrupt as interrupt:
