@@ -10,12 +10,11 @@ from typing import Any
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, errors_of
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
+from hilboost.encoders import level_weights
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
-from hilboost.reductions.sums import counts
 from hilboost.tables import Schema, TextColumn, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
@@ -117,11 +116,8 @@ class CheckedRows:
 
     X: Floats  # (n, d) array: category codes refer to ``schema``
     schema: Schema
-    y: Any  # (n, c) float64, or the labels as given without a codec
-    codec: TargetCodec | None  # ``None`` if the encoding of ``y`` needs the labels of all rows
-    weight: Floats | None = None  # (n,) float64
-    offset: Floats | None = None  # (n, r) float64
-    share: RowShare | None = None  # which rows of the table these are, if workers have the others
+    target: Target  # with the labels as given if there is no codec
+    codec: TargetCodec | None  # ``None`` if the encoding needs the labels of all rows
     texts: Mapping[object, TextColumn] | None = None  # columns of text of a partition
 
 
@@ -150,7 +146,8 @@ def check_rows(
     with _named("sample_weight", where):
         weight = None if rows.weight is None else check_not_negative(rows.weight, X)
     with _named("offset", where):
-        return CheckedRows(X, schema, y, codec, weight, check_offset(rows.offset, n))
+        target = Target(y, weight, offset=check_offset(rows.offset, n))
+    return CheckedRows(X, schema, target, codec)
 
 
 def _named(argument: str, where: str) -> AbstractContextManager[None]:
@@ -204,10 +201,10 @@ def rows_of_fit(
     learns: bool = True,  # whether levels that do not occur are dropped
 ) -> TrainingData:
     """Weight and order the training rows, and leave out those that do not count."""
-    X, schema, codec, share = checked.X, checked.schema, checked.codec, checked.share
+    X, schema, codec, target = checked.X, checked.schema, checked.codec, checked.target
     assert codec is not None
-    weight = plain_weights(checked.weight, share)
-    target = Target(checked.y, weight, share=share, offset=checked.offset)
+    target = plain_weights(target)
+    weight = target.weight
     target = estimator._weighted(target, codec)
     X, target = estimator._arranged(X, target, arguments)
     if target.groups is not None:
@@ -217,7 +214,8 @@ def rows_of_fit(
     n = target.n_rows
     X, target = without_zero_weights(X, target)
     if target.n_rows < n and learns and schema.categories:
-        X, schema = of_used_levels(X, schema, lambda n_rows: counts(n_rows, share))
+        rows = replace(target, weight=None)
+        X, schema = of_used_levels(X, schema, lambda codes, n: level_weights(codes, n, rows))
     row_weight = row_weight_with_classes(target, weight)
     if estimator._merges_equal_rows:
         X, target = merge_equal_rows(X, target)
@@ -242,14 +240,13 @@ def held_out_rows(
 ) -> tuple[Floats, Target]:
     """Weight and order validation rows, and leave out those that do not count."""
     with _named("sample_weight", where):
-        weight = plain_weights(checked.weight, checked.share)
-    offset, of_fit = checked.offset, data.target.offset
+        target = plain_weights(checked.target)
+    of_fit = data.target.offset
     with _named("offset", where):
-        if (offset is None) != (of_fit is None):
+        if (target.offset is None) != (of_fit is None):
             raise InvalidData("offset and offset_val must both be passed, or neither.")
         if of_fit is not None:
-            check_outputs(offset, of_fit.shape[1])
-    target = Target(checked.y, weight, share=checked.share, offset=offset)
+            check_outputs(target.offset, of_fit.shape[1])
     with _named("groups", where):
         X, target = estimator._arranged(checked.X, target, arguments)
     return without_zero_weights(X, target)

@@ -153,17 +153,15 @@ class EncodedTable(FileTable):
 
 
 def of_used_levels(
-    X: Floats, schema: Schema, of_all: Callable[[NDArray[Any]], NDArray[Any]]
+    X: Floats, schema: Schema, count: Callable[[Floats, int], Floats]
 ) -> tuple[Floats, Schema]:
-    """Drop the levels that do not occur; ``of_all`` adds counts of rows over all workers.
+    """Drop the levels that do not occur; an array is modified in place.
 
-    An array is modified in place.
+    ``count``: from the codes of a column and its number of levels to numbers of rows.
     """
     levels = []
     for k, own in schema.levels:
-        codes = column_of(X, k)
-        codes = codes[~np.isnan(codes)].astype(np.int64)
-        n_rows = of_all(np.bincount(codes, minlength=len(own))).tolist()
+        n_rows = count(column_of(X, k), len(own))
         levels.append((k, tuple(level for level, n in zip(own, n_rows, strict=True) if n)))
     used = replace(schema, levels=tuple(levels))
     table: Any = X

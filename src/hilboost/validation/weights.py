@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -12,16 +13,18 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, first_few, shown
-from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
-from hilboost.reductions.sums import on_any_worker, total_weight
+from hilboost.reductions.sums import count_rows, total_weight
 from hilboost.tables import as_array
 from hilboost.validation.choices import is_name
 
 
 def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     """Return weights (n,) float64, or ``None`` if all are one."""
-    return plain_weights(None if sample_weight is None else check_not_negative(sample_weight, X))
+    if sample_weight is None:
+        return None
+    weight = check_not_negative(sample_weight, X)
+    return plain_weights(Target(weight[:, None], weight)).weight
 
 
 def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
@@ -51,13 +54,14 @@ def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
     return weight
 
 
-def plain_weights(weight: Floats | None, share: RowShare | None = None) -> Floats | None:
-    """Return the weights of all rows, (n,), or ``None`` if all are one; one must be positive."""
+def plain_weights(target: Target) -> Target:
+    """Return the target without weights if all are one; at least one must be positive."""
+    weight = target.weight
     if weight is None:
-        return None
-    if not on_any_worker(bool((weight > 0).any()), share):
+        return target
+    if not count_rows(weight > 0, target):
         raise InvalidData("sample_weight is zero for every row; at least one must be positive.")
-    return weight if on_any_worker(bool((weight != 1).any()), share) else None
+    return target if count_rows(weight != 1, target) else replace(target, weight=None)
 
 
 def _refuse_text(weight: NDArray[Any]) -> None:

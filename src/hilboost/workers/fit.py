@@ -129,47 +129,46 @@ def training_data(
     model: Any, parts: Partitions, held_out: Sequence[Partition], exchange: TreeExchange
 ) -> TrainingData:
     """Collect the rows that this worker needs, in the codes of the partitions of all workers."""
-    rows = parts.joined(parts.schema())
+    schema = parts.schema()
+    X, target = parts.joined(schema)
     if model.embeds_labels:
-        codec, y = _embedded(model, parts.labels(), rows, exchange)
+        codec, y = _embedded(model, parts.labels(), target, exchange)
     else:
         codec = parts.codec()
-        y = parts.targets(codec)
-    rows = replace(rows, codec=codec, y=y)
-    loss = model._make_loss(codec)
-    parts.check_targets(loss, rows)
-    data = rows_of_fit(model, _needed(model, rows))
+        y = parts.encoded(codec)
+    target, loss = target.with_y(y), model._make_loss(codec)
+    parts.check_targets(loss, target)
+    data = rows_of_fit(model, _needed(model, CheckedRows(X, schema, target, codec)))
     if not any(exchange.objects(len(held_out))):
         return data
     parts = Partitions(model, held_out, exchange, data)
-    rows = parts.joined(data.schema)
-    rows = replace(rows, codec=codec, y=parts.targets(codec))
-    parts.check_targets(loss, rows)
-    return replace(data, held_out=held_out_rows(model, data, _needed(model, rows), "_val"))
+    X, target = parts.joined(data.schema)
+    target = target.with_y(parts.encoded(codec))
+    parts.check_targets(loss, target)
+    rows = _needed(model, CheckedRows(X, data.schema, target, codec))
+    return replace(data, held_out=held_out_rows(model, data, rows, "_val"))
 
 
 def _needed(model: Any, rows: CheckedRows) -> CheckedRows:
     """Return the rows that are here, or all rows if workers divide their kernel values."""
     if model.divides == "rows":
         return rows
-    target = Target(rows.y, rows.weight, share=rows.share)
-    whole = whole_target(target)
-    return CheckedRows(of_all_rows(rows.X, target), rows.schema, whole.y, rows.codec, whole.weight)
+    return replace(rows, X=of_all_rows(rows.X, rows.target), target=whole_target(rows.target))
 
 
 def _embedded(
-    model: Any, labels: Any, rows: CheckedRows, exchange: TreeExchange
+    model: Any, labels: Any, target: Target, exchange: TreeExchange
 ) -> tuple[TargetCodec, Floats]:
     """Encode the labels in an output space that all rows span except rows without weight.
 
     Every worker has the labels of all rows, because models contain them.
     """
-    share, weight = rows.share, plain_weights(rows.weight, rows.share)
+    weight, share = plain_weights(target).weight, target.share
     assert share is not None
     numbers = np.arange(share.n_rows)
     space = as_output(model.output)
     if weight is not None and not space.predicts_rows:
-        numbers = np.flatnonzero(of_all_rows(weight, Target(weight, share=share)) > 0)
+        numbers = np.flatnonzero(of_all_rows(weight, target) > 0)
         labels = space.take_rows(labels, numbers)
     codec, codes = model._learn_codec_among(labels, len(numbers), exchange)
     y = np.zeros((len(share.numbers), codec.width))

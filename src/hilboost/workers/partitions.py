@@ -17,6 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.labels import form_of_labels, join_labels
+from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
@@ -74,8 +75,8 @@ class Outline:
             rows.codec,
             rows.X.dtype == np.float32,
             frozenset(np.flatnonzero(np.isnan(rows.X).all(axis=0)).tolist()),
-            rows.weight is not None,
-            None if rows.offset is None else rows.offset.shape[1],
+            rows.target.weight is not None,
+            None if rows.target.offset is None else rows.target.offset.shape[1],
             rows.texts or {},
         )
 
@@ -148,8 +149,8 @@ class Partitions:
         if not self._filled:
             raise InvalidData(f"all partitions{self._of} are empty; at least one must have rows.")
 
-    def joined(self, schema: Schema) -> CheckedRows:
-        """Return the rows that are here, with the codes of a schema and without labels."""
+    def joined(self, schema: Schema) -> tuple[Floats, Target]:
+        """Return the rows that are here, with the codes of a schema, and targets without labels."""
         numbers, sizes = [one.number for one in self._all], [one.n_rows for one in self._all]
         ends = [0, *accumulate(sizes)]
         check_number_of_rows(ends[-1])
@@ -158,6 +159,7 @@ class Partitions:
         share = RowShare(self._exchange, ends[-1], _stacked(rows, dtype=np.uint32))
         single = all(one.single for one in self._filled)
         here = list(self.checked.values())
+        targets = [part.target for part in here]
         X = _stacked(
             [recoded(part.X, part.schema, schema) for part in here],
             (schema.n_columns,),
@@ -165,7 +167,7 @@ class Partitions:
         )
         weight = offset = None
         if any(one.weighted for one in self._filled):
-            weight = _stacked([part.weight for part in here])
+            weight = _stacked([target.weight for target in targets])
         widths = {one.n_offsets for one in self._filled} - {None}
         if len(widths) > 1:
             raise InvalidData(
@@ -173,22 +175,21 @@ class Partitions:
                 "columns in different partitions; pass one for each output."
             )
         if widths:
-            offset = _stacked([part.offset for part in here], tuple(widths))
-        return CheckedRows(X, schema, None, None, weight, offset, share)
+            offset = _stacked([target.offset for target in targets], tuple(widths))
+        return X, Target(np.empty((len(X), 0)), weight, share=share, offset=offset)
 
-    def targets(self, codec: TargetCodec) -> Floats:
+    def encoded(self, codec: TargetCodec) -> Floats:
         """Return the labels of the rows that are here, encoded by one codec, (n, c)."""
-        parts = self.checked.values()
-        encoded = [codec.recoded(part.y, part.codec) for part in parts if part.codec is not None]
-        return _stacked(encoded, (codec.width,))
+        own = [(part.target.y, part.codec) for part in self.checked.values()]
+        return _stacked([codec.recoded(y, one) for y, one in own if one], (codec.width,))
 
-    def check_targets(self, loss: Any, rows: CheckedRows) -> None:
+    def check_targets(self, loss: Any, target: Target) -> None:
         """Let the loss check the rows of positive weight of every partition."""
         ends = pairwise(accumulate((len(part.X) for part in self.checked.values()), initial=0))
 
         def check() -> None:
             for number, (begin, end) in zip(self.checked, ends, strict=True):
-                y, weight = rows.y[begin:end], rows.weight
+                y, weight = target.y[begin:end], target.weight
                 with naming(number):
                     loss.check_rows(y if weight is None else y[weight[begin:end] > 0])
 
@@ -209,8 +210,9 @@ class Partitions:
 
     def labels(self) -> Any:
         """Return the labels of all partitions, in the order of the table."""
-        parts = self._exchange.objects([(k, p.y) for k, p in self.checked.items() if len(p.X)])
-        labels = dict(sorted((one for part in parts for one in part), key=lambda one: one[0]))
+        own = [(k, part.target.y) for k, part in self.checked.items() if len(part.X)]
+        everything = [one for part in self._exchange.objects(own) for one in part]
+        labels = dict(sorted(everything, key=lambda one: one[0]))
         forms = {number: form_of_labels(y) for number, y in labels.items()}
         first = next(iter(forms))
         for number, form in forms.items():
@@ -304,7 +306,7 @@ def _without_rows(rows: FitArguments) -> CheckedRows:
         d = np.shape(rows.X)[1]
     else:
         raise InvalidData("X is empty; pass an array or a data frame with columns and no rows.")
-    return CheckedRows(np.empty((0, d)), Schema(d, names), None, None)
+    return CheckedRows(np.empty((0, d)), Schema(d, names), Target(np.empty((0, 0))), None)
 
 
 def _compare(first: Outline, other: Outline) -> None:
