@@ -455,6 +455,58 @@ def test_marks_that_may_separate_thousands_are_told(frame):
     assert not notes(fit("train.csv"))
 
 
+@pytest.mark.parametrize("options", [(), ("--decimal", ",")])
+def test_words_among_numbers_of_another_locale(frame, options):
+    """The remedy is about the words; numbers are read by what is detected or given."""
+    swap = str.maketrans(",.", ".,")
+    frame[["size", "price"]] *= 100.0
+    german = frame.assign(
+        size=[f"{value:,.0f}".translate(swap) for value in frame["size"]],
+        price=[f"{value:,.2f}".translate(swap) for value in frame["price"]],
+    )
+    german.to_csv("german.csv", index=False, sep=";")
+    assert fit("german.csv", *options).exit_code == 0
+    expected = run("predict", "model", "german.csv", *options).stdout
+    german.loc[4, "size"] = "unknown"
+    german.to_csv("words.csv", index=False, sep=";")
+    read = '--missing "unknown" or --coerce'
+    (told,) = notes(fit("words.csv", *options, out="other"))[1:] or notes(
+        fit("words.csv", *options)
+    )
+    assert "'size' is treated as categorical because 1 of its 80 values are text" in told
+    refused = run("predict", "model", "words.csv", *options)
+    assert "('unknown' in data row 5); replace the text by a number, or" in refused.stderr
+    assert f"read it as missing with {read}" in refused.stderr
+    found = run("predict", "model", "words.csv", *options, "--missing", "unknown").stdout
+    assert found.splitlines()[:5] == expected.splitlines()[:5]
+    german.loc[4, ["size", "price"]] = "1.000", "unknown"
+    german.to_csv("target.csv", index=False, sep=";")
+    for task in ((), ("--task", "regression")):
+        refused = fit("target.csv", *options, *task)
+        assert "'unknown' in data row 5" in refused.stderr
+        assert 'missing with --missing "unknown" or --coerce' in refused.stderr
+
+
+def test_dots_alone_are_told(frame):
+    """A model of numbers in the thousands may be given a file in which only dots are left."""
+    fit("good.csv")
+    rows = "size;town\n8.500;Ghent\n"
+    Path("new.csv").write_text(rows)
+    told = notes(run("predict", "model", "new.csv"))
+    expected = "'8.500' in column 'size' is read as 8.5; pass --thousands . if it means 8500."
+    assert any(expected in one for one in told)
+    Path("new.csv").write_text(rows + "12.5;Mons\n")
+    assert not any("is read as" in one for one in notes(run("predict", "model", "new.csv")))
+
+
+def test_predictions_in_parquet_and_to_standard_output(frame):
+    fit("good.csv")
+    expected = run("predict", "model", "good.csv").stdout
+    assert run("predict", "model", "good.csv", "--out", "-").stdout == expected
+    assert run("predict", "model", "good.csv", "--out", "found.parquet").exit_code == 0
+    assert pd.read_parquet("found.parquet").to_csv(index=False) == expected
+
+
 def test_numbers_with_separators_are_not_read_as_missing(frame):
     texts = [f"{size:,}" for size in range(960, 960 + len(frame))]
     frame.assign(size=[*texts[:-1], "oops"]).to_csv("train.csv", index=False)

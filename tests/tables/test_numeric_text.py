@@ -140,6 +140,7 @@ TEXTS = {
     "decimal commas": (["22,3", "1.234,5", "-7,0"], "numbers with separators, such as '-7,0'"),
     "spaces": (["1\u202f200", "950,5"], r"numbers with separators, such as '1\u202f200'"),
     "apostrophes": (["1'200", "950"], 'numbers with separators, such as "1\'200"'),
+    "points": (["2.501", "950", "0"], "numbers with separators, such as '2.501'"),
     "dots": (["1.234.567", "950"], "numbers with separators, such as '1.234.567'"),
     "percent": (["22.3%", "5 %"], "numbers with units, such as '22.3%'"),
     "euros": (["12 €", "1,5 €"], "numbers with units, such as '1,5 €'"),
@@ -174,7 +175,7 @@ def test_each_form_is_told_once():
     frame = pd.DataFrame(columns)
     told = told_in(lambda: MODEL.fit(frame, np.arange(400)))
     assert [one.split(" text in ")[0] for one in told] == [
-        "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes' and 1 "
+        "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes' and 2 "
         "more are",
         "columns 'percent', 'euros', 'dollars', 'rooms' are",
         "columns 'days', 'ISO days', 'times' are",

@@ -162,6 +162,12 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
     elif written_as(value) == "numbers with separators":
         options = reading_options(column[_is_text(column)])
         remedy = f"but {task} requires numbers; pass {options}"
+    elif form_of_column(column) is not None:
+        missing = as_missing(column[_is_text(column)])
+        remedy = (
+            f"but {task} requires numbers; read the text as missing with {missing}, and drop the "
+            "rows with --drop-missing-target"
+        )
     raise CliError(
         f"The target '{column.name}' contains text ('{value}' in data row {row}), {remedy}."
     )
@@ -223,10 +229,14 @@ def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
         column = features[name]
         if column.dtype.kind != "f" and column.notna().any():
             row, value = _first_text(column)
-            missing = as_missing(column[_is_text(column)])
-            remedy = f"replace the text by a number, or read it as missing with {missing}"
-            if written_as(value) == "numbers with separators":
-                remedy = f"pass {reading_options(column[_is_text(column)])}"
+            texts = column[_is_text(column)]
+            if not len(texts):
+                remedy = "read it as a number with --coerce"
+            elif written_as(value) == "numbers with separators":
+                remedy = f"pass {reading_options(texts)}"
+            else:
+                missing = as_missing(texts)
+                remedy = f"replace the text by a number, or read it as missing with {missing}"
             raise CliError(
                 f"Column '{name}' contained numbers (or no values) in fit but contains text now "
                 f"('{value}' in data row {row}); {remedy}."
@@ -240,7 +250,8 @@ def _is_text(column: "pd.Series[Any]") -> "pd.Series[bool]":
 
 
 def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
-    position = int(_is_text(column).to_numpy().argmax())
+    texts = _is_text(column)
+    position = int((texts if texts.any() else column.notna()).to_numpy().argmax())
     value = str(column.iloc[position])
     return position + 1, value if len(value) <= 40 else f"{value[:37]}..."
 

@@ -17,6 +17,7 @@ _FALLBACK = "cp1252"
 _LINES = 200
 _WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _WITH_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+_DECIMAL_POINT = re.compile(r"\s*[+-]?(0|\d{4,})?\.\d+\s*|\s*[+-]?\d+\.(\d{1,2}|\d{4,})\s*")
 _GROUPED_BY_POINTS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?((0\d*|\d{4,}|[\d.]+\.\d{3}),\d+|\d+,(\d{1,2}|\d{4,}))\s*")
 
@@ -73,9 +74,10 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
         lines = lines[:-1]  # which may be cut
     separator = given.separator or _separator_of(lines)
     header, *rows = [*csv.reader(lines, delimiter=separator)] or [[]]
-    decimal, thousands = _marks_of([field for row in rows for field in row], separator)
-    if given.decimal_mark or given.thousands:
-        decimal, thousands = given.decimal_mark or decimal, given.thousands
+    fields = [field for row in rows for field in row]
+    decimal, thousands = given.decimal_mark or _decimal_of(fields, separator), given.thousands
+    if thousands is None and decimal == "," and _have_groups(_with_points(fields)):
+        thousands = "."
     found = []
     if given.separator is None and separator != ",":
         found.append(f"separated by {_SEPARATORS[separator]}")
@@ -90,7 +92,7 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
         options = f"--sep, --decimal,{also} --encoding"
         note(f"reading '{path}' as fields {', '.join(found)} (see {options}).")
     if thousands is None:
-        _tell_possible_thousands(header, rows, decimal)
+        _tell_possible_thousands(header, rows, decimal, separator)
     return replace(
         given, separator=separator, decimal=decimal, thousands=thousands, encoding=encoding
     )
@@ -114,28 +116,37 @@ def _separator_of(lines: list[str]) -> str:
     return next((mark for mark in _SEPARATORS if mark in header), ",")
 
 
-def _marks_of(fields: list[str], separator: str) -> tuple[str, str | None]:
-    """Return the decimal mark, and the separator of thousands if it is certain.
-
-    The decimal mark is a comma if there are numbers with a comma, and all numbers with a point
-    have groups of three digits after it.
-    """
-    if separator == ",":
-        return ".", None
-    commas = any(_WITH_COMMA.fullmatch(field) for field in fields)
-    points = [f for f in fields if _WITH_POINT.fullmatch(f) or _GROUPED_BY_POINTS.fullmatch(f)]
-    if not points:
-        return ("," if commas else "."), None
-    grouped = all(map(_GROUPED_BY_POINTS.fullmatch, points))
-    return (",", ".") if grouped and any(map(_DECIMAL_COMMA.fullmatch, fields)) else (".", None)
+def _decimal_of(fields: list[str], separator: str) -> str:
+    """A comma, if there are numbers with a comma, and points can only separate thousands."""
+    points = _with_points(fields)
+    commas = any(map(_WITH_COMMA.fullmatch, fields)) or any("," in number for number in points)
+    if separator == "," or not commas:
+        return "."
+    certain = _have_groups(points) and any(map(_DECIMAL_COMMA.fullmatch, fields))
+    return "," if certain or not points else "."
 
 
-def _tell_possible_thousands(header: list[str], rows: list[list[str]], mark: str) -> None:
+def _with_points(fields: list[str]) -> list[str]:
+    """Fields that are numbers with points."""
+    return [f for f in fields if _WITH_POINT.fullmatch(f) or _GROUPED_BY_POINTS.fullmatch(f)]
+
+
+def _have_groups(points: list[str]) -> bool:
+    """Whether numbers have points between groups of three digits, if there are any numbers."""
+    return bool(points) and all(map(_GROUPED_BY_POINTS.fullmatch, points))
+
+
+def _tell_possible_thousands(
+    header: list[str], rows: list[list[str]], mark: str, separator: str
+) -> None:
     """Print a note on the first column whose decimal marks may be separators of thousands.
 
     In such a column, three digits follow each mark, and numbers without a mark have at most three.
+    Without such numbers, the column is told unless other numbers have certain decimal marks, or
+    fields are separated by commas, as where commas are no decimal marks.
     """
-    decimal = mark == "," and any(_DECIMAL_COMMA.fullmatch(field) for row in rows for field in row)
+    certain = _DECIMAL_COMMA if mark == "," else _DECIMAL_POINT
+    is_certain = any(certain.fullmatch(field) for row in rows for field in row)
     marked = re.compile(rf"\s*[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}\s*")
     for name, *fields in zip_longest(header, *rows, fillvalue=""):
         numbers = [field for field in fields if field.strip()]
@@ -143,7 +154,7 @@ def _tell_possible_thousands(header: list[str], rows: list[list[str]], mark: str
         others = [number for number in numbers if re.fullmatch(r"\s*[+-]?\d{1,3}\s*", number)]
         if not grouped or len(grouped) + len(others) < len(numbers):
             continue
-        if others or (mark == "," and not decimal):
+        if others or (not is_certain and (mark == "," or separator != ",")):
             text = grouped[0].strip()
             note(
                 f"'{text}' in column '{name}' is read as {float(text.replace(mark, '.')):g}; pass "

@@ -96,6 +96,8 @@ def reading_options(numbers: Iterable[str]) -> str:
         if any(re.fullmatch(pattern, number) for number in distinct):
             grouped = option == "--decimal ," and any("." in number for number in distinct)
             return "--thousands ." if grouped else option
+    if not any("," in number for number in distinct):
+        return "--thousands ."
     return "--thousands , (or --decimal , for decimal commas)"
 
 
@@ -154,10 +156,10 @@ def read_as_told(frame: "pd.DataFrame", text: Collection[str], dialect: Dialect)
         if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
             continue
         missing = column.isin(dialect.missing)
-        frame[name] = column = column.mask(missing, None)
+        known = column.mask(missing, None)
+        frame[name] = column = ungrouped(known, dialect)
         if name in text:
             continue
-        original, column = column, ungrouped(column, dialect)
         texts, n = texts_among_numbers(column)
         if dialect.coerce and 0 < texts.sum() < _MOST_TEXT * n:
             _coerce_only_words(column, texts.index)
@@ -167,7 +169,7 @@ def read_as_told(frame: "pd.DataFrame", text: Collection[str], dialect: Dialect)
                 f"'{value}' in data row {row}."
             )
         else:
-            as_told = missing.any() or not column.equals(original) or dialect.coerce
+            as_told = missing.any() or not column.equals(known) or dialect.coerce
             if len(texts) or not as_told or (dialect.coerce and form_of_column(column) is None):
                 continue
         frame[name] = pd.to_numeric(column, errors="coerce")
@@ -187,10 +189,10 @@ def _coerce_only_words(column: "pd.Series[Any]", texts: "pd.Index[Any]") -> None
 
 def ungrouped(column: "pd.Series[Any]", dialect: Dialect) -> "pd.Series[Any]":
     """Remove thousands separators from the numbers among texts, and write decimal points."""
-    if dialect.thousands is None:
+    if dialect.thousands is None and dialect.decimal != ",":
         return column
-    marks = _SPACES if dialect.thousands in _SPACES else dialect.thousands
-    mark, decimal = f"[{re.escape(marks)}]", re.escape(dialect.decimal_mark or ".,")
+    marks = _SPACES if (dialect.thousands or ".") in _SPACES else dialect.thousands
+    mark, decimal = rf"[{re.escape(marks or '')}\0]", re.escape(dialect.decimal_mark or ".,")
     grouped = rf"\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}"
     numbers = {
         text: re.sub(mark, "", text).replace(",", ".")

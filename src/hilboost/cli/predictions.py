@@ -10,7 +10,7 @@ from hilboost.cli.columns import align_columns, features_for_fit, near_names, re
 from hilboost.cli.dates import with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_output, load_model
+from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
 from hilboost.cli.tables import DETECT, read_table, write_table
 from hilboost.core.words import counted, with_article
@@ -43,8 +43,9 @@ def run_predict(job: PredictJob) -> None:
         raise UsageError(
             f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {job.coverage:g}."
         )
-    if job.out is not None:
-        check_output(job.out, job.model, job.table)
+    out = None if job.out == STDIN else job.out
+    if out is not None:
+        check_output(out, job.model, job.table)
     model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)
@@ -72,7 +73,7 @@ def run_predict(job: PredictJob) -> None:
         if job.coverage is not None:
             kind = model.fitted_.codec.kind
             found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
-        write_table(_beside(kept, found), job.out, job.spreadsheet_safe)
+        write_table(_beside(kept, found), out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
             f"A predicted class contains {error.object[error.start]!r}, which is not valid "

@@ -79,7 +79,7 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
-    told = dialect.missing or dialect.coerce or dialect.thousands
+    told = dialect.missing or dialect.coerce or dialect.thousands or dialect.decimal == ","
     return read_as_told(frame, text, dialect) if told else frame
 
 
@@ -113,7 +113,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 def _read_csv(
     path: Path, text: Collection[str], dialect: Dialect
 ) -> tuple["pd.DataFrame", Dialect]:
-    """Read a CSV file; return the table and the dialect with the separator of thousands."""
+    """Read a CSV file; return the table and the dialect with the marks of its numbers."""
     import pandas as pd
 
     dialect.check()
@@ -144,7 +144,8 @@ def _read_csv(
             form |= {"decimal": found.decimal, "na_values": list(dialect.missing)}
             with open_csv(path, data, packed, nul) as source:
                 frame = pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
-        return frame, replace(dialect, thousands=found.thousands)
+        decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
+        return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:
@@ -186,11 +187,12 @@ def _refuse_duplicates(path: Path, names: list[str]) -> None:
 
 
 def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool = True) -> None:
-    """Write a CSV file atomically, or write to stdout if ``path`` is ``None``.
+    """Write a CSV or Parquet file atomically, or CSV to stdout if ``path`` is ``None``.
 
     ``spreadsheet_safe``: prefix text that a spreadsheet would execute with an apostrophe.
     """
-    if spreadsheet_safe:
+    is_parquet = path is not None and path.suffix in PARQUET_SUFFIXES
+    if spreadsheet_safe and not is_parquet:
         frame, n_changed = without_formulas(frame)
         if n_changed:
             cells = "1 cell that looks" if n_changed == 1 else f"{n_changed} cells that look"
@@ -203,5 +205,10 @@ def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool
             raise CliError("There is no standard output to write to; specify a file with --out.")
         frame.to_csv(sys.stdout, index=False, lineterminator="\n")
         return
+    if is_parquet:
+        required("pyarrow", "writing a Parquet file")
     with atomic_path(path) as temporary:
-        frame.to_csv(temporary, index=False, lineterminator="\n")
+        if is_parquet:
+            frame.to_parquet(temporary, index=False)
+        else:
+            frame.to_csv(temporary, index=False, lineterminator="\n")

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Written = Literal["numbers", "numbers with separators", "numbers with units", "dates"]
@@ -26,6 +26,7 @@ SEPARATED_NUMBER = (
     rf"\s*[+-]?(\d+,\d+|{_GROUPED_BY_COMMAS}|{_GROUPED_BY_POINTS}|{_GROUPED_OTHERWISE})\s*"
 )
 _SEPARATED = re.compile(SEPARATED_NUMBER)
+_WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
 _UNITS = re.compile(NUMBER_WITH_UNIT)
 _DATES = re.compile(f"{YEAR_FIRST}|{YEAR_LAST}")
 _OF_NUMBER = re.compile(r"[\d\s.,+-]")
@@ -74,7 +75,21 @@ def form_of(counts: Iterable[tuple[object, int]]) -> Form | None:
             found = Form(name, words, texts.total())
     if found is None or any(map(_CODE.search, found.words)):
         return None
+    if found.name == "numbers" and _may_have_groups(
+        text for text in texts if text not in found.words
+    ):
+        return replace(found, name="numbers with separators")
     return found
+
+
+def _may_have_groups(numbers: Iterable[str]) -> bool:
+    """Whether points may separate thousands, as in ``"2.501"`` beside ``"950"``."""
+    has_points = set()
+    for number in numbers:
+        if not _WITHIN_GROUPS.fullmatch(number):
+            return False
+        has_points.add("." in number)
+    return len(has_points) == 2
 
 
 def written_as(text: object) -> Written | None:

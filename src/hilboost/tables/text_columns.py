@@ -135,7 +135,7 @@ def words_told(form: Form, first: str, row: str) -> str:
 def _numbers(names: Sequence[object], kind: Written, first: TextColumn) -> str:
     """Describe columns of text in which all values are numbers or dates, with an example."""
     them, they, are = ("it", "it", "is") if len(names) == 1 else ("them", "they", "are")
-    example = min(sorted(first.texts), key=is_numeric)
+    example = min(sorted(first.texts), key=lambda text: (is_numeric(text), text.isdigit()))
     such = "" if kind == "numbers" else f", such as {example!r:.60}"
     return (
         f"{_listed(names)} text in which all values are {kind}{such}, so that {they} {are} "
