@@ -54,6 +54,17 @@ def test_callbacks_and_continued_fits():
     assert len(model.history_.metrics["autumn: loss"]) == len(model.history_.train)
 
 
+def test_continued_kernel_machines_note_the_same_losses():
+    def fit(n_stages, model):
+        model.set_params(n_estimators=n_stages)
+        return model.fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)
+
+    settings = SETTINGS | {"learner": "kernel", "learning_rate": 0.5, "n_iter_no_change": 50}
+    whole, other = (BoostingRegressor(**settings, warm_start=True) for _ in range(2))
+    found = fit(8, fit(3, other)).history_.metrics["autumn: loss"]
+    np.testing.assert_array_equal(found, fit(8, whole).history_.metrics["autumn: loss"])
+
+
 def test_groups_weights_and_survival_times():
     query = np.repeat(np.arange(30), 10)
     labels, groups = np.clip(np.round(Y), 0, 2), {name: query[rows] for name, rows in PARTS.items()}
