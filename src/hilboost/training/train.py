@@ -112,12 +112,9 @@ def train(
                 restore(recipe.config.learner, state, initial.snapshot)
             run = FitRun(recipe, initial, team, kernels, clock)
             is_observed = bool(callbacks) or resumable is not None or observer is not None
-            recipe = settled(run, continuation is None, is_observed)
-            check = early_kernel_check(replace(run, recipe=recipe))
-            config = _observed(recipe, callbacks, clock, check)
-            so_far = len(state.members[0].stages)
-            if check is not None and check.stops_at(so_far):
-                config = replace(config, n_stages=so_far)  # the fit in the checkpoint was complete
+            run = replace(run, recipe=settled(run, continuation is None, is_observed))
+            recipe, check = run.recipe, early_kernel_check(run)
+            config = _observed(run, callbacks, check)
             belongs_to = belongings_to_keep(recipe) if config.takes_snapshots else None
             config = replace(config, takes_snapshots=belongs_to is not None)
             if resumable is not None:
@@ -153,16 +150,20 @@ def _without_stages(
 
 
 def _observed(
-    recipe: Recipe, callbacks: Sequence[Callback], clock: Clock, check: EarlyKernelCheck | None
+    run: FitRun, callbacks: Sequence[Callback], check: EarlyKernelCheck | None
 ) -> BoostingConfig:
     """Add the callbacks, and what ends the fit in time or beside a better kernel machine."""
     own: list[Callback] = []
+    config, clock = run.recipe.config, run.clock
+    so_far = len(run.initial.state.members[0].stages)
     if clock.budget is not None:
-        at_once = recipe.config.learner.capabilities.resumable
+        at_once = config.learner.capabilities.resumable
         own.append(TimeBudget(clock.began, clock.seconds_of_fit if at_once else clock.budget))
     if check is not None:
         own.append(check)
-    return replace(recipe.config, callbacks=callbacks, own_callbacks=tuple(own))
+        if check.stops_at(so_far):  # the fit in the checkpoint was complete
+            config = replace(config, n_stages=so_far)
+    return replace(config, callbacks=callbacks, own_callbacks=tuple(own))
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> None:
