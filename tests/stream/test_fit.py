@@ -138,9 +138,14 @@ def test_refusals(frame, tmp_path):
     for model, given, target, message in [
         (KernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
         (OutputKernelBoostingRegressor(), table, "y", "only supported by BoostingRegressor"),
-        (BoostingRegressor(learner="linear"), table, "y", "only supported by trees"),
-        (BoostingRegressor(n_shards=2), table, "y", "n_shards is not supported"),
-        (BoostingRegressor(warm_start=True), table, "y", "warm_start is not supported"),
+        (
+            BoostingRegressor(learner="linear"),
+            table,
+            "y",
+            "learner='linear' is not supported by tables",
+        ),
+        (BoostingRegressor(n_shards=2), table, "y", "n_shards=2 is not supported"),
+        (BoostingRegressor(warm_start=True), table, "y", "warm_start=True is not supported"),
         (REGRESSOR, table, "z", "the table has no column 'z'"),
         (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),
         (REGRESSOR, tmp_path / "none.parquet", "y", "does not exist"),

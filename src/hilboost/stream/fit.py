@@ -15,8 +15,10 @@ from hilboost.core.callback import Callback
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.estimators.base import division_of
 from hilboost.stream.source import dataset_of, table_of, values_of
+from hilboost.validation.choices import check_supported_values
 
 Estimator = TypeVar("Estimator")
+_SUPPORTED = {"learner": ("tree", "auto"), "n_shards": (1,), "warm_start": (False,)}
 
 
 def fit(
@@ -137,11 +139,5 @@ def _checked_parameters(model: Any) -> dict[str, Any]:
             f"{type(model).__name__}; call its method fit."
         )
     parameters: dict[str, Any] = model.get_params(deep=False)
-    if parameters["learner"] not in ("tree", "auto"):
-        raise InvalidParameter("tables on disk are only supported by trees; set learner='tree'.")
-    for name, value in (("n_shards", 1), ("warm_start", False)):
-        if parameters[name] != value:
-            raise InvalidParameter(
-                f"{name} is not supported by tables on disk; set {name}={value!r}."
-            )
+    check_supported_values(parameters, _SUPPORTED, "tables on disk")
     return parameters

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sklearn.base import is_classifier
 
-from hilboost.core.errors import InvalidType, refuse_class, shown
+from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, shown
 
 
 def is_name(value: Any, name: str) -> bool:
     """Return whether a parameter is this name; it may also be an array or another object."""
     return isinstance(value, str) and value == name
+
+
+def check_supported_values(
+    parameters: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], by: str
+) -> None:
+    """Reject values of parameters that ``by`` does not support; the first supported one named."""
+    for name, values in supported.items():
+        value = parameters.get(name, values[0])
+        if value not in values:
+            raise InvalidParameter(
+                f"{name}={shown(value)} is not supported by {by}; set {name}={values[0]!r}."
+            )
 
 
 def check_regressor(learner: Any, names: Iterable[str]) -> None:

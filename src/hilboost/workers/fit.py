@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, InvalidType, shown
+from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.estimators.base import division_of
@@ -25,6 +25,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.train import train
+from hilboost.validation.choices import check_supported_values
 from hilboost.validation.weights import plain_weights
 from hilboost.workers.exchange import TreeExchange
 from hilboost.workers.partitions import Partition, Partitions
@@ -60,13 +61,7 @@ def check_supported(estimator: Any) -> None:
         )
     estimator._validate_params()
     parameters = estimator.get_params(deep=False)
-    for parameter, supported in estimator.supported_by_workers.items():
-        value = parameters.get(parameter, supported[0])
-        if value not in supported:
-            raise InvalidParameter(
-                f"{parameter}={shown(value)} is not supported by several workers; set "
-                f"{parameter}={supported[0]!r}."
-            )
+    check_supported_values(parameters, estimator.supported_by_workers, "several workers")
 
 
 def fit_share(
