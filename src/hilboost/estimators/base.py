@@ -161,6 +161,10 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Whether the learner accepts infinite inputs."""
         return False
 
+    def _refuses_nan(self) -> str:
+        """Say why missing inputs are rejected, and what to do; empty if they are accepted."""
+        return ""
+
     def _reads_blocks(self) -> bool:
         """Whether the learner reads tables in blocks, so that they need not be copied."""
         return False
@@ -259,6 +263,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             self._categories(),
             self._takes_sparse(),
             infinite=self._takes_infinity(),
+            refuses_nan=self._refuses_nan(),
         )
 
     def _train(

@@ -25,7 +25,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
-from hilboost.training.compatibility import check_kernel
+from hilboost.training.compatibility import check_kernel, nan_refused_by
 from hilboost.training.data import TrainingData
 from hilboost.training.learner_choice import best_learner, can_compare
 from hilboost.training.recipe import Continuation, Recipe
@@ -375,6 +375,9 @@ default="from_dtype"
             stages = stages_beside(learner)
         made = kernel_stages(self, learner, n, categorical, stages)
         return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
+
+    def _refuses_nan(self) -> str:
+        return nan_refused_by(listed(self.learner), "extra_trees")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

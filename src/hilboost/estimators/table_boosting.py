@@ -25,6 +25,7 @@ from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
+from hilboost.training.compatibility import nan_refused_by
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Continuation, Recipe
 from hilboost.training.recipes.mixed import names
@@ -263,6 +264,9 @@ class TableBoosting(FittedTrees, ShapleyValues, BoostingEstimator):
 
     def _takes_infinity(self) -> bool:
         return self._grows_trees() or self._declares("takes_infinity")
+
+    def _refuses_nan(self) -> str:
+        return nan_refused_by(self._given(), "tree")
 
     def _reads_blocks(self) -> bool:
         return is_name(self.learner, "tree") or is_name(self.learner, "auto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hilboost.core.errors import IncompatibleParts
@@ -13,6 +14,24 @@ from hilboost.tables import Schema
 def learner_name(learner: Any) -> str:
     """Return the name of a learner for messages."""
     return repr(learner) if isinstance(learner, str) else type(learner).__name__
+
+
+def nan_refused_by(given: Iterable[Any], instead: str) -> str:
+    """Name the first learner object that does not support missing values, and what to do.
+
+    Learners by name and scikit-learn's regressors check their inputs themselves. ``instead``: name
+    of a learner that supports missing values.
+
+    Returns str: the end of a message; empty if there is no such learner.
+    """
+    learners = (part for one in given if isinstance(one, Learner) for part in one.parts)
+    for learner in learners:
+        if not learner.capabilities.takes_missing_values:
+            return (
+                f"which {learner_name(learner)} does not support; replace or drop missing values, "
+                f"or use learner={instead!r}."
+            )
+    return ""
 
 
 def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:

@@ -28,6 +28,7 @@ from hilboost.tables import (
     is_sparse,
     learn,
     learn_array,
+    place,
     read_table,
     refuse_dates_and_complex,
     warn_of_texts,
@@ -49,6 +50,7 @@ class Expected:
     # values are not checked
     blocks: bool = False
     infinite: bool = False  # whether infinite values are accepted
+    refuses_nan: str = ""  # why NaN is rejected, and what to do; empty if it is accepted
     note_texts: Callable[[Mapping[object, TextColumn]], None] = warn_of_texts
 
     @property
@@ -68,15 +70,30 @@ def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     if isinstance(X, FileTable):
         return _check_files(estimator, X, expected)
     if is_sparse(X):
-        return _check_sparse(estimator, X, expected)
-    X = without_mask(X)
-    table = read_table(X)
-    if table is None:
+        X, schema = _check_sparse(estimator, X, expected)
+    elif (table := read_table(X := without_mask(X))) is None:
         X, schema = _check_array(estimator, X, expected)
     else:
         X, schema = _check_table(estimator, table, expected)
     check_number_of_rows(len(X))
+    if expected.refuses_nan:
+        _refuse_nan(X, schema, expected.refuses_nan)
     return X, schema
+
+
+def _refuse_nan(X: Floats | SparseTable, schema: Schema, why: str) -> None:
+    """Reject missing values, with the row and the column of the first one."""
+    if isinstance(X, SparseTable):
+        values, columns, starts = X.arrays
+        missing = np.flatnonzero(np.isnan(values))[:1]
+        cells = np.column_stack([np.searchsorted(starts, missing, "right") - 1, columns[missing]])
+    else:
+        cells = np.argwhere(np.isnan(X))
+    if len(cells):
+        row, column = cells[0].tolist()
+        raise InvalidData(
+            f"X contains NaN in row {row} of {place(schema.columns[column].name)}, {why}"
+        )
 
 
 def check_number_of_rows(n: int) -> None:
