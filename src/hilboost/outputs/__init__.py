@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hilboost.core.output_space import OutputSpace
     from hilboost.outputs.compositions import Compositions
     from hilboost.outputs.distributions import Distributions
+    from hilboost.outputs.exact_embedding import ExactEmbedding
     from hilboost.outputs.graphs import Graphs
     from hilboost.outputs.hierarchies import Hierarchy
     from hilboost.outputs.kernel_output import KernelOutput
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "compositions": "Compositions",
     "distributions": "Distributions",
+    "exact_embedding": "ExactEmbedding",
     "graphs": "Graphs",
     "hierarchies": "Hierarchy",
     "kernel_output": "KernelOutput",
@@ -48,6 +50,7 @@ __all__ = [
     "Candidates",
     "Compositions",
     "Distributions",
+    "ExactEmbedding",
     "Graphs",
     "Hierarchy",
     "KernelOutput",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -15,10 +14,10 @@ from scipy.special import softmax
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_distance
+from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 _SUM_TOLERANCE = 1e-6
 
@@ -55,29 +54,25 @@ class Compositions(OutputSpace):
 
 
 @dataclass(frozen=True)
-class CompositionEmbedding(Embedding):
+class CompositionEmbedding(ExactEmbedding):
     """Fitted embedding of compositions."""
 
     file_name = "compositions"
 
     training: Floats  # (n, K) float64
     geometry: str
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, K) or (n, K - 1)."""
-        shares = _shares(labels, self.training.shape[1], self.geometry)
-        return _GEOMETRIES[self.geometry].encode(shares)
+    def checked(self, labels: Any, what: str = "Y") -> Floats:
+        """Validate shares, (n, K)."""
+        return _shares(labels, self.training.shape[1], self.geometry, what)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Decode points to shares (n, K) that sum to 1."""
-        exact = _GEOMETRIES[self.geometry].decode
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, exact)
-        return np.asarray(found)
+    def points(self, labels: Floats) -> Floats:
+        """Return the coordinates of the geometry, (n, K) or (n, K - 1)."""
+        return _GEOMETRIES[self.geometry].encode(labels)
 
-    def training_labels(self) -> Any:
-        """Return the training compositions, (n, K)."""
-        return self.training
+    def exact(self, raw: Floats) -> Floats:
+        """Return the nearest shares (n, K), which sum to 1."""
+        return _GEOMETRIES[self.geometry].decode(raw)
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Distance of the geometry."""
@@ -86,22 +81,6 @@ class CompositionEmbedding(Embedding):
     def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
         found = minus_distance(self.encode(labels), self.encode(predicted))
         return found * _GEOMETRIES[self.geometry].unit
-
-    def labels_of(self, codes: Floats) -> Floats:
-        """Return the compositions at these points."""
-        return _GEOMETRIES[self.geometry].decode(codes)
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return self._candidates(self.training)
-
-    def _given(self, labels: Any) -> Candidates:
-        return self._candidates(
-            _shares(labels, self.training.shape[1], self.geometry, "candidates")
-        )
-
-    def _candidates(self, shares: Floats) -> Candidates:
-        return Candidates.of(shares, _GEOMETRIES[self.geometry].encode(shares))
 
 
 def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +13,11 @@ from scipy.optimize import isotonic_regression
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import positive_integer
 from hilboost.outputs.agreement import minus_distance
+from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_numbers, as_objects, as_table
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 from hilboost.tables import without_frame
 
 _SAME_SUM = 1e-6
@@ -63,14 +62,13 @@ class Distributions(OutputSpace):
 
 
 @dataclass(frozen=True)
-class DistributionEmbedding(Embedding):
+class DistributionEmbedding(ExactEmbedding):
     """Quantiles divided by √q, so that squared distances are means over the grid."""
 
     file_name = "distributions"
     label_kind = "samples"
 
     training: Floats  # (n, q) float64: quantiles of the training distributions
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     @property
     def levels(self) -> Floats:
@@ -78,19 +76,17 @@ class DistributionEmbedding(Embedding):
         q = self.training.shape[1]
         return (np.arange(q) + 0.5) / q
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, q)."""
-        q = self.training.shape[1]
-        return _quantiles(labels, q) / np.sqrt(q)
+    def checked(self, labels: Any, what: str = "Y") -> Floats:
+        """Return the quantiles of samples, (n, q)."""
+        return _quantiles(labels, self.training.shape[1], what)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Decode points to non-decreasing quantiles (n, q), in the units of the samples."""
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
-        return np.asarray(found)
+    def points(self, labels: Floats) -> Floats:
+        """Return the scaled quantiles, (n, q)."""
+        return labels / np.sqrt(labels.shape[1])
 
-    def training_labels(self) -> Any:
-        """Return the quantiles of the training distributions, (n, q)."""
-        return self.training
+    def exact(self, raw: Floats) -> Floats:
+        """Return non-decreasing quantiles (n, q), in the units of the samples."""
+        return _ascending(raw * np.sqrt(self.training.shape[1]))
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Wasserstein-2 distance."""
@@ -98,24 +94,6 @@ class DistributionEmbedding(Embedding):
 
     def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
         return minus_distance(self.encode(labels), self.encode(predicted))
-
-    def labels_of(self, codes: Floats) -> Floats:
-        """Return the quantiles at these points, (n, q)."""
-        return self._exact(codes)
-
-    def _exact(self, raw: Floats) -> Floats:
-        return _ascending(raw * np.sqrt(self.training.shape[1]))
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return _candidates(self.training)
-
-    def _given(self, labels: Any) -> Candidates:
-        return _candidates(_quantiles(labels, self.training.shape[1], "candidates"))
-
-
-def _candidates(quantiles: Floats) -> Candidates:
-    return Candidates.of(quantiles, quantiles / np.sqrt(quantiles.shape[1]))
 
 
 def _ascending(rows: Floats) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +11,11 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.words import counted
 from hilboost.outputs.agreement import minus_distance
+from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_rows, refuse_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 _ASYMMETRY = 1e-6  # relative to the largest entry; covariances in float32 have about 1e-7
 
@@ -45,26 +44,24 @@ class PositiveMatrices(OutputSpace):
 
 
 @dataclass(frozen=True)
-class PositiveMatrixEmbedding(Embedding):
+class PositiveMatrixEmbedding(ExactEmbedding):
     """Fitted embedding of matrices by their logarithms."""
 
     file_name = "positive_matrices"
 
     training: Floats  # (n, p, p) float64
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, p(p+1)/2)."""
-        return _logarithms(_matrices(labels, self.training.shape[1]))
+    def checked(self, labels: Any, what: str = "Y") -> Floats:
+        """Validate matrices, (n, p, p)."""
+        return _matrices(labels, self.training.shape[1], what)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Decode points to matrices (n, p, p)."""
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._exact)
-        return np.asarray(found)
+    def points(self, labels: Floats) -> Floats:
+        """Return the logarithms, (n, p(p+1)/2)."""
+        return _logarithms(labels)
 
-    def training_labels(self) -> Any:
-        """Return the training matrices, (n, p, p)."""
-        return self.training
+    def exact(self, raw: Floats) -> Floats:
+        """Return the matrices at these points, (n, p, p)."""
+        return _exponentials(raw, self.training.shape[1])
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Log-Euclidean distance."""
@@ -72,21 +69,6 @@ class PositiveMatrixEmbedding(Embedding):
 
     def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
         return minus_distance(self.encode(labels), self.encode(predicted))
-
-    def labels_of(self, codes: Floats) -> Floats:
-        """Return the matrices at these points, (n, p, p)."""
-        return self._exact(codes)
-
-    def _exact(self, raw: Floats) -> Floats:
-        return _exponentials(raw, self.training.shape[1])
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates.of(self.training, _logarithms(self.training))
-
-    def _given(self, labels: Any) -> Candidates:
-        matrices = _matrices(labels, self.training.shape[1], "candidates")
-        return Candidates.of(matrices, _logarithms(matrices))
 
 
 def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:
