@@ -19,6 +19,7 @@ from tests.outputs import pairs as output_pairs
 from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.core.learner import Learner
 from hilboost.core.target import Target
 from hilboost.kernels import (
     Additive,
@@ -300,6 +301,11 @@ class LearnerCase:
     parameters: dict[str, Any]
     is_tree: bool = False
     takes_weights: bool = True
+
+    def learner(self) -> Learner:
+        """The learner of a fit with these parameters."""
+        small = PLAIN | self.parameters | {"n_estimators": 1}
+        return BoostingRegressor(**small).fit(np.eye(8), np.arange(8.0)).fitted_.learner
 
     @property
     def grows_trees(self) -> bool:

@@ -1,11 +1,10 @@
 """What every built-in learner promises."""
 
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from tests.cases import LEARNERS, ids
 
+from hilboost.core.discovery import classes_in
+from hilboost.core.learner import Learner
 from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.learners.kernel_machine import (
     BlockLearner,
@@ -17,56 +16,17 @@ from hilboost.learners.kernel_machine import (
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
-from hilboost.learners.tree import TreeLearner, VectorTreeLearner
-from hilboost.learners.wrapped import WrappedLearner
+from hilboost.learners.tree import TreeLearner
 from hilboost.testing import LearnerContract
 
 
-class OfTrees(LearnerContract):
-    def make(self):
-        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8)
-
-
-class OfSharedTrees(LearnerContract):
-    def make(self):
-        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8, shared=True)
-
-
-class OfSketchedTrees(LearnerContract):
-    def make(self):
-        return TreeLearner(min_samples_leaf=2, max_leaf_nodes=8, shared=True, sketch=1)
-
-
-class OfVectorTrees(LearnerContract):
-    def make(self):
-        return VectorTreeLearner(max_splits=7, min_samples_leaf=2)
-
-
-class OfRandomTrees(LearnerContract):
-    def make(self):
-        return VectorTreeLearner(max_splits=7, random_cuts=True)
-
-
-class OfRidge(LearnerContract):
-    saved = False  # the regressor itself can be saved, its wrapper is made by each fit
+class OfCase(LearnerContract):
+    def __init__(self, case):
+        self.learner = case.learner()
+        self.takes_weights, self.saved = case.takes_weights, self.learner.in_files
 
     def make(self):
-        return WrappedLearner(Ridge(alpha=1e-3), together=True)
-
-
-class OfNeighbors(LearnerContract):
-    takes_weights = False
-    saved = False
-
-    def make(self):
-        return WrappedLearner(KNeighborsRegressor(3))
-
-
-class OfPipeline(LearnerContract):
-    saved = False
-
-    def make(self):
-        return WrappedLearner(make_pipeline(StandardScaler(), Ridge(alpha=1e-3)))
+        return self.learner
 
 
 SETTING = KernelMachineConfig(kernel=Gaussian(2.0), regularization=0.1)
@@ -108,11 +68,6 @@ class OfFullStagesOfSeveralKernels(LearnerContract):
         return SeveralKernelsLearner(FullLearner(SETTING), (Gaussian(2.0), Linear()))
 
 
-class OfLinear(LearnerContract):
-    def make(self):
-        return RidgeLearner()
-
-
 class OfMetricKernel(LearnerContract):
     def make(self):
         return MetricKernelLearner(precision="float64")
@@ -132,10 +87,26 @@ class OfTreesAndMachines(LearnerContract):
         return MixedLearner((trees, SparseLearner(SETTING, n_basis=20), RidgeLearner()))
 
 
-CONTRACTS = [cls for cls in LearnerContract.__subclasses__() if cls.__module__ == __name__]
+CONTRACTS = [
+    cls
+    for cls in LearnerContract.__subclasses__()
+    if cls.__module__ == __name__ and cls is not OfCase
+]
+
+
+@pytest.mark.parametrize("case", LEARNERS, ids=ids(LEARNERS))
+@pytest.mark.parametrize("check", LearnerContract.checks())
+def test_contract_of_rows(case, check):
+    getattr(OfCase(case), check)()
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("check", LearnerContract.checks())
 def test_contract(contract, check):
     getattr(contract(), check)()
+
+
+def test_every_learner_with_a_name_has_a_row_or_a_contract():
+    found = set(classes_in("hilboost.learners", Learner))
+    tested = [OfCase(case) for case in LEARNERS] + [contract() for contract in CONTRACTS]
+    assert found == {type(contract.make()) for contract in tested}

@@ -181,8 +181,8 @@ def _other(number: int, place: int, term: Term, writer: ValueWriter) -> dict[str
     model = term.model.for_files()
     if is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         raise IncompatibleParts(
-            "model files support trees, kernel expansions, linear and custom base models, but not "
-            f"{model.described()}. {_PICKLE}"
+            "model files support trees, kernel expansions, linear and custom base models, and "
+            f"built-in classes that declare in_files = True, but not {model.described()}. {_PICKLE}"
         )
     return {
         "stage": number,

@@ -114,8 +114,8 @@ class ValueWriter:
                 return {"import": self._named(value), "attributes": None}
         raise IncompatibleParts(
             f"{what} is of type {type(value).__name__}, which model files do not support; they "
-            "support numbers, text, hilboost's components and custom classes derived from "
-            f"hilboost's base classes. {_PICKLE}"
+            "support numbers, text, hilboost's components that declare in_files = True, and custom "
+            f"classes derived from hilboost's base classes. {_PICKLE}"
         )
 
     def _imported(self, value: Any, what: str, depth: int) -> Any:
