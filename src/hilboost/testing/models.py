@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 
 import hilboost
 from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidData, InvalidModelFile
@@ -137,17 +139,38 @@ class ModelContract(Contract):
         """Exported models give the same predictions, or the export raises a clear error."""
         X, y = self.table()
         model = self.build().fit(X, y)
-        for export in (hilboost.tree_table, *export_formats().values()):
+        with TemporaryDirectory() as folder:
+            for name, export in _exports(Path(folder)):
+                try:
+                    exported = export(model)
+                except HilboostError as error:
+                    ensure(
+                        str(error).endswith("."),
+                        f"The error of {name} must be a sentence; got {str(error)!r}.",
+                    )
+                    continue
+                if name == "to_onnx":
+                    _compare_onnx(exported, model, X)
+
+    def test_exports_need_a_fit(self) -> None:
+        """Exports reject models that are not fitted."""
+        for name, export in _exports(Path()):
+            found: Exception | None = None
             try:
-                exported = export(model)
-            except HilboostError as error:
-                ensure(
-                    str(error).endswith("."),
-                    f"The error of {export.__name__} must be a sentence; got {str(error)!r}.",
-                )
-                continue
-            if export is hilboost.to_onnx:
-                _compare_onnx(exported, model, X)
+                export(self.build())
+            except Exception as error:
+                found = error
+            ensure(
+                isinstance(found, HilboostError | NotFittedError),
+                f"{name} must call check_is_fitted before it reads the model; got {found!r}.",
+            )
+
+
+def _exports(folder: Path) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Yield the functions that export a model, by name; those of formats write to a file."""
+    yield "tree_table", hilboost.tree_table
+    for export in export_formats().values():
+        yield export.__name__, partial(export, path=folder / export.__name__)
 
 
 class BoostingContract(ModelContract):
