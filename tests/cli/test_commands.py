@@ -17,7 +17,14 @@ from hilboost.cli.peer_options import COMMANDS, OPTIONS
 from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
+from hilboost.export.registry import export_formats
 from hilboost.losses import _centers
+from hilboost.losses.registry import (
+    classification_losses,
+    ranking_losses,
+    regression_losses,
+    survival_losses,
+)
 
 PICTURES = {
     "images_completed.png",
@@ -37,6 +44,22 @@ def test_help(command):
     assert "Usage: hilboost" in result.output
     if command != ["warmup"]:
         assert "Examples" in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("fit", regression_losses),
+        ("fit", classification_losses),
+        ("fit", ranking_losses),
+        ("fit", survival_losses),
+        ("export", export_formats),
+    ],
+)
+def test_help_lists_all_registered_names(command, names):
+    told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300"}).output
+    assert all(name in told for name in names())
+    assert not re.search("{[a-z]", told)
 
 
 @pytest.mark.parametrize(

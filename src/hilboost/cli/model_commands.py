@@ -155,13 +155,11 @@ def inspect(model: Model, as_json: AsJson = False, debug: Debug = False) -> None
 
 def export(
     model: Model,
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="Such as onnx or xgboost-json.")
-    ],
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="{formats}.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Output file.", show_default=False)],
     debug: Debug = False,
 ) -> None:
-    """Export a model to ONNX or XGBoost's JSON format."""
+    """Export a model to a format of another library, such as ONNX."""
     with one_line_errors(debug):
         from hilboost.cli.model_jobs import run_export
 

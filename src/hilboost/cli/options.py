@@ -118,11 +118,8 @@ Loss = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="squared_error, absolute_error, huber, quantile, poisson, gamma, or tweedie for "
-        "regression; log_loss, exponential, hinge or squared_hinge for classification; "
-        "lambdarank, yetirank, lambdamap, lambdamrr, xendcg, pairwise_logistic or query_rmse for "
-        "ranking; cox, aft "
-        "or discrete_hazard for survival.",
+        help="{regression} for regression; {classification} for classification; {ranking} for "
+        "ranking; {survival} for survival.",
     ),
 ]
 Quantile = Annotated[

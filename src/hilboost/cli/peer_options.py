@@ -1,7 +1,7 @@
 """Commands and options of other libraries, and their counterparts here."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from inspect import signature
@@ -148,8 +148,41 @@ def _sentence(error: Any, path: str) -> str:
     return f"{text.rstrip('.')}; see '{path} -h'."
 
 
+class _Listed(dict[str, str]):
+    """Lists of registered names by what they are; each registry is imported when it is asked."""
+
+    def __missing__(self, kind: str) -> str:
+        if kind == "formats":
+            from hilboost.export.registry import export_formats
+
+            names = sorted(export_formats())
+        else:
+            from hilboost.losses import registry
+
+            losses: dict[str, Callable[[], Collection[str]]] = {
+                "regression": registry.regression_losses,
+                "classification": registry.classification_losses,
+                "ranking": registry.ranking_losses,
+                "survival": registry.survival_losses,
+            }
+            names = sorted(losses[kind]())
+        return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 class Command(TyperCommand):
-    """A command whose messages about unknown options and further arguments say what to write."""
+    """A command whose messages about unknown options and further arguments say what to write.
+
+    Its help lists the names in registries, which are imported only where the command is used.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments."""
+        params = super().get_params(ctx)
+        for param in params:
+            about = getattr(param, "help", None)
+            if about and "{" in about:
+                param.help = about.format_map(_Listed())
+        return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options and arguments."""
