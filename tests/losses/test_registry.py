@@ -20,7 +20,15 @@ from hilboost.core.link import (
     SortedLink,
 )
 from hilboost.core.loss import Loss
-from hilboost.losses import BinomialLogLoss, Exponential, Poisson, Quantile, SquaredError
+from hilboost.losses import (
+    BinomialLogLoss,
+    Exponential,
+    LambdaRank,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
 from hilboost.losses.registry import (
     classification_losses,
     gives_probabilities,
@@ -152,3 +160,15 @@ def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Possion'"):
         _ = hilboost.losses.Possion
     assert ids(LOSSES)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        (SquaredError(), "SquaredError()"),
+        (Tweedie(1.2), "Tweedie(power=1.2)"),
+        (LambdaRank(3), "LambdaRank(k=3, gain='exponential')"),
+    ],
+)
+def test_the_text_of_a_loss_is_how_it_is_made(loss, text):
+    assert repr(loss) == text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +70,14 @@ class Loss(LossDeclarations, ABC):
         )
         if defines < declares:
             cls.link = property(lambda self: None)  # type: ignore[method-assign, assignment]
+
+    def __repr__(self) -> str:
+        """Return the class with the arguments that the loss keeps."""
+        kept = vars(self)
+        arguments = (
+            f"{name}={kept[name]!r}" for name in signature(type(self)).parameters if name in kept
+        )
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     @classmethod
     def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
