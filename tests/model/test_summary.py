@@ -10,16 +10,31 @@ from hilboost import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
+    OutputKernelTreeRegressor,
     SparseKernelRidge,
     load,
 )
 from hilboost.kernels import Gaussian
+from hilboost.learners.tree import TreeLearner
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 Y = X[:, 0] + X[:, 1] ** 2
 KERNEL = {"kernel": Gaussian(1.0), "regularization": 0.1, "n_estimators": 2, "random_state": 0}
 FEW = {"n_estimators": 2, "random_state": 0}
+
+
+class Stumps(TreeLearner):
+    name = "stumps"
+
+    def __init__(self):
+        super().__init__(max_leaf_nodes=2)
+
+
+def test_reports_name_the_loss_of_a_tree():
+    model = OutputKernelTreeRegressor("linear", random_state=0).fit(X, np.column_stack([Y, -Y]))
+    assert model.report(X, np.column_stack([Y, -Y])).facts["model"]["loss"] == "squared_error"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +69,9 @@ FEW = {"n_estimators": 2, "random_state": 0}
         (BoostingRegressor(learner="tree", **FEW), Y, "trees, 2 stages"),
         (BoostingRegressor(learner=Ridge(), **FEW), Y, "Ridge, 2 stages"),
         (BoostingRegressor(learner="linear", **FEW), Y, "linear function, 2 stages"),
+        (BoostingRegressor(learner=Stumps(), **FEW), Y, "stumps, 2 stages"),
+        (OutputKernelTreeRegressor("linear", random_state=0), np.column_stack([Y, -Y]), "1 tree"),
+        (OutputKernelForestRegressor("linear", **FEW), np.column_stack([Y, -Y]), "2 trees"),
     ],
 )
 def test_the_learner_is_named_in_words(model, y, said):

@@ -17,7 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import ATTRIBUTES
 from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.model.fitted import FittedModel, StageLearners
-from hilboost.model.summary import summary
+from hilboost.model.summary import is_forest, summary
 from hilboost.validation.offsets import warn_without
 
 
@@ -42,11 +42,11 @@ class FittedProperties:
             return object.__getattribute__(self, name)  # raises the error of this attribute
 
     def __str__(self) -> str:
-        """Return the parameters and, after a fit of stages or kernels, a line about the model."""
+        """Return the parameters and, after a fit of trees or kernels, a line about the model."""
         fitted = self.__dict__.get("fitted_")
         if fitted is None or not self.is_additive:
             return repr(self)
-        if fitted.history is None and fitted.kernel_machine is None:
+        if fitted.history is None and fitted.kernel_machine is None and not is_forest(fitted):
             return repr(self)
         return f"{self!r}\n{summary(fitted)}"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hilboost.core.words import counted
 from hilboost.learners.mixed import names_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 
-_LEARNERS = {
+_IN_WORDS = {
     "tree": "trees",
     "vector_tree": "trees",
     "full": "kernel machine",
@@ -25,6 +26,8 @@ def summary(fitted: FittedModel) -> str:
     """
     mixture = described(fitted.parts)
     n_stages = fitted.n_stages
+    if is_forest(fitted):
+        return counted(n_stages, "tree")
     if mixture is None:
         text = _named(fitted)
     else:
@@ -36,6 +39,11 @@ def summary(fitted: FittedModel) -> str:
         text += f", {n_stages:,} stage" + "s" * (n_stages != 1) + _of(fitted, n_stages)
     tried = fitted.parts is not None and mixture is None
     return text + "; a kernel machine was tried, without gain" * tried
+
+
+def is_forest(fitted: FittedModel) -> bool:
+    """Whether the model is a tree or a forest, which has no stages."""
+    return fitted.history is None and fitted.learner.capabilities.constant_on_leaves
 
 
 def _n_members(fitted: FittedModel) -> int:
@@ -52,7 +60,8 @@ def _named(fitted: FittedModel) -> str:
     if names := names_of(fitted.learner):
         return ", ".join(names)
     models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
-    kind = _LEARNERS.get(fitted.learner.name or "") or next(models, type(fitted.learner).__name__)
+    name = fitted.learner.name or next(models, type(fitted.learner).__name__)
+    kind = _IN_WORDS.get(name, name)
     machine, n_centers = fitted.kernel_machine, fitted.model.n_basis
     kernel = None if machine is None else machine.kernel
     about = [] if kernel is None else [f"{type(kernel).__name__} kernel"]

@@ -46,7 +46,7 @@ def model_facts(model: Any) -> dict[str, Any]:
     kind = record.codec.kind
     return {
         "class": type(model).__name__,
-        "loss": _name(model.loss or model.loss_),
+        "loss": _name(model.loss or model.loss_.regressor_name or model.loss_),
         "learner": type(record.learner).__name__,
         "learners": learner_facts(record),
         "parts": part_facts(record),
