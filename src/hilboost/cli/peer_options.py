@@ -177,7 +177,7 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments."""
-        params = super().get_params(ctx)
+        params: list[Any] = super().get_params(ctx)
         for param in params:
             about = getattr(param, "help", None)
             if about and "{" in about:
