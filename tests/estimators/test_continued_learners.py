@@ -149,7 +149,7 @@ def test_only_models_that_are_to_go_on_keep_their_state(tmp_path):
     assert fit(build({"learner": "tree"}, warm_start=True)).fitted_.kept is None
     assert fit(build({"learner": ALL})).fitted_.kept is None
     model = fit(build({"learner": ALL}, warm_start=True))
-    assert model.fitted_.kept.snapshot.n_stages == N
+    assert model.fitted_.kept.n_stages == N
     assert model.learner_part("linear").fitted_.kept is None
     model.save(tmp_path / "m", training_data=True)
     assert hilboost.load(tmp_path / "m").fitted_.kept is None

@@ -43,9 +43,8 @@ def test_a_fit_continues_from_the_records(model):
             progress = Progress(kept.append if exchange.rank == 0 else None)
             log = StageLog()
             assert all(log.add(record) for record in records)
-            resumed = log.continuation(seed)
             given = WorkerTask(model, seed), own, [], exchange
-            return fit_share(*given, continuation=resumed, progress=progress)[0]
+            return fit_share(*given, continuation=log.fit, progress=progress)[0]
 
         found = clone(model)
         found.n_features_in_ = 5
@@ -53,8 +52,7 @@ def test_a_fit_continues_from_the_records(model):
         return found, kept
 
     whole, records = fit(2, [])
-    assert [record.number for record in records] == list(range(1, len(records) + 1))
-    assert records[0].event.stage == 1
+    assert [record.event.stage for record in records] == list(range(1, len(records) + 1))
     for n_kept in (1, len(records) // 2, len(records)):
         again, more = fit(3, records[:n_kept])
         if model is OUTPUT_KERNEL:  # whose gains of splits are rounded sums

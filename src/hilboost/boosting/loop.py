@@ -25,7 +25,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.core.target import Target
-from hilboost.model.snapshot import FitSnapshot, MemberSnapshot
+from hilboost.model.snapshot import FitSnapshot
 from hilboost.reductions.sums import on_any_worker
 
 HOPELESS_GROWTH = 1000.0
@@ -123,11 +123,9 @@ def _take_snapshot(config: BoostingConfig, state: TrainingState) -> None:
     n_stages = best = len(state.train) - 1
     if config.stopping is not None and state.validation:
         best = config.stopping.best_stage(config.watched(state))
-    members = tuple(
-        MemberSnapshot(member.raw.copy(order="K"), config.learner.snapshot(member.data))
-        for member in state.members
-    )
-    found = (*state.snapshots, FitSnapshot(n_stages, members))
+    raw = tuple(member.raw.copy(order="K") for member in state.members)
+    learners = tuple(config.learner.snapshot(member.data) for member in state.members)
+    found = (*state.snapshots, FitSnapshot(n_stages, raw, learners))
     state.snapshots = tuple(one for one in found if one.n_stages in (best, n_stages))
 
 

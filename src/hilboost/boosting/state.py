@@ -66,6 +66,44 @@ class TrainingState:
     # that of the last stage, after that of the best stage if it is another one
     snapshots: tuple[FitSnapshot, ...] = ()
 
+    @property
+    def n_stages(self) -> int:
+        """Number of stages of each member."""
+        return len(self.members[0].stages)
+
+    def since(self, n_stages: int) -> TrainingState:
+        """Copy what the stages after a number of them have added; all if it is 0."""
+        begin = n_stages + 1 if n_stages else 0
+        members = [
+            EnsembleMember(one.initial_raw, stages=one.stages[n_stages:]) for one in self.members
+        ]
+        metrics = {name: values[begin:] for name, values in self.metrics.items()}
+        return TrainingState(
+            members,
+            train=self.train[begin:],
+            validation=self.validation[begin:],
+            metrics=metrics,
+        )
+
+    def extend(self, later: TrainingState) -> None:
+        """Add what the next stages have added."""
+        for member, other in zip(self.members, later.members, strict=True):
+            member.stages += other.stages
+        self.train += later.train
+        self.validation += later.validation
+        for name, values in later.metrics.items():
+            self.metrics[name] += values
+
+    def keep(self, n_stages: int) -> None:
+        """Drop everything after a number of stages."""
+        for losses in (self.train, self.validation, *self.metrics.values()):
+            del losses[n_stages + 1 :]
+        del self.seconds[n_stages:]
+        if self.rotation is not None:
+            del self.rotation.counts[n_stages + 1 :]
+        for member in self.members:
+            del member.stages[n_stages:]
+
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
         """Return the snapshot after a number of stages, if there is one."""
         return next((found for found in self.snapshots if found.n_stages == n_stages), None)
@@ -111,11 +149,5 @@ class TrainingState:
             n_stages = max(0, min((len(losses) for losses in noted), default=0) - 1)
             if self.snapshots:
                 n_stages = min(n_stages, self.snapshots[-1].n_stages)
-            for losses in noted:
-                del losses[n_stages + 1 :]
-            del self.seconds[n_stages:]
-            if self.rotation is not None:
-                del self.rotation.counts[n_stages + 1 :]
-            for member in self.members:
-                del member.stages[n_stages:]
+            self.keep(n_stages)
             raise

@@ -107,6 +107,9 @@ class Checkpoint:
         )
 
 
-def checkpoints_among(callbacks: Sequence[Callback]) -> list[Checkpoint]:
-    """Return the checkpoints among the callbacks."""
-    return [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
+    """Return the checkpoint among the callbacks, if there is one."""
+    found = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
+    if len(found) > 1:
+        raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
+    return found[0] if found else None

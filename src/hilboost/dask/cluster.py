@@ -92,8 +92,7 @@ class ClusterFit:
             self._remove([w for w, one in found.items() if isinstance(one, TimeoutError)])
             time.sleep(_POLL)  # until the scheduler knows which workers are left
             return []
-        resumed = listener.log.continuation(self.task.seed)
-        content = None if resumed is None else pickle.dumps(resumed)
+        content = None if listener.log.fit is None else pickle.dumps(listener.log.fit)
         with self._listening(token, listener):
             sessions = {
                 worker: self.client.submit(

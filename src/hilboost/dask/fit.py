@@ -8,19 +8,20 @@ from typing import Any, TypeVar
 
 from distributed import Client, get_client
 
-from hilboost.callbacks.checkpoint import Checkpoint
+from hilboost.callbacks.checkpoint import Checkpoint, checkpoint_among
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.errors import DataWarning, InvalidParameter, warn_caller
 from hilboost.dask.cluster import ClusterFit
-from hilboost.dask.listener import Listener, Saver
+from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import partitions_of
 from hilboost.estimators.preparation import FitArguments, check_complete
-from hilboost.training.checkpoints import StoredFit, checkpoint_among
+from hilboost.training import checkpoints
+from hilboost.training.continuation import Continuation
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.validation.choices import is_name
 from hilboost.validation.feature_names import check_columns
-from hilboost.workers.fit import KeptFit, WorkerTask, check_supported
+from hilboost.workers.fit import WorkerTask, check_supported
 from hilboost.workers.progress import StageLog
 
 Estimator = TypeVar("Estimator")
@@ -107,13 +108,22 @@ def fit(
             "learners, too, which need all rows."
         )
     checkpoint = checkpoint_among(callbacks)
-    seed, log, kept = estimator._seed(), StageLog(), None
+    seed, stored = estimator._seed(), None
     if checkpoint is not None:
-        seed, log, kept = _resumed(estimator, checkpoint, seed)
-    task = WorkerTask(estimator, seed, checkpoint=kept)
+        stored = _stored(estimator, checkpoint, seed)
+    log = StageLog(stored)
+    task = WorkerTask(
+        estimator,
+        seed if stored is None else stored.seed,
+        checkpoint=None if checkpoint is None else checkpoint.file,
+        stored=None if stored is None else stored.fingerprint,
+    )
     futures = client.compute([*parts, *held_out])
     fitting = ClusterFit(client, task, futures[: len(parts)], futures[len(parts) :], timeout)
-    given = [Saver(one, log) if one is checkpoint else one for one in callbacks]
+    given = [
+        checkpoints.Writer(checkpoint, lambda: log.fit) if one is checkpoint else one
+        for one in callbacks
+    ]
     listener = Listener(log, with_printer(given, estimator.verbose))
     try:
         with listener:
@@ -142,20 +152,12 @@ def _partitions(
     return partitions_of("", **rows), partitions_of("_val", **held_out)
 
 
-def _resumed(estimator: Any, checkpoint: Checkpoint, seed: int) -> tuple[int, StageLog, KeptFit]:
-    """Return the seed and the stages of a checkpoint, and what it keeps."""
+def _stored(estimator: Any, checkpoint: Checkpoint, seed: int) -> Continuation | None:
+    """Return the fit in a checkpoint, if there is one; workers compare its data with theirs."""
     if estimator.divides != "rows":
         raise InvalidParameter(
             "Checkpoint is not supported by kernel machines on several workers; remove it from "
             "callbacks."
         )
-    stored = StoredFit.read(checkpoint)
-    if stored is None:
-        return seed, StageLog(), KeptFit(checkpoint.file, None)
-    identity = FitFingerprint.of(estimator.get_params(deep=False), None, seed)
-    continuation = stored.continuation(identity)
-    return (
-        continuation.seed,
-        StageLog.of(continuation),
-        KeptFit(checkpoint.file, stored.header),
-    )
+    fingerprint = FitFingerprint.of(estimator.get_params(deep=False), None, seed)
+    return checkpoints.read(checkpoint, fingerprint)

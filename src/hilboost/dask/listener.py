@@ -1,4 +1,4 @@
-"""Callbacks and checkpoints of the client, for the stages that worker 0 sends."""
+"""Callbacks of the client, for the stages that worker 0 sends."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from hilboost.callbacks import Checkpoint
-from hilboost.core.callback import Callback, Event
-from hilboost.core.errors import FitError
-from hilboost.training.checkpoints import Writer
+from hilboost.core.callback import Callback
 from hilboost.workers.progress import StageLog, StageRecord
 
 _GRACE = 10.0  # seconds within which the last records arrive after the model
@@ -56,7 +53,7 @@ class Listener(AbstractContextManager["Listener"]):
             if self.log.add(record):
                 asked = [callback(record.event) for callback in self._callbacks]
                 if any(answer is True for answer in asked):
-                    self.ended_after = record.number
+                    self.ended_after = record.event.stage
 
     def wait_for(self, losses: Any) -> None:
         """Wait for the records of all stages with known losses."""
@@ -67,30 +64,3 @@ class Listener(AbstractContextManager["Listener"]):
                 break
             time.sleep(0.01)
             self.work_off()
-
-
-class Saver(AbstractContextManager["Saver"]):
-    """Callback that writes a checkpoint of the stages in the log."""
-
-    def __init__(self, checkpoint: Checkpoint, log: StageLog) -> None:
-        self._checkpoint, self._log = checkpoint, log
-        self._writer: Writer | None = None
-
-    def __call__(self, event: Event) -> None:
-        """Save if a save is due."""
-        if self._writer is None:
-            assert self._log.header is not None
-            self._writer = Writer(self._checkpoint, self._log.header, self._log.state)
-            self._writer.begin(event.stage - 1)
-        self._writer(event)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        # The stages before too many workers were lost are worth keeping.
-        lost = kind is not None and issubclass(kind, FitError)
-        if self._writer is not None:
-            self._writer.__exit__(None if lost else kind, error, traceback)

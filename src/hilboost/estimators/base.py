@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for, threads_for_kernels
-from hilboost.callbacks.checkpoint import checkpoints_among
+from hilboost.callbacks.checkpoint import checkpoint_among
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import Floats
@@ -36,9 +36,10 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables import Schema
-from hilboost.training.checkpoints import Resumable, checkpoint_among
+from hilboost.training import checkpoints
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.train import TrainingResult, train
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.offsets import offset_of
@@ -171,7 +172,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
     def _check_callbacks(self, callbacks: Sequence[Callback]) -> None:
         """Reject callbacks that the estimator does not support."""
-        if checkpoints_among(callbacks) and not self._resumes:
+        if checkpoint_among(callbacks) is not None and not self._resumes:
             raise InvalidParameter(
                 f"{type(self).__name__} does not support Checkpoint, which requires stages that "
                 "are fitted one after the other; remove it from callbacks."
@@ -274,19 +275,21 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         relay: Relay | None,
     ) -> TrainingResult:
         """Train on validated data."""
-        continuation = None if before is None else Continuation.of(before)
-        seed = self._seed() if continuation is None else continuation.seed
-        checkpoint, resumable = checkpoint_among(callbacks), None
+        checkpoint = checkpoint_among(callbacks)
+        if checkpoint is not None and before is not None:
+            raise InvalidParameter(
+                "warm_start continues from the stages in memory, and Checkpoint from those in its "
+                "file; set warm_start=False, or remove Checkpoint from callbacks."
+            )
+        continuation, keep = None if before is None else Continuation.of(before), None
+        seed = self._seed() if before is None else before.seed
         if checkpoint is not None:
-            if continuation is not None:
-                raise InvalidParameter(
-                    "warm_start continues from the stages in memory, and Checkpoint from those in "
-                    "its file; set warm_start=False, or remove Checkpoint from callbacks."
-                )
-            resumable = Resumable.of(checkpoint, self.get_params(deep=False), data, seed)
-            continuation = resumable.continuation
+            parameters = self.get_params(deep=False)
+            continuation, keep = checkpoints.resumed(checkpoint, parameters, data, seed)
             seed = seed if continuation is None else continuation.seed
         recipe = self._recipe(data, seed, continuation)
+        if checkpoint is not None:
+            checkpoints.check_learner(recipe.config.learner)
         recipe = replace(recipe, config=replace(recipe.config, takes_snapshots=self.warm_start))
         del data
         n_kernel_threads = None
@@ -297,7 +300,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             threads_for(self.n_jobs, self._work(recipe)),
             with_printer(callbacks, self.verbose),
             continuation,
-            resumable,
+            keep,
             None if relay is None else relay.watch,
             n_kernel_threads,
         )

@@ -29,8 +29,9 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import (
     KernelParameters,
     kernel_learner,

@@ -26,9 +26,10 @@ from hilboost.model.resolved import is_auto
 from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel, nan_refused_by
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.learner_choice import best_learner, can_compare
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.mixed import listed, mixed
 from hilboost.training.recipes.output_kernels import (
     MetricLoss,
@@ -305,7 +306,7 @@ default="from_dtype"
         """The learner of the fit to continue, which has compared the candidates of ``"auto"``."""
         if not is_auto(self.learner):
             return self.learner
-        return _COMPARED[0] if continuation.stages is None else _COMPARED[1]
+        return _COMPARED[0] if continuation.kernel_stages is None else _COMPARED[1]
 
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])

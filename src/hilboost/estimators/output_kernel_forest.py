@@ -20,9 +20,10 @@ from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.forest import train_forest
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.output_kernels import forest_trees
 from hilboost.training.train import TrainingResult
 

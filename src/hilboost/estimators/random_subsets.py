@@ -44,9 +44,10 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import check_kernel
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.train import TrainingResult
 
 

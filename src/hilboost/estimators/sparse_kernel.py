@@ -15,8 +15,9 @@ from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEst
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import (
     KernelParameters,
     nested_learner,

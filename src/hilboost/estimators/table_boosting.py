@@ -26,8 +26,9 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.compatibility import nan_refused_by
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.mixed import names
 from hilboost.training.recipes.table_learners import stored_learner
 from hilboost.training.recipes.tables import table_recipe, work

@@ -25,7 +25,7 @@ from hilboost.model.conformal import Calibration
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.snapshot import KeptState
+from hilboost.model.snapshot import FitSnapshot
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
 from hilboost.validation.offsets import warn_of_new_exposures, warn_without
@@ -85,7 +85,7 @@ class FittedModel:
     # with ``learner="auto"``, the weights and gains of the learners that it compared
     parts: dict[str, ModelPart] | None = None
     # with ``warm_start=True``, the state of learners that cannot be continued from their stages
-    kept: KeptState | None = None
+    kept: FitSnapshot | None = None
     # what turns the risks of a survival model into survival functions
     survival: SurvivalCurves | None = None
     beside_offsets: bool = False  # whether the fit had offsets, to which the model is added

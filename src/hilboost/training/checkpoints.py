@@ -5,132 +5,111 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
+from hilboost.boosting import BoostingConfig
 from hilboost.callbacks import Checkpoint
-from hilboost.callbacks.checkpoint import checkpoints_among
-from hilboost.core.callback import Callback, Event
-from hilboost.core.errors import FitWarning, InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.core.callback import Event
+from hilboost.core.errors import (
+    FitError,
+    FitWarning,
+    InvalidData,
+    InvalidModelFile,
+    InvalidParameter,
+)
 from hilboost.core.learner import Learner
-from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.learners.mixed import names_of
-from hilboost.model import AdditiveModel
 from hilboost.persistence import container as files
-from hilboost.persistence.require import require
-from hilboost.persistence.values import ValueReader, ValueWriter
+from hilboost.persistence.values import ValueWriter
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
-from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.snapshots import digest_of, read, written
+from hilboost.training.train import Keeper
 
 _KIND = "checkpoint"
 
 
-@dataclass(frozen=True)
-class StoredFit:
-    """The content of a checkpoint."""
-
-    path: Path
-    model: AdditiveModel  # the stages of all members
-    header: dict[str, Any]
-    arrays: dict[str, Any]
-
-    @classmethod
-    def read(cls, checkpoint: Checkpoint) -> StoredFit | None:
-        """Read a checkpoint if there is one and it is to be used."""
-        path = checkpoint.file
-        if not checkpoint.resume or not path.exists():
-            return None
-        model, header, arrays = files.read(path)
-        if header.get("kind") != _KIND:
-            raise InvalidModelFile(
-                f"{path} is a model, not a checkpoint; use another path, or set resume=False, "
-                "which replaces the file."
-            )
-        return cls(path, model, header, arrays)
-
-    def continuation(self, fingerprint: FitFingerprint) -> Continuation:
-        """Return the fit to continue, if it is that of the fingerprint."""
-        try:
-            fingerprint.check(self.path, self.header)
-            return self._continuation()
-        except (InvalidData, InvalidParameter, InvalidModelFile):
-            raise
-        except files.DAMAGE as error:
-            raise InvalidModelFile(f"{self.path} is damaged: {error}") from error
-
-    def _continuation(self) -> Continuation:
-        from hilboost.persistence import fitted  # imports all output spaces
-
-        header = self.header
-        require(type(header["seed"]) is int and header["seed"] >= 0, "seed")
-        members = _apart(self.model, header["n_members"])
-        n_stages = len(members[0].stages)
-        history = fitted.read_history(header | {"validation": header["validation"] or None})
-        require(len(history.train) == n_stages + 1, "train")
-        require(header["digest"] == digest_of(header["snapshots"], self.arrays), "the state")
-        validation = history.validation
-        state = TrainingState(
-            members,
-            train=history.train.tolist(),
-            validation=[] if validation is None else validation.tolist(),
-            metrics={name: values.tolist() for name, values in history.metrics.items()},
-            snapshots=read(header["snapshots"], ValueReader(self.arrays), members),
+def read(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | None:
+    """Read the fit with this fingerprint from a file, if there is one and it is to be used."""
+    path = checkpoint.file
+    if not checkpoint.resume or not path.exists():
+        return None
+    model, header, arrays = files.read(path)
+    if header.get("kind") != _KIND:
+        raise InvalidModelFile(
+            f"{path} is a model, not a checkpoint; use another path, or set resume=False, which "
+            "replaces the file."
         )
-        chosen, stages = header["chosen"], fitted.stages_from_file(header)
-        resolved = None if chosen is None else fitted.resolved_from_file(chosen)
-        return Continuation(state, header["seed"], resolved, in_units=True, stages=stages)
+    try:
+        fingerprint.check(path, FitFingerprint.from_dict(header))
+        return Continuation.from_dict(header, arrays, model)
+    except (InvalidData, InvalidParameter, InvalidModelFile):
+        raise
+    except files.DAMAGE as error:
+        raise InvalidModelFile(f"{path} is damaged: {error}") from error
 
 
-def header_of(
-    fingerprint: FitFingerprint, recipe: Recipe, n_members: int, n_features: int
-) -> dict[str, Any]:
-    """Return what the header of a checkpoint contains from the first stage to the last."""
-    from hilboost.persistence import fitted  # imports all output spaces
+def check_learner(learner: Learner) -> None:
+    """Reject learners whose fits files cannot store."""
+    if learner.capabilities.in_checkpoints:
+        return
+    names = names_of(learner) or ("it",)
+    pairs = zip(names, learner.parts, strict=True)
+    refused = [
+        "the learner" if name == "it" else f"the learner {name!r}"
+        for name, part in pairs
+        if not part.capabilities.in_checkpoints
+    ]
+    raise InvalidParameter(
+        f"Checkpoint is not supported by {' and '.join(refused)}, because files cannot store "
+        "its base models, its kernel, or the state that it needs to continue; use another "
+        "learner or kernel, or remove Checkpoint from callbacks."
+    )
 
-    resolved = recipe.resolved
-    return {
-        "kind": _KIND,
-        "version": __version__,
-        "row_draws": ROW_DRAWS,
-        "parameters": fingerprint.parameters,
-        "data": fingerprint.data,
-        "seed": recipe.config.seed,
-        "chosen": None if resolved is None else fitted.resolved_to_file(resolved),
-        **fitted.stages_to_file(recipe.config.learner),
-        "n_members": n_members,
-        "n_features_in": n_features,
-    }
+
+def resumed(
+    checkpoint: Checkpoint, parameters: dict[str, Any], data: TrainingData, seed: int
+) -> tuple[Continuation | None, Keeper]:
+    """Return the fit in the file, if it is used, and what lets a fit write the file."""
+    fingerprint = FitFingerprint.of(parameters, data, seed)
+
+    def keep(config: BoostingConfig, running: Continuation) -> BoostingConfig:
+        running = replace(running, fingerprint=fingerprint)
+        writer = Writer(checkpoint, lambda: running)
+        callbacks = tuple(writer if one is checkpoint else one for one in config.callbacks)
+        takes_snapshots = not config.learner.capabilities.resumable
+        return replace(config, callbacks=callbacks, takes_snapshots=takes_snapshots)
+
+    return read(checkpoint, fingerprint), keep
 
 
 class Writer(AbstractContextManager["Writer"]):
     """Callback that saves the state of a fit at intervals, and when it ends or is interrupted."""
 
-    def __init__(
-        self, checkpoint: Checkpoint, header: dict[str, Any], state: TrainingState
-    ) -> None:
-        self._checkpoint, self._header, self._state = checkpoint, header, state
+    def __init__(self, checkpoint: Checkpoint, fit: Callable[[], Continuation | None]) -> None:
+        self._checkpoint, self._fit = checkpoint, fit
         self._written = 0
         self._tried = 0
         self._when = 0.0
         self._cost = 0.0
         self._has_warned = False
 
-    def __enter__(self) -> Self:
-        self.begin(len(self._state.members[0].stages))
-        return self
+    @property
+    def _n_stages(self) -> int:
+        fit = self._fit()
+        return 0 if fit is None else fit.state.n_stages
 
-    def begin(self, n_stages: int) -> None:
+    def __enter__(self) -> Self:
         """Begin after a number of stages, which the file has if there are any."""
         _remove_leftovers(self._checkpoint.file)
-        self._written = self._tried = n_stages
+        self._written = self._tried = self._n_stages
         self._when = time.monotonic()
+        return self
 
     def __call__(self, event: Event) -> None:
         """Save if a save is due."""
@@ -144,26 +123,18 @@ class Writer(AbstractContextManager["Writer"]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        ended = kind is None or issubclass(kind, KeyboardInterrupt)
-        if ended and len(self._state.members[0].stages) != self._written:
+        # The stages before too many workers were lost are worth keeping.
+        ended = kind is None or issubclass(kind, KeyboardInterrupt | FitError)
+        if ended and self._n_stages != self._written:
             self._write()
 
     def _write(self) -> None:
-        state, began = self._state, time.monotonic()
-        self._tried = len(state.members[0].stages)
-        if state.rotation is not None:
-            self._header["chosen"]["n_shards"] = state.rotation.counts[self._tried]
-        writer = ValueWriter()
-        snapshots = written(state.snapshots, writer)
-        header = self._header | {
-            "train": state.train,
-            "validation": state.validation,
-            "metrics": state.metrics,
-            "snapshots": snapshots,
-            "digest": digest_of(snapshots, writer.arrays),
-        }
+        fit, began = self._fit(), time.monotonic()
+        assert fit is not None
+        self._tried, writer = fit.state.n_stages, ValueWriter()
+        header = {"kind": _KIND, **fit.to_dict(writer)}
         try:
-            files.write(self._checkpoint.file, _in_one(state.members), header, writer=writer)
+            files.write(self._checkpoint.file, fit.model, header, writer=writer)
             self._written = self._tried
         except OSError as error:
             self._warn(error)
@@ -191,121 +162,3 @@ def _remove_leftovers(path: Path) -> None:
     for other in final.parent.iterdir():
         if ours.fullmatch(other.name):
             other.unlink(missing_ok=True)
-
-
-def _in_one(members: Sequence[EnsembleMember]) -> AdditiveModel:
-    """Put the stages of all members into one model, one member after the other."""
-    stages = tuple(stage for member in members for stage in member.stages)
-    return AdditiveModel(members[0].initial_raw, stages)
-
-
-def _apart(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
-    """Split the model into members: the inverse of :func:`_in_one`."""
-    require(type(n_members) is int and n_members >= 1, "n_members")
-    n_stages, rest = divmod(len(model.stages), n_members)
-    require(rest == 0, "n_members")
-    return [
-        EnsembleMember(
-            model.initial_raw, stages=list(model.stages[k * n_stages : (k + 1) * n_stages])
-        )
-        for k in range(n_members)
-    ]
-
-
-def checkpoint_among(callbacks: Sequence[Callback]) -> Checkpoint | None:
-    """Return the checkpoint among the callbacks, if there is one."""
-    found = checkpoints_among(callbacks)
-    if len(found) > 1:
-        raise InvalidParameter(f"Pass at most one Checkpoint; got {len(found)}.")
-    return found[0] if found else None
-
-
-class StageKeeper(Protocol):
-    """Keeper of the stages of a running fit, such as a file."""
-
-    def check_learner(self, learner: Learner) -> None:
-        """Reject learners whose stages cannot be kept."""
-
-    def check_width(self, width: int) -> None:
-        """Reject stages that refer to columns of a wider table."""
-
-    def writing(
-        self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
-    ) -> BoostingConfig:
-        """Return the configuration with a callback that keeps the stages."""
-
-
-@dataclass(frozen=True)
-class Resumable:
-    """A fit that is saved to a file while it runs."""
-
-    checkpoint: Checkpoint
-    fingerprint: FitFingerprint
-    continuation: Continuation | None  # the content of the file, if it is used
-
-    @classmethod
-    def of(
-        cls, checkpoint: Checkpoint, parameters: dict[str, Any], data: TrainingData, seed: int
-    ) -> Resumable:
-        """Create it for a fit with these parameters and data; read the file if there is one."""
-        fingerprint = FitFingerprint.of(parameters, data, seed)
-        stored = StoredFit.read(checkpoint)
-        continuation = None if stored is None else stored.continuation(fingerprint)
-        return cls(checkpoint, fingerprint, continuation)
-
-    def check_learner(self, learner: Learner) -> None:
-        """Reject learners whose fits files cannot store."""
-        if learner.capabilities.in_checkpoints:
-            return
-        names = names_of(learner) or ("it",)
-        pairs = zip(names, learner.parts, strict=True)
-        refused = [
-            "the learner" if name == "it" else f"the learner {name!r}"
-            for name, part in pairs
-            if not part.capabilities.in_checkpoints
-        ]
-        raise InvalidParameter(
-            f"Checkpoint is not supported by {' and '.join(refused)}, because files cannot store "
-            "its base models, its kernel, or the state that it needs to continue; use another "
-            "learner or kernel, or remove Checkpoint from callbacks."
-        )
-
-    def check_width(self, width: int) -> None:
-        """Reject stages that refer to columns of a wider table; no later check would find them."""
-        if self.continuation is not None:
-            check_columns(self.continuation, width, self.checkpoint.file)
-
-    def writing(
-        self, config: BoostingConfig, recipe: Recipe, state: TrainingState, n_columns: int
-    ) -> BoostingConfig:
-        """Replace the checkpoint in the configuration by a writer.
-
-        No stages are added if the fit in the file was complete.
-        """
-        header = header_of(self.fingerprint, recipe, len(state.members), n_columns)
-        writer = Writer(self.checkpoint, header, state)
-        callbacks = tuple(writer if c is self.checkpoint else c for c in config.callbacks)
-        is_complete = self.continuation is not None and _is_complete(config, state)
-        return replace(
-            config,
-            callbacks=callbacks,
-            n_stages=len(state.members[0].stages) if is_complete else config.n_stages,
-            takes_snapshots=not config.learner.capabilities.resumable,
-        )
-
-
-def _is_complete(config: BoostingConfig, state: TrainingState) -> bool:
-    """Whether the fit has stopped by itself."""
-    if config.stopping is not None and config.stopping.should_stop(config.watched(state)):
-        return True
-    return all(config.learner.converged(member.data) for member in state.members)
-
-
-def check_columns(continuation: Continuation, width: int, path: Path) -> None:
-    """Reject stages of a file that refer to columns of a wider table."""
-    for member in continuation.state.members:
-        for term in (term for stage in member.stages for term in stage.terms):
-            if not term.model.has_shape(width, len(term.coefficient)):
-                raise InvalidModelFile(
-                    f"{path} is damaged: it uses columns that the data do not have."
-                )

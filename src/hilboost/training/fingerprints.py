@@ -15,8 +15,10 @@ from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
+from hilboost.persistence.require import require
 from hilboost.tables import DenseTable, FileTable, SparseTable
 from hilboost.training.data import TrainingData
+from hilboost.training.recipe import Recipe
 
 _PLAIN = (str, int, float, bool, type(None))
 # These do not change the model, or are represented by the seed.
@@ -110,6 +112,8 @@ class FitFingerprint:
     # shape, dtype and hash of every array; ``"none"`` for arrays that were not given
     data: dict[str, str]
     seed: int | None  # ``None`` if no seed was given, so that any seed matches
+    version: str
+    row_draws: int
 
     @classmethod
     def of(cls, parameters: dict[str, Any], data: TrainingData | None, seed: int) -> FitFingerprint:
@@ -122,33 +126,47 @@ class FitFingerprint:
             {name: plain_value(name, value) for name, value in kept.items()},
             {} if data is None else _of_data(data),
             None if parameters["random_state"] is None else seed,
+            __version__,
+            ROW_DRAWS,
         )
 
-    def check(self, path: Path, header: dict[str, Any]) -> None:
+    def to_dict(self) -> dict[str, Any]:
+        """Convert everything but the seed to plain values."""
+        return {name: value for name, value in vars(self).items() if name != "seed"}
+
+    @classmethod
+    def from_dict(cls, header: dict[str, Any]) -> FitFingerprint:
+        """Read what :meth:`to_dict` wrote, beside the seed of the fit."""
+        parameters, data = header["parameters"], header["data"]
+        require(isinstance(parameters, dict), "parameters")
+        require(isinstance(data, dict), "data")
+        row_draws = header.get("row_draws", 1)  # the first version was not noted
+        return cls(parameters, data, header["seed"], header["version"], row_draws)
+
+    def check(self, path: Path, stored: FitFingerprint) -> None:
         """Reject the file of another fit and name the differences."""
-        if header["version"] != __version__:
+        if stored.version != self.version:
             raise InvalidModelFile(
-                f"{path} was written by hilboost {header['version']}, and version {__version__} "
+                f"{path} was written by hilboost {stored.version}, and version {self.version} "
                 f"may round differently. {_WAYS_OUT}"
             )
-        if header.get("row_draws", 1) != ROW_DRAWS:
+        if stored.row_draws != self.row_draws:
             raise InvalidModelFile(
-                f"{path} was written by another build of hilboost {__version__}, which draws other "
-                f"rows at random. {_WAYS_OUT}"
+                f"{path} was written by another build of hilboost {self.version}, which draws "
+                f"other rows at random. {_WAYS_OUT}"
             )
-        theirs = header["parameters"]
-        for name in sorted(theirs.keys() | self.parameters.keys()):
-            old, new = theirs.get(name), self.parameters.get(name)
+        for name in sorted(stored.parameters.keys() | self.parameters.keys()):
+            old, new = stored.parameters.get(name), self.parameters.get(name)
             if old != new:
                 raise InvalidParameter(
                     f"{path} is the checkpoint of a fit with {_difference(name, old, new)}. "
                     f"{_WAYS_OUT}"
                 )
-        if self.seed is not None and self.seed != header["seed"]:
+        if self.seed is not None and self.seed != stored.seed:
             raise InvalidParameter(
                 f"{path} is the checkpoint of a fit with a different random_state. {_WAYS_OUT}"
             )
-        theirs = header["data"]
+        theirs = stored.data
         # Fits on several workers have no fingerprints of data.
         names = [*self.data, *(name for name in theirs if self.data and name not in self.data)]
         others = [name for name in names if theirs.get(name, "none") != self.data.get(name, "none")]
@@ -186,3 +204,28 @@ def _of_rows(X: Any, target: Target | None, suffix: str = "") -> dict[str, str]:
     arrays = {"X": X} | {name: getattr(target, field, None) for name, field in fields.items()}
     share = None if target is None else target.share
     return {f"{name}{suffix}": fingerprint(array, share) for name, array in arrays.items()}
+
+
+def ingredients(recipe: Recipe) -> dict[str, str]:
+    """Hash what the state of a fit depends on: the learner, the loss, and the data."""
+    target = recipe.data.target
+    return {
+        "learner": str(plain_value("learner", recipe.config.learner)),
+        "loss": str(plain_value("loss", (recipe.config.loss, recipe.config.units))),
+        "X": fingerprint(recipe.data.X),
+        "y": fingerprint(target.y.astype(np.float64, copy=False)),
+        "sample_weight": fingerprint(target.weight),
+    }
+
+
+def ingredients_of_state(recipe: Recipe) -> dict[str, str] | None:
+    """Return :func:`ingredients`, or ``None`` if a fit is continued without its state."""
+    capabilities = recipe.config.learner.capabilities
+    if capabilities.resumable:
+        return None
+    try:
+        return ingredients(recipe)
+    except InvalidParameter:
+        if capabilities.has_state:
+            raise
+        return None

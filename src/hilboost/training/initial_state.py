@@ -31,9 +31,9 @@ from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
 from hilboost.reductions.draws import assign_folds
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
-from hilboost.training.recipe import Continuation, Recipe
-from hilboost.training.snapshots import snapshot_to_continue
+from hilboost.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         member.rows = own
     able, target = recipe.config.learner.capabilities, recipe.data.target
     if recipe.shards.at_start == 1:
-        kept = [None] * len(rows) if snapshot is None else [one.raw for one in snapshot.members]
+        kept = [None] * len(rows) if snapshot is None else snapshot.raw
         for member, X, so_far in zip(state.members, inputs, kept, strict=True):
             raw = _raw_of(member, X, target, so_far, n_threads)
             member.raw = np.asarray(raw, order=able.layout)
@@ -153,11 +153,15 @@ def _state_so_far(
     if continuation is None:
         return TrainingState([EnsembleMember(recipe.initial_raw) for _ in range(n_members)]), None
     state = continuation.state
+    if continuation.n_columns not in (None, recipe.width):
+        raise InvalidModelFile(
+            "the checkpoint is damaged: it uses columns that the data do not have."
+        )
     _check_continued(recipe, state, n_members)
     if recipe.data.held_out is None and n_members == 1:
         state.validation.clear()
         state.metrics.clear()
-    snapshot = snapshot_to_continue(recipe, continuation)
+    snapshot = continuation.snapshot_for(recipe)
     state.snapshots = () if snapshot is None else state.snapshots
     return state, snapshot
 
@@ -239,7 +243,7 @@ def _check_continued(recipe: Recipe, state: TrainingState, n_members: int) -> No
             "cannot choose the best stage; set early_stopping=False and omit X_val, or set "
             "warm_start=False."
         )
-    so_far = len(members[0].stages)
+    so_far = state.n_stages
     n_stages = recipe.config.n_stages
     if so_far > n_stages:
         raise InvalidParameter(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hilboost.boosting import BoostingConfig, EnsembleMember, TrainingState
+from hilboost.boosting import BoostingConfig, TrainingState
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss, TargetUnits
-from hilboost.core.version import ROW_DRAWS
-from hilboost.encoders import Encoder, Encoding
+from hilboost.core.loss import Loss
+from hilboost.encoders import Encoder
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.metric_kernel import MetricKernelLearner
-from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
@@ -89,51 +86,3 @@ class Recipe:
     def width(self) -> int:
         """Number of input columns of a member."""
         return self.data.X.shape[1] if self.encoder is None else self.encoder.width
-
-
-@dataclass(frozen=True)
-class Continuation:
-    """An earlier fit to continue."""
-
-    state: TrainingState  # state with the existing stages
-    seed: int
-    # values of the automatic parameters at the start of the earlier fit
-    resolved: ResolvedParameters | None = None
-    encoding: Encoding | None = None  # encoding of category columns for the existing stages
-    # whether the existing stages are in units of the fit, as in a checkpoint
-    in_units: bool = False
-    units: TargetUnits | None = None  # otherwise, the units of the existing stages
-    # hashes of what the snapshots of the state belong to; ``None`` if this has been checked
-    belongs_to: Mapping[str, str] | None = None
-    stages: str | None = None  # name of the kernel stages in a checkpoint
-
-    @classmethod
-    def of(cls, fitted: FittedModel) -> Continuation:
-        """The fit of a model that was not read from a file."""
-        assert fitted.members is not None
-        assert fitted.history is not None
-        kept, history = fitted.n_stages, fitted.history
-        validation = history.validation
-        has_draws = validation is not None or fitted.encoding is not None
-        if has_draws and fitted.row_draws != ROW_DRAWS:
-            raise InvalidData(
-                "warm_start: the model was fitted by another build of hilboost, which draws other "
-                "rows at random, so that its stages may have been fitted to rows that would now be "
-                "held out; set warm_start=False to start a new fit."
-            )
-        state = TrainingState(
-            [
-                EnsembleMember(model.initial_raw, stages=list(model.stages))
-                for model in fitted.members
-            ],
-            train=list(history.train[: kept + 1]),
-            validation=[] if validation is None else list(validation[: kept + 1]),
-            metrics={k: list(v[: kept + 1]) for k, v in history.metrics.items()},
-            snapshots=() if fitted.kept is None else (fitted.kept.snapshot,),
-        )
-        belongs_to = None if fitted.kept is None else fitted.kept.belongs_to
-        return cls(
-            *(state, fitted.seed, fitted.resolved, fitted.encoding),
-            units=fitted.units,
-            belongs_to=belongs_to,
-        )

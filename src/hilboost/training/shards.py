@@ -91,4 +91,4 @@ def resolved_after(
     """Return the parameters with the number of shards after the last stage that is kept."""
     if resolved is None or state.rotation is None:
         return resolved
-    return replace(resolved, n_shards=state.rotation.counts[len(state.members[0].stages)])
+    return replace(resolved, n_shards=state.rotation.counts[state.n_stages])

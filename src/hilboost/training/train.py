@@ -35,20 +35,22 @@ from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary
 from hilboost.training.categories import placed
-from hilboost.training.checkpoints import StageKeeper
+from hilboost.training.continuation import Continuation, restore
 from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
+from hilboost.training.fingerprints import ingredients_of_state
 from hilboost.training.initial_state import InitialState, begin
 from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
-from hilboost.training.recipe import Continuation, Outcome, Recipe
+from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.run import Clock, FitRun
 from hilboost.training.shards import resolved_after
-from hilboost.training.snapshots import belongings_to_keep, kept, restore
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
+Keeper = Callable[[BoostingConfig, Continuation], BoostingConfig]
+"""Adds callbacks that keep the stages of a running fit, such as in a file."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +83,13 @@ def train(
     n_threads: int = 1,  # maximum number of threads.  The model does not depend on it.
     callbacks: Sequence[Callback] = (),
     continuation: Continuation | None = None,  # earlier fit to continue
-    resumable: StageKeeper | None = None,  # what keeps the stages while the fit runs
+    keep: Keeper | None = None,  # adds a callback that keeps the stages while the fit runs
     observer: Observer | None = None,
     # the same for the kernel machine beside the trees; ``None`` for ``n_threads``
     n_kernel_threads: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies."""
     clock = Clock(recipe.time_budget)
-    if resumable is not None:
-        resumable.check_learner(recipe.config.learner)
-        resumable.check_width(recipe.width)
     phases, offset_range = Phases.of(callbacks), range_of(recipe.data.target)
     initial = begin(recipe, continuation, n_threads)
     initial = replace(initial, phases=phases, offset_range=offset_range)
@@ -111,14 +110,16 @@ def train(
             if initial.snapshot is not None:
                 restore(recipe.config.learner, state, initial.snapshot)
             run = FitRun(recipe, initial, team, kernels, clock)
-            is_observed = bool(callbacks) or resumable is not None or observer is not None
+            is_observed = bool(callbacks) or keep is not None or observer is not None
             run = replace(run, recipe=settled(run, continuation is None, is_observed))
             recipe, check = run.recipe, early_kernel_check(run)
             config = _observed(run, callbacks, check)
-            belongs_to = belongings_to_keep(recipe) if config.takes_snapshots else None
+            if _is_complete(config, check, continuation, state):
+                config = replace(config, n_stages=state.n_stages)
+            belongs_to = ingredients_of_state(recipe) if config.takes_snapshots else None
             config = replace(config, takes_snapshots=belongs_to is not None)
-            if resumable is not None:
-                config = resumable.writing(config, recipe, state, initial.inputs[0].shape[1])
+            if keep is not None:
+                config = keep(config, Continuation.running(recipe, state))
             if observer is not None:
                 observer(lambda: _fitted(recipe, initial, _outcome(recipe, config, None, state)))
             _boost_until_interrupted(config, recipe.data.target, initial, team)
@@ -135,7 +136,9 @@ def train(
         initial.phases.show(summary(fitted))
     state = outcome.state
     fitted, raw = calibrated(fitted, initial, recipe, kernels.n_threads)
-    return TrainingResult(replace(fitted, kept=kept(state, belongs_to)), state.interrupt, raw)
+    kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
+    kept = None if kept is None else replace(kept, belongs_to=belongs_to)
+    return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw)
 
 
 def _without_stages(
@@ -149,20 +152,33 @@ def _without_stages(
     return TrainingResult(_fitted(recipe, initial, outcome))
 
 
+def _is_complete(
+    config: BoostingConfig,
+    check: EarlyKernelCheck | None,
+    continuation: Continuation | None,
+    state: TrainingState,
+) -> bool:
+    """Whether the fit to continue has stopped by itself."""
+    if check is not None and check.stops_at(state.n_stages):
+        return True
+    if continuation is None or not continuation.in_units:
+        return False
+    if config.stopping is not None and config.stopping.should_stop(config.watched(state)):
+        return True
+    return all(config.learner.converged(member.data) for member in state.members)
+
+
 def _observed(
     run: FitRun, callbacks: Sequence[Callback], check: EarlyKernelCheck | None
 ) -> BoostingConfig:
     """Add the callbacks, and what ends the fit in time or beside a better kernel machine."""
     own: list[Callback] = []
     config, clock = run.recipe.config, run.clock
-    so_far = len(run.initial.state.members[0].stages)
     if clock.budget is not None:
         at_once = config.learner.capabilities.resumable
         own.append(TimeBudget(clock.began, clock.seconds_of_fit if at_once else clock.budget))
     if check is not None:
         own.append(check)
-        if check.stops_at(so_far):  # the fit in the checkpoint was complete
-            config = replace(config, n_stages=so_far)
     return replace(config, callbacks=callbacks, own_callbacks=tuple(own))
 
 

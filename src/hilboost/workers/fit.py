@@ -21,9 +21,10 @@ from hilboost.model.fitted import FittedModel
 from hilboost.outputs import as_output
 from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.tables import Schema
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.train import train
 from hilboost.validation.choices import check_supported_values
 from hilboost.validation.weights import plain_weights
@@ -33,21 +34,14 @@ from hilboost.workers.progress import Progress
 
 
 @dataclass(frozen=True)
-class KeptFit:
-    """A fit that is kept in a checkpoint."""
-
-    path: Path
-    header: dict[str, Any] | None  # that of the file, if the fit continues from it
-
-
-@dataclass(frozen=True)
 class WorkerTask:
     """Instructions for all workers of a fit."""
 
     estimator: Any  # not fitted
     seed: int
     n_threads: int = 1
-    checkpoint: KeptFit | None = None
+    checkpoint: Path | None = None
+    stored: FitFingerprint | None = None  # of the fit in the checkpoint
     last: int | None = None  # number of stages after which a callback has ended the fit
 
 
@@ -81,7 +75,10 @@ def fit_share(
     told, data = parts.told(), training_data(model, parts, held_out, exchange)
     del parts  # their rows are in the data
     if task.checkpoint is not None and progress is not None:
-        _identify(task, task.checkpoint, data, continuation, progress)
+        fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
+        if task.stored is not None:
+            fingerprint.check(task.checkpoint, task.stored)
+        progress = replace(progress, fingerprint=fingerprint)
     loss = model._make_loss(data.codec)
     share = data.target.share
     division = RowShare.block(len(data.X), exchange) if share is None else None
@@ -94,22 +91,9 @@ def fit_share(
     recipe = model._recipe(data, seed, continuation)
     recipe = replace(recipe, config=replace(recipe.config, division=division))
     _check_recipe(recipe)
-    result = train(recipe, task.n_threads, (), continuation, progress)
+    keep = None if progress is None else progress.keep
+    result = train(recipe, task.n_threads, (), continuation, keep)
     return result.fitted, data.schema, told
-
-
-def _identify(
-    task: WorkerTask,
-    kept: KeptFit,
-    data: TrainingData,
-    continuation: Continuation | None,
-    progress: Progress,
-) -> None:
-    """Compare the data with the checkpoint's data, and describe them for the next one."""
-    fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
-    if kept.header is not None:
-        fingerprint.check(kept.path, kept.header)
-    progress.identify(fingerprint, None if kept.header is None else kept.path, continuation)
 
 
 def _check_recipe(recipe: Recipe) -> None:

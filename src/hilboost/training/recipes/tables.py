@@ -23,10 +23,11 @@ from hilboost.reductions.sums import count_units, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import category_columns
 from hilboost.training.categories import with_categories
+from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.initial_state import Start, start_of
-from hilboost.training.recipe import Continuation, Recipe
+from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.mixed import (
