@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ class Component:
     :meth:`add` changes the arrays in place; nothing else does.
     """
 
+    in_files: ClassVar[bool] = True
+
     kernel: Kernel
     alpha: Floats  # (n, r) float64: weights, by training row
     function: Floats  # (n, r) float64: values ``K alpha``
@@ -26,6 +29,10 @@ class Component:
     def zero(cls, kernel: Kernel, n: int, n_outputs: int) -> Component:
         """The zero function on ``n`` rows."""
         return cls(kernel, np.zeros((n, n_outputs)), np.zeros((n, n_outputs)))
+
+    def copied(self) -> Component:
+        """Return a copy that later stages do not change."""
+        return replace(self, alpha=self.alpha.copy(), function=self.function.copy())
 
     @property
     def basis(self) -> NDArray[np.int64]:

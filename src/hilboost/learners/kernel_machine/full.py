@@ -26,11 +26,6 @@ from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.memory import free_memory, require_free
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
-from hilboost.learners.kernel_machine.snapshots import (
-    MachineSnapshot,
-    SolverSnapshot,
-    SystemSnapshot,
-)
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.solvers.linear import (
     DirectSolver,
@@ -38,6 +33,7 @@ from hilboost.learners.kernel_machine.solvers.linear import (
     LinearSolver,
     LinearState,
     LinearStep,
+    SystemSnapshot,
 )
 from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.solvers.newton import (
@@ -46,7 +42,7 @@ from hilboost.learners.kernel_machine.solvers.newton import (
     NewtonSolver,
     newton_system,
 )
-from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -216,6 +212,21 @@ def default_landmarks(n: int) -> int:
     return int(min(n, np.clip(13 * np.sqrt(n), 500, 4000)))
 
 
+@dataclass(frozen=True, eq=False)
+class SolverSnapshot:
+    """The solvers of full stages, whose matrices are computed again."""
+
+    in_files: ClassVar[bool] = True
+
+    system: SystemSnapshot | None  # of bounded steps
+    newton: float | None  # smallest diagonal entry in the first of the Newton steps
+    is_ill_conditioned: bool
+    keeps_system: bool
+    is_solved: bool
+    # whether the last stage was one of the present solver, whose stages share their basis
+    shares_basis: bool
+
+
 class FullState(MachineState):
     """The function so far, and the solver of the system of all rows.
 
@@ -314,7 +325,7 @@ class FullState(MachineState):
             self._basis = self._added
         self.expect_descent(patience=1)
 
-    def solver_snapshot(self) -> SolverSnapshot:
+    def own_snapshot(self) -> SolverSnapshot:
         """The state of the solvers, without their matrices."""
         system = None if self.linear is None else SystemSnapshot.of(self.linear)
         shares_basis = self._basis is not None and self._basis is self._added
@@ -333,8 +344,8 @@ class FullState(MachineState):
         """Continue from a snapshot; the next stage computes the matrices again."""
         restored = super().restore(snapshot, terms)
         self._added = restored[-1].model.basis if restored else None
-        solver = snapshot.solver
-        if solver is None:
+        solver = snapshot.own
+        if not isinstance(solver, SolverSnapshot):
             raise ValueError("the solver of a kernel machine is missing")
         self._restored, self._smallest = solver, solver.newton
         self._noise = None if solver.system is None else solver.system.D

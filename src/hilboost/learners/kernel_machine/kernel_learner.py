@@ -15,8 +15,7 @@ from hilboost.core.learner import Learner
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.snapshots import MachineSnapshot
-from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
@@ -18,7 +19,6 @@ from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.snapshots import RecursionSnapshot, ReweightedSnapshot
 from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -39,10 +39,12 @@ class Reweighting:
     stage.
     """
 
+    in_files: ClassVar[bool] = True
+
     regularization: float  # λ
-    _G: list[Floats] = field(default_factory=list, init=False, repr=False)
-    _L: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
-    _M: Floats = field(default_factory=lambda: np.empty((0, 0)), init=False, repr=False)
+    G: list[Floats] = field(default_factory=list, repr=False)  # (n,) float64 for each stage
+    L: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (j, j) float64
+    M: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (j, j) float64
 
     def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
         """Add one stage.
@@ -56,39 +58,44 @@ class Reweighting:
         stages.
         """
         lam = self.regularization
-        low = _solve(self._L, q)
+        low = _solve(self.L, q)
         # Late in boosting, a stage is nearly a linear combination of the earlier ones.
         new_part = max(q_own - float(low @ low), _SMALLEST_NEW_PART * q_own, 1e-300)
         l_own = float(np.sqrt(new_part))
         g = f.copy()
-        for column, factor in zip(self._G, low, strict=True):
+        for column, factor in zip(self.G, low, strict=True):
             g -= factor * column
         g /= l_own
-        overlap = np.array([column @ g for column in self._G])
-        m = _solve(self._M, overlap)
-        eta = _solve(self._M, m, transposed=True)
+        overlap = np.array([column @ g for column in self.G])
+        m = _solve(self.M, overlap)
+        eta = _solve(self.M, m, transposed=True)
         d = g.copy()
-        for column, factor in zip(self._G, eta, strict=True):
+        for column, factor in zip(self.G, eta, strict=True):
             d -= factor * column
         size = lam + max(float(d @ g), 0.0)
         b = float(g @ residual)  # equal to d'y, but accurate late in boosting
         own = b / (l_own * size) if size > 0 else 0.0
-        change = -own * _solve(self._L, low + l_own * eta, transposed=True)
-        self._L = _grown(self._L, low, l_own)
-        self._M = _grown(self._M, m, np.sqrt(size))
-        self._G.append(g)
+        change = -own * _solve(self.L, low + l_own * eta, transposed=True)
+        self.L = _grown(self.L, low, l_own)
+        self.M = _grown(self.M, m, np.sqrt(size))
+        self.G.append(g)
         return own, change
 
-    def snapshot(self) -> RecursionSnapshot:
-        """The factors, which no later stage changes."""
-        return RecursionSnapshot(list(self._G), self._L, self._M)
+    def copied(self) -> Self:
+        """Return a copy that later stages do not change."""
+        return replace(self, G=list(self.G))
 
-    @classmethod
-    def restored(cls, regularization: float, snapshot: RecursionSnapshot) -> Self:
-        """The recursion after the stages of a snapshot."""
-        made = cls(regularization)
-        made._G, made._L, made._M = list(snapshot.G), snapshot.L, snapshot.M
-        return made
+
+@dataclass(frozen=True, eq=False)
+class ReweightedSnapshot:
+    """The stages whose weights are set anew after each stage."""
+
+    in_files: ClassVar[bool] = True
+
+    recursions: list[Reweighting]  # one for each output
+    rows: list[NDArray[np.int64]]  # list of (m,) int64: basis vectors of each stage
+    weights: list[Floats]  # list of (m, r) float64
+    outputs: list[Floats]  # list of (n, r) float64
 
 
 class ReweightedStages:
@@ -102,7 +109,6 @@ class ReweightedStages:
     """
 
     def __init__(self, regularization: float, n_outputs: int) -> None:
-        self._regularization = regularization
         self._recursions = [Reweighting(regularization) for _ in range(n_outputs)]
         self._stages: list[Descending] = []
 
@@ -110,8 +116,7 @@ class ReweightedStages:
         """State that later stages need."""
         models = [stage.term.model for stage in self._stages]
         return ReweightedSnapshot(
-            self._regularization,
-            [recursion.snapshot() for recursion in self._recursions],
+            [recursion.copied() for recursion in self._recursions],
             [model.rows for model in models if model.rows is not None],
             [model.weights for model in models],
             [stage.outputs for stage in self._stages if stage.outputs is not None],
@@ -123,11 +128,11 @@ class ReweightedStages:
 
         ``terms``: all terms so far.  A stage has its own term and changes of all earlier ones.
         """
-        lam, n = snapshot.regularization, len(snapshot.rows)
+        n = len(snapshot.rows)
         if 2 * len(terms) != n * (n + 1):
             raise ValueError("the number of reweighted stages is inconsistent")
-        made = cls(lam, len(snapshot.recursions))
-        made._recursions = [Reweighting.restored(lam, one) for one in snapshot.recursions]
+        made = cls(snapshot.recursions[0].regularization, 0)
+        made._recursions = [recursion.copied() for recursion in snapshot.recursions]
         parts = zip(snapshot.rows, snapshot.weights, snapshot.outputs, strict=True)
         for k, (rows, weights, outputs) in enumerate(parts):
             model = terms[k * (k + 1) // 2].model

@@ -24,8 +24,7 @@ from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
-from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
-from hilboost.learners.kernel_machine.snapshots import SeveralSnapshot
+from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,18 @@ from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.reweighting import ReweightedStages, origins, require_kept
-from hilboost.learners.kernel_machine.snapshots import JointSnapshot, SeveralSnapshot
+from hilboost.learners.kernel_machine.reweighting import (
+    ReweightedSnapshot,
+    ReweightedStages,
+    origins,
+    require_kept,
+)
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.state import MachineState, likely_amplitude
+from hilboost.learners.kernel_machine.state import (
+    MachineSnapshot,
+    MachineState,
+    likely_amplitude,
+)
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
 from hilboost.learners.kernel_machine.tuning.shared import MemberState
@@ -33,15 +42,18 @@ class JointKernels:
     """The functions of the kernels; each stage of the sum adds to all of them.
 
     Under a loss with corners, no kernel alone may lower the loss where all together do.
+    ``functions``: (n, r) float64 each, values on the distinct training rows.
     """
+
+    in_files: ClassVar[bool] = True
 
     def __init__(self, kernels: Sequence[Kernel], functions: Sequence[Floats] = ()) -> None:
         self.kernels = tuple(kernels)
         self.functions = [function.copy() for function in functions]
 
-    def snapshot(self) -> JointSnapshot:
-        """State that later stages need."""
-        return JointSnapshot(list(self.kernels), [function.copy() for function in self.functions])
+    def copied(self) -> JointKernels:
+        """Return a copy that later stages do not change."""
+        return JointKernels(self.kernels, self.functions)
 
     def add(self, workspace: Workspace, step: Descending, stage: Stage) -> int:
         """Add a stage of the sum; return the position of the kernel with the largest part in it."""
@@ -59,6 +71,23 @@ class JointKernels:
         for function, values in zip(self.functions, outputs, strict=True):
             function += values
         return int(np.argmax([float((values**2).sum()) for values in outputs]))
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralSnapshot:
+    """The machine of each kernel, and which one made which stage."""
+
+    in_files: ClassVar[bool] = True
+
+    unit: float
+    is_least_squares: bool
+    choice: Choice  # the sum of the kernels, and λ
+    descent: Descent
+    made_by: NDArray[np.int64]  # (n_stages,) int64
+    norms: Floats  # (n_stages, n_kernels) float64
+    states: list[MachineSnapshot]
+    reweighted: ReweightedSnapshot | None = None  # for stages whose weights are set anew
+    joint: JointKernels | None = None  # if the stages have the sum of the kernels
 
 
 _PATIENCE = {"full": 1, "sparse": 5, "block": 5}
@@ -142,7 +171,7 @@ class SeveralKernelsState(MemberState):
             np.reshape(self._norms, (-1, len(self._kernels))),
             known,
             None if self._reweighted is None else self._reweighted.snapshot(),
-            None if self._joint is None else self._joint.snapshot(),
+            None if self._joint is None else self._joint.copied(),
         )
 
     def restore(
@@ -156,7 +185,7 @@ class SeveralKernelsState(MemberState):
         self._made_by, self._norms = snapshot.made_by.tolist(), list(snapshot.norms.copy())
         makers = self._made_by
         if snapshot.joint is not None:
-            self._joint = JointKernels(snapshot.joint.kernels, snapshot.joint.functions)
+            self._joint = snapshot.joint.copied()
             self._kernels, makers = self._joint.kernels, [0] * len(makers)
         if snapshot.reweighted is not None:
             makers = [makers[origin] for origin in origins(len(makers))]

@@ -25,14 +25,14 @@ from hilboost.learners.kernel_machine.joint import refit
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import (
+    ReweightedSnapshot,
     ReweightedStages,
     require_kept,
     require_squared_error,
 )
 from hilboost.learners.kernel_machine.rounding import unspoilt
-from hilboost.learners.kernel_machine.snapshots import MachineSnapshot
 from hilboost.learners.kernel_machine.stage_system import StageSolver, fitted_on_subset
-from hilboost.learners.kernel_machine.state import MachineState
+from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 _ROWS_OF_GAINS = 4000
@@ -226,19 +226,16 @@ class SparseState(MachineState):
         """The kernel of the choice, and that with other length scales."""
         return (*super().kernels, *self._scaled_kernels)
 
-    def snapshot(self) -> MachineSnapshot | None:
-        """State that later stages need; the outputs of all stages if these are reweighted."""
-        found = super().snapshot()
-        if found is None or self._reweighted is None:
-            return found
-        return replace(found, reweighted=self._reweighted.snapshot())
+    def own_snapshot(self) -> ReweightedSnapshot | None:
+        """The outputs of all stages if these are reweighted."""
+        return None if self._reweighted is None else self._reweighted.snapshot()
 
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot, with the same multiples of the length scales."""
         self._scaled_kernels = tuple(snapshot.kernels[1:])
         restored = super().restore(snapshot, terms)
-        if snapshot.reweighted is not None:
-            self._reweighted = ReweightedStages.restored(snapshot.reweighted, restored)
+        if snapshot.own is not None:
+            self._reweighted = ReweightedStages.restored(snapshot.own, restored)
         return restored
 
     def scaled_kernels(self, kernel: Kernel, factors: tuple[float, ...]) -> tuple[Kernel, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,6 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
-from hilboost.learners.kernel_machine.snapshots import (
-    ComponentSnapshot,
-    MachineSnapshot,
-    SolverSnapshot,
-)
 from hilboost.learners.kernel_machine.solvers.multipliers import (
     Change,
     Newton,
@@ -40,6 +36,22 @@ from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, choose
 from hilboost.learners.kernel_machine.tuning.shared import MemberState
 from hilboost.learners.kernel_machine.workspace import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class MachineSnapshot:
+    """State from which a machine continues, besides its rows and the gradients."""
+
+    in_files: ClassVar[bool] = True
+
+    unit: float  # that of the gradients
+    precision: str  # dtype of the kernel values
+    kernels: list[Kernel]  # that of the choice, followed by others that components can have
+    choice: Choice
+    descent: Descent | None
+    n_stages: int
+    components: list[Component]
+    own: Any = None  # what the learner adds, such as the state of its solver
 
 
 class MachineState(MemberState, ABC):
@@ -209,11 +221,6 @@ class MachineState(MemberState, ABC):
         """State that later stages need; ``None`` before the first stage."""
         if self._conversion is None or self.choice is None:
             return None
-        numbers = {id(kernel): number for number, kernel in enumerate(self.kernels)}
-        components = [
-            ComponentSnapshot(numbers[key], part.alpha.copy(), part.function.copy())
-            for key, part in self._components.items()
-        ]
         return MachineSnapshot(
             self._conversion.unit,
             self.workspace.precision,
@@ -221,12 +228,12 @@ class MachineState(MemberState, ABC):
             self.choice,
             self.descent,
             self.n_stages,
-            components,
-            self.solver_snapshot(),
+            [component.copied() for component in self.components],
+            self.own_snapshot(),
         )
 
-    def solver_snapshot(self) -> SolverSnapshot | None:
-        """State that a solver needs to continue; by default, nothing."""
+    def own_snapshot(self) -> Any:
+        """State that the learner adds to the snapshot; by default, nothing."""
         return None
 
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
@@ -234,6 +241,7 @@ class MachineState(MemberState, ABC):
 
         Predictions add up expansions that share these objects.
         """
+        n_rows = self.workspace.n_rows
         self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
         self.choice, self.descent = snapshot.choice, snapshot.descent
         self.n_stages = snapshot.n_stages
@@ -241,14 +249,11 @@ class MachineState(MemberState, ABC):
             self.use_float64()
         if self.workspace.precision != snapshot.precision:
             raise ValueError("the precision of a kernel machine is inconsistent")
-        kernels = self.kernels
         for part in snapshot.components:
-            alpha, function = part.alpha.copy(), part.function.copy()
-            if not alpha.shape == function.shape == (self.workspace.n_rows, *alpha.shape[1:]):
+            if not part.alpha.shape == part.function.shape == (n_rows, *part.alpha.shape[1:]):
                 raise ValueError("the weights of a kernel machine have the wrong shape")
-            kernel = kernels[part.number]
-            self._components[id(kernel)] = Component(kernel, alpha, function)
-        return [shared(term, kernels, self.workspace.inputs) for term in terms]
+            self._components[id(part.kernel)] = part.copied()
+        return [shared(term, self.kernels, self.workspace.inputs) for term in terms]
 
     def gained(self, problem: StageProblem) -> Floats:
         """Decrease of the penalized squared error by the stages so far, (r,).

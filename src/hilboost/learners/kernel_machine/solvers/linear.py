@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,45 @@ class LinearState:
         """The next step, and the state after it."""
         step = self.solver.step(residual, so_far, iterations, self.tolerance, self.progress)
         return step, replace(self, left=step.left, progress=step.progress)
+
+
+@dataclass(frozen=True, eq=False)
+class SystemSnapshot:
+    """A linear system without its matrix, and how far it is solved.
+
+    Sums depend on the order of arrays in memory, which files do not store.
+    """
+
+    in_files: ClassVar[bool] = True
+
+    D: Floats  # (n,) float64
+    tolerance: float
+    left: float
+    # direction, size and residual of the search, and whether they are in Fortran order; empty
+    # before the first step
+    search: tuple[tuple[Floats | None, bool], ...]
+
+    @classmethod
+    def of(cls, state: LinearState) -> Self:
+        """Take the arrays, which no step changes."""
+        found, search = state.progress, []
+        for value in () if found is None else (found.direction, found.size, found.residual):
+            array = None if value is None else array_api.to_numpy(value)
+            search.append((array, array is not None and not array.flags.c_contiguous))
+        return cls(state.solver.D, state.tolerance, state.left, tuple(search))
+
+    def progress(self, like: Array) -> Progress | None:
+        """Return the state of the search, on the device of an array."""
+        if not self.search:
+            return None
+
+        def placed(array: Any, is_fortran: bool) -> Any:
+            if array is None:
+                return None
+            ordered = np.asarray(array, order="F" if is_fortran else "C")
+            return array_api.like(ordered, like, "float64")
+
+        return Progress(*(placed(*entry) for entry in self.search))
 
 
 @dataclass(frozen=True, eq=False)
