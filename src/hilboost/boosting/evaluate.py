@@ -302,8 +302,9 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
             continue
         model = term.model.on_leaves()
         assert model is not None
-        given = term.coefficient * model.values, result.leaves, raw, term.columns.start
-        for rows in blocks(len(raw), term.columns.stop - term.columns.start):
-            tasks.append(partial(add_leaf_values, *given, rows.start, rows.stop))
+        values, first = term.coefficient * model.values, term.columns.start
+        add = partial(add_leaf_values, values, result.leaves, raw, first)
+        for rows in blocks(len(raw), term.columns.stop - first):
+            tasks.append(partial(add, rows.start, rows.stop))
     # Each column belongs to one term: the order of the tasks has no effect.
     team.map(lambda task: task(), tasks)

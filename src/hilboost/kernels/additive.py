@@ -124,8 +124,9 @@ class Additive(Kernel):
         A, W = array_api.to_numpy(A), array_api.to_numpy(W)
         (n, d), (main, pairs) = A.shape, self._factors(A.shape[1])
         sums = np.empty((d + 2, n))
-        working = np.empty((d, n)), np.empty(n), np.empty(n)
-        additive_pulls(self._scaled(A), np.ascontiguousarray(W), main, pairs, *working, sums)
+        inverses, working, squares = np.empty((d, n)), np.empty(n), np.empty(n)
+        scaled, W = self._scaled(A), np.ascontiguousarray(W)
+        additive_pulls(scaled, W, main, pairs, inverses, working, squares, sums)
         *by_column, of_columns, of_pairs = sums.sum(axis=1).tolist()
         scales = by_column if len(self.length_scale) > 1 else [sum(by_column)]
         return np.array([*(2 * _ALPHA * s for s in scales), main * of_columns, pairs * of_pairs])

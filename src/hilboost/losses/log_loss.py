@@ -128,9 +128,9 @@ class MultinomialLogLoss(Loss):
         negative, hessian = arrays_for(raw, memory)
         value, totals = np.empty((2, len(raw)))
         written, apart = flat_columns(negative)
-        scores, codes = flat_columns(raw), _codes(target)
+        (scores, step), codes = flat_columns(raw), _codes(target)
         curved = flat_columns(hessian)[0]
-        softmax(self.n_classes, *scores, codes, value, totals, written, curved, apart)
+        softmax(self.n_classes, scores, step, codes, value, totals, written, curved, apart)
         return value, Gradients(negative, hessian, _CLASSES)
 
     @property

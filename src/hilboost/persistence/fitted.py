@@ -155,7 +155,9 @@ def _read_codec(
         embedding, span = output_spaces.from_arrays(header["output"], arrays, n_outputs, reader)
         outside = header["output"].get("outside", False)
         require(type(outside) is bool, "outside")
-        return OutputCodec(embedding, *span, outside), stages_from_file(header["output"])
+        rows, codes, n_train = span
+        codec = OutputCodec(embedding, rows, codes, n_train, outside)
+        return codec, stages_from_file(header["output"])
     if "survival" in header:
         return survival.codec_from_file(header["survival"]), stages_from_file(header)
     if "classes" in header:

@@ -153,14 +153,12 @@ def from_arrays(
     require(n > 0 and coefficient.shape[1] == n_outputs, "part.coefficient")
     # Each stage has at least one term, and each place one before it.
     most = n + len(arrays.get("stage", ())) + n_others
-    columns = (
-        require_below(arrays, "part.stage", most, n),
-        require_below(arrays, "part.place", most, n),
-        require_below(arrays, "part.expansion", len(expansions), n),
-    )
+    numbers = require_below(arrays, "part.stage", most, n)
+    places = require_below(arrays, "part.place", most, n)
+    named = require_below(arrays, "part.expansion", len(expansions), n)
     return [
         (number, place, Term(expansions[k], slice(0, n_outputs), factors))
-        for number, place, k, factors in zip(*columns, coefficient, strict=True)
+        for number, place, k, factors in zip(numbers, places, named, coefficient, strict=True)
     ]
 
 

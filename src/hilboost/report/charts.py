@@ -234,7 +234,7 @@ def histogram(
     counted: str = "rows",
 ) -> Markup:
     """Draw a histogram of what is ``counted``, optionally with a vertical line."""
-    x, y = _plane(edges, [0, max(1, *counts)])
+    x, y = _plane(edges, [0, max(1, max(counts))])
     drawn, hover = [], []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
         width = max(x(right) - x(left) - 1, 0.5)
@@ -280,7 +280,7 @@ def outlines(
 
 def spark(counts: Sequence[int]) -> Markup:
     """Draw a word-sized histogram, without labels."""
-    most, step = max(1, *counts), 80 / len(counts)
+    most, step = max(1, max(counts)), 80 / len(counts)
     bars = "".join(
         f'<rect x="{k * step:.1f}" y="{18 - 18 * count / most:.1f}" width="{step - 0.8:.1f}" '
         f'height="{18 * count / most:.1f}"/>'

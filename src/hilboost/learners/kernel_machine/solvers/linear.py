@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,13 +114,15 @@ class SystemSnapshot:
         if not self.search:
             return None
 
-        def placed(array: Any, is_fortran: bool) -> Any:
-            if array is None:
-                return None
-            ordered = np.asarray(array, order="F" if is_fortran else "C")
-            return array_api.like(ordered, like, "float64")
-
-        return Progress(*(placed(*entry) for entry in self.search))
+        direction, size, residual = (
+            None
+            if array is None
+            else array_api.like(
+                np.asarray(array, order="F" if is_fortran else "C"), like, "float64"
+            )
+            for array, is_fortran in self.search
+        )
+        return Progress(direction, size, residual)
 
 
 @dataclass(frozen=True, eq=False)
