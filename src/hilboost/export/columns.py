@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.splitting_learner import splitting_parts
 from hilboost.engine import MAX_LEVELS, Tree
+from hilboost.model.fitted import FittedModel
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,8 @@ class Columns:
     levels: dict[int, Sequence[tuple[Any, ...]]]
 
     @classmethod
-    def of(cls, model: Any) -> Self:
-        """Create them from a fitted estimator."""
-        fitted = model.fitted_
+    def of(cls, fitted: FittedModel) -> Self:
+        """Create them from the record of a fit."""
         names: list[Any] = [column.name for column in fitted.schema.columns]
         levels: dict[int, Sequence[tuple[Any, ...]]] = {}
         for trees in splitting_parts(fitted.learner):

@@ -35,6 +35,7 @@ from hilboost.learners.kernel_machine import KernelExpansion
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.inputs import _FARTHEST
 from hilboost.model import AdditiveModel
+from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import atomic_path
 
 
@@ -192,10 +193,10 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         for one in inputs
     ]
     X = add_table(graph, in_float64, schema, fitted.encoding)
-    sizes = {column: len(levels) for column, levels in Columns.of(model).levels.items()}
-    raw = _add_raw(graph, X, model.model_, sizes)
-    predicted = add_inverse_link(graph, raw, model.loss_)
-    outputs = _add_outputs(graph, predicted, model)
+    sizes = {column: len(levels) for column, levels in Columns.of(fitted).levels.items()}
+    raw = _add_raw(graph, X, fitted.model, sizes)
+    predicted = add_inverse_link(graph, raw, fitted.loss)
+    outputs = _add_outputs(graph, predicted, fitted)
     helper = onnx.helper
     number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     sources = [
@@ -272,26 +273,26 @@ def _with_weights(model: KernelExpansion, weights: np.ndarray) -> KernelExpansio
     return KernelExpansion(model.kernel, model.inputs, model.basis, weights)
 
 
-def _add_outputs(graph: Graph, predicted: str, model: Any) -> list[Any]:
+def _add_outputs(graph: Graph, predicted: str, fitted: FittedModel) -> list[Any]:
     """Add the public outputs and their types."""
     from onnx import TensorProto, helper
 
     info, double = helper.make_tensor_value_info, TensorProto.DOUBLE
-    if model.fitted_.codec.kind == "survival":
+    if fitted.codec.kind == "survival":
         graph.rename(graph.add("Squeeze", predicted, graph.integers(1)), "risk")
         return [info("risk", double, ["n"])]
-    if model.fitted_.codec.kind == "numbers":
-        r = len(model.model_.initial_raw)
-        flat = r == 1 and model.fitted_.numbers.flat
+    if fitted.codec.kind == "numbers":
+        r = len(fitted.model.initial_raw)
+        flat = r == 1 and fitted.numbers.flat
         if flat:
             predicted = graph.add("Squeeze", predicted, graph.integers(1))
         graph.rename(predicted, "prediction")
         return [info("prediction", double, ["n"] if flat else ["n", r])]
-    classes = _labels(model.classes_)
+    classes = _labels(fitted.classes)
     best = graph.add("ArgMax", predicted, axis=1, keepdims=0)
     labels = graph.constant(classes, classes.dtype)
     graph.rename(graph.add("Gather", labels, best, axis=0), "label")
-    link = model.loss_.link
+    link = fitted.loss.link
     name = "probabilities" if link is None or link.gives_probabilities else "scores"
     graph.rename(predicted, name)
     text = classes.dtype == object

@@ -15,6 +15,7 @@ from hilboost.export.columns import Columns, named
 from hilboost.export.estimators import fitted_record
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 from hilboost.export.tables import depths
+from hilboost.model.fitted import FittedModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def plot_tree(
     chosen = _chosen(model, stage, output, tree)
     depth = depths(chosen)
     y = _heights(chosen)
-    texts = _texts(chosen, Columns.of(model))
+    texts = _texts(chosen, Columns.of(model.fitted_))
     if ax is None:
         pyplot = required("matplotlib.pyplot", "plot_tree")
 
@@ -82,7 +83,7 @@ def plot_tree(
     ax.set_ylim(len(chosen.values) - 0.3, -1.0)
     _draw_branches(ax, chosen, depth, y)
     _draw_nodes(ax, chosen, depth, y, texts)
-    ax.set_title(_title(model, chosen), loc="left", color=_INK, fontsize=11)
+    ax.set_title(_title(model.fitted_, chosen), loc="left", color=_INK, fontsize=11)
     ax.text(0, 0, _CAPTION, transform=ax.transAxes, va="top", color=_LINE, fontsize=8)
     return ax
 
@@ -104,11 +105,11 @@ def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = Fal
     )
 
 
-def _title(model: Any, tree: ScalarTree) -> str:
-    parts = [f"Stage {tree.stage + 1} of {model.n_estimators_}"]
-    if len(model.model_.initial_raw) > 1:
-        of_classes = model.fitted_.codec.kind == "classes"
-        name = f"class {model.classes_[tree.output]}" if of_classes else f"output {tree.output}"
+def _title(fitted: FittedModel, tree: ScalarTree) -> str:
+    parts = [f"Stage {tree.stage + 1} of {fitted.n_stages}"]
+    if len(fitted.model.initial_raw) > 1:
+        of_classes = fitted.codec.kind == "classes"
+        name = f"class {fitted.classes[tree.output]}" if of_classes else f"output {tree.output}"
         parts.append(name)
     return ", ".join(parts)
 

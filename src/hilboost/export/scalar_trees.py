@@ -13,6 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.engine import Tree
 from hilboost.export.estimators import fitted_record
+from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import not_of_trees
 
 
@@ -47,15 +48,15 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
     ``numbers_only``: whether to reject categories.
     """
     kinds = "a BoostingRegressor or BoostingClassifier with trees"
-    fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
+    fitted = fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
     if numbers_only:
-        require_numbers(model, purpose)
+        require_numbers(fitted, purpose)
     trees = []
-    for i, stage in enumerate(model.model_.stages):
+    for i, stage in enumerate(fitted.model.stages):
         for number, term in enumerate(stage.terms):
             if term.model.family != "trees":
                 raise IncompatibleParts(
-                    f"{purpose} requires a model of trees, but {not_of_trees(model.fitted_)}; fit "
+                    f"{purpose} requires a model of trees, but {not_of_trees(fitted)}; fit "
                     "with learner='tree'."
                 )
             trees += scalar_trees(i, number, term)
@@ -87,16 +88,16 @@ def constant_tree(output: int) -> ScalarTree:
     return ScalarTree(0, -1, output, tree, np.zeros(1))
 
 
-def require_numbers(model: Any, purpose: str) -> None:
+def require_numbers(fitted: FittedModel, purpose: str) -> None:
     """Reject models with categories, for formats that support splits ``x <= threshold`` only."""
     remedy = "Encode them as numbers before fit, or use to_onnx."
-    if model.fitted_.schema.categories:
-        column = model.fitted_.schema.columns[model.fitted_.schema.categories[0]]
+    if fitted.schema.categories:
+        column = fitted.schema.columns[fitted.schema.categories[0]]
         raise IncompatibleParts(
             f"{purpose} supports only numeric columns, but column {column.name!r} contains "
             f"categories. {remedy}"
         )
-    terms: list[Any] = [term.model for stage in model.model_.stages for term in stage.terms]
+    terms: list[Any] = [term.model for stage in fitted.model.stages for term in stage.terms]
     if any(term.family == "trees" and len(term.left_sets) for term in terms):
         raise IncompatibleParts(
             f"{purpose} supports only splits on thresholds, but trees of this model split on "

@@ -50,7 +50,7 @@ def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
     """
     pd = required("pandas", "tree_table")
     trees = fitted_trees(model, "tree_table", numbers_only=False)
-    seen = Columns.of(model)
+    seen = Columns.of(model.fitted_)
     frames = [_rows(tree, seen) for tree in trees]
     counted = {} if X is None else {"rows": "int64"}
     if X is not None:

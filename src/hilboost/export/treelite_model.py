@@ -9,6 +9,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLink, SortedLink
 from hilboost.core.packages import required
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
+from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import atomic_path
 
 _FUNCTIONS: dict[type[Link], str] = {
@@ -56,10 +57,11 @@ def to_treelite(model: Any, path: str | Path | None = None) -> Any:
     ``predict_raw``.  A tree with vector leaves is written once for every output.
     """
     trees = fitted_trees(model, "to_treelite")
-    trees = trees or [constant_tree(k) for k in range(len(model.model_.initial_raw))]
+    fitted: FittedModel = model.fitted_
+    trees = trees or [constant_tree(k) for k in range(len(fitted.model.initial_raw))]
     builder_of = required("treelite.model_builder", "to_treelite")
-    builder = _builder(builder_of, model, [tree.output for tree in trees])
-    factor = getattr(model.loss_.link, "factor", 1.0)
+    builder = _builder(builder_of, fitted, [tree.output for tree in trees])
+    factor = getattr(fitted.loss.link, "factor", 1.0)
     for tree in trees:
         _add_tree(builder, tree, factor)
     built = builder.commit()
@@ -69,16 +71,16 @@ def to_treelite(model: Any, path: str | Path | None = None) -> Any:
     return built
 
 
-def _builder(module: Any, model: Any, outputs: list[int]) -> Any:
+def _builder(module: Any, fitted: FittedModel, outputs: list[int]) -> Any:
     """Begin a model of trees with these outputs."""
-    function, link = _function(model), model.loss_.link
-    start, zeros = model.model_.initial_raw, [0] * len(outputs)
+    function, link = _function(fitted), fitted.loss.link
+    start, zeros = fitted.model.initial_raw, [0] * len(outputs)
     r, by_class = len(start), function == "softmax"
     return module.ModelBuilder(
         threshold_type="float64",
         leaf_output_type="float64",
         metadata=module.Metadata(
-            num_feature=model.n_features_in_,
+            num_feature=fitted.schema.n_columns,
             task_type=_TASKS.get(function, "kRegressor"),
             average_tree_output=False,
             num_target=1 if by_class else r,
@@ -95,19 +97,19 @@ def _builder(module: Any, model: Any, outputs: list[int]) -> Any:
     )
 
 
-def _function(model: Any) -> str:
+def _function(fitted: FittedModel) -> str:
     """Return treelite's name of the inverse link."""
-    link = model.loss_.link
+    link = fitted.loss.link
     if link is not None and len(link.levels) > 1:
         raise IncompatibleParts(
             f"to_treelite does not support the {len(link.levels)} quantile levels of this model, "
             "because treelite cannot sort them. Fit one model per level, or use to_onnx."
         )
     function = None if link is None else _FUNCTIONS.get(type(link))
-    of_classes = model.fitted_.codec.kind == "classes"
+    of_classes = fitted.codec.kind == "classes"
     if function is None or of_classes != (function in _TASKS):
         raise IncompatibleParts(
-            f"to_treelite does not support the link of {type(model.loss_).__name__}; fit with a "
+            f"to_treelite does not support the link of {type(fitted.loss).__name__}; fit with a "
             "loss that predicts numbers or probabilities, or use to_onnx."
         )
     return function

@@ -16,6 +16,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLink, SortedLink
 from hilboost.core.loss import Loss
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
+from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import atomic_path
 
 _NO_PARENT = 2147483647
@@ -69,7 +70,7 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     trees = fitted_trees(model, "to_xgboost_json")
     counts = None if background is None else _leaf_counts(model, background)
     # XGBoost does not decode \\u escapes.
-    text = json.dumps(_document(model, trees, counts), ensure_ascii=False)
+    text = json.dumps(_document(model.fitted_, trees, counts), ensure_ascii=False)
     if path is not None:
         with atomic_path(Path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -77,10 +78,10 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
 
 
 def _document(
-    model: Any, trees: list[ScalarTree], counts: dict[tuple[int, int], Floats] | None
+    fitted: FittedModel, trees: list[ScalarTree], counts: dict[tuple[int, int], Floats] | None
 ) -> dict[str, Any]:
-    objective, base_score, factor = _objective(model, model.loss_)
-    start = model.model_.initial_raw
+    objective, base_score, factor = _objective(fitted.loss, fitted.codec.kind == "classes")
+    start = fitted.model.initial_raw
     r = len(start)
     rounds = _rounds(trees, start)
     ordered = [tree for several in rounds for tree in several]
@@ -88,7 +89,7 @@ def _document(
     for number, tree in enumerate(ordered):
         scaled = replace(tree, values=factor * tree.values)
         count = None if counts is None else counts.get((tree.stage, tree.number))
-        written.append(_tree(scaled, number, model.n_features_in_, count))
+        written.append(_tree(scaled, number, fitted.schema.n_columns, count))
     booster = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(written))},
         "iteration_indptr": np.cumsum([0, *map(len, rounds)]).tolist(),
@@ -99,14 +100,14 @@ def _document(
     return {
         "learner": {
             "attributes": {},
-            "feature_names": _feature_names(model),
+            "feature_names": _feature_names(fitted),
             "feature_types": [],
             "gradient_booster": {"model": booster, "name": "gbtree"},
             "learner_model_param": {
                 "base_score": base_score,
                 "boost_from_average": "0",
                 "num_class": str(r if by_class else 0),
-                "num_feature": str(model.n_features_in_),
+                "num_feature": str(fitted.schema.n_columns),
                 "num_target": str(1 if by_class else r),
             },
             "objective": objective,
@@ -115,7 +116,7 @@ def _document(
     }
 
 
-def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
+def _objective(loss: Loss, of_classes: bool) -> tuple[dict[str, Any], str, float]:
     """Return XGBoost's objective, the neutral base score, and a factor of the raw outputs."""
     link = loss.link
     if link is not None and len(link.levels) > 1:
@@ -124,7 +125,6 @@ def _objective(model: Any, loss: Loss) -> tuple[dict[str, Any], str, float]:
             "model, because XGBoost cannot sort them. Fit one model per level, or use "
             "to_onnx."
         )
-    of_classes = model.fitted_.codec.kind == "classes"
     known = _OF_CLASSES if of_classes else _OF_NUMBERS
     if link is not None and not link.gives_probabilities:
         raise IncompatibleParts(
@@ -252,8 +252,8 @@ def _covers(tree: ScalarTree, leaf_counts: Floats) -> Floats:
     return covers
 
 
-def _feature_names(model: Any) -> list[str]:
-    names = list(model.fitted_.schema.names or ())
+def _feature_names(fitted: FittedModel) -> list[str]:
+    names = list(fitted.schema.names or ())
     taken = all(name.isprintable() and not set(name) & set("[]<") for name in names)
     return names if taken else []
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.version import __version__
@@ -58,7 +59,7 @@ def model_facts(model: Any) -> dict[str, Any]:
         "classes": [str(label) for label in record.classes] if kind == "classes" else None,
         "output": type(record.output.embedding).__name__ if kind == "structured" else None,
         "parameters": parameter_facts(model),
-        "history": history_facts(model),
+        "history": history_facts(record),
         "kernel": kernel_facts(model),
         "versions": {
             "hilboost": __version__,
@@ -153,9 +154,9 @@ def _name(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
-def history_facts(model: Any) -> dict[str, Any] | None:
+def history_facts(fitted: FittedModel) -> dict[str, Any] | None:
     """Collect mean losses by stage, thinned for long fits."""
-    history = model.fitted_.history
+    history = fitted.history
     if history is None or len(history.train) < 2:
         return None
     n = len(history.train)
@@ -165,10 +166,10 @@ def history_facts(model: Any) -> dict[str, Any] | None:
         "stages": shown.tolist(),
         "train": history.train[shown].tolist(),
         "validation": None if validation is None else validation[shown].tolist(),
-        "kept": int(model.n_estimators_),
+        "kept": fitted.n_stages,
         "fitted": n - 1,
-        "summary": summary(model.fitted_),
-        "remark": _remark(model, history),
+        "summary": summary(fitted),
+        "remark": _remark(fitted, history),
         **_times(history.seconds),
     }
 
@@ -184,24 +185,24 @@ def _times(seconds: Floats | None) -> dict[str, Any]:
     }
 
 
-def _remark(model: Any, history: Any) -> str:
-    if described(model.fitted_.parts) is not None:
+def _remark(fitted: FittedModel, history: History) -> str:
+    if described(fitted.parts) is not None:
         return "Held-out rows decided about the weights."
-    kept, fitted = int(model.n_estimators_), len(history.train) - 1
+    kept, n_fitted = fitted.n_stages, len(history.train) - 1
     stages = counted(kept, "stage")
-    whole = model.fitted_.cut_from
+    whole = fitted.cut_from
     if whole is not None:
         return f"The model has {stages}, the first ones of a model of {whole}."
-    if history.validation is None and model.fitted_.learner.name == "full":
+    if history.validation is None and fitted.learner.name == "full":
         return f"{stages} on all rows toward kernel ridge regression, without validation data."
     if history.validation is None:
         return (
             f"{stages}, without validation data: the training loss alone does not show whether "
             "fewer or more stages would be better."
         )
-    if kept < fitted:
+    if kept < n_fitted:
         return (
-            f"The validation loss was lowest after stage {kept} of {fitted}; the model uses "
+            f"The validation loss was lowest after stage {kept} of {n_fitted}; the model uses "
             f"{stages}."
         )
     return (

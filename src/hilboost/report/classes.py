@@ -30,10 +30,10 @@ def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, An
     ``order``: column indices, the most important first. ``positive``: index of the class, of two,
     that calibration, curves and thresholds are about.
     """
-    columns, names = rows.columns, [shortened(label, 30) for label in rows.model.classes_]
+    columns, names = rows.columns, [shortened(label, 30) for label in rows.fitted.classes]
     codes, guess = rows.codes[:, 0].astype(np.intp), class_guess(rows)
-    has_probabilities = gives_probabilities(rows.model.loss_)
-    proba = probabilities(rows.model, rows.raw)  # or scores
+    has_probabilities = gives_probabilities(rows.fitted.loss)
+    proba = probabilities(rows.fitted, rows.raw)  # or scores
     best = proba.argmax(axis=1)
     own = proba[np.arange(len(codes)), codes]
     wrong = (best != codes).astype(float)

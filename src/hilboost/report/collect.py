@@ -116,8 +116,8 @@ def facts(
     asides = Asides(groups, strata, entry, sample_weight, offset)
     rows = Rows.of(model, X, y, asides)
     columns, raw = rows.columns, rows.raw
-    positive = positive_index(model, positive_class)
-    training = None if X_train is None else Columns.of(model, X_train)
+    positive = positive_index(rows.fitted, positive_class)
+    training = None if X_train is None else Columns.of(X_train, rows.fitted.schema.names)
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {counted(len(raw), 'row')}",
@@ -210,7 +210,7 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     )
 
     def predict(X: Any) -> Floats:
-        return probabilities(model, model.predict_raw(X))[:, drawn]
+        return probabilities(rows.fitted, model.predict_raw(X))[:, drawn]
 
     measured = scorer(rows, positive)
     return {
@@ -270,7 +270,7 @@ def _of_structures(rows: Rows, order: list[int]) -> dict[str, Any]:
         "target": {"kind": type(model.output_).__name__.removesuffix("Embedding")},
         "scores": structured["scores"],
         "structured": structured,
-        "sets": distance_facts(model, columns, embedded),
+        "sets": distance_facts(rows.fitted, columns, embedded),
         "dependence": [],
     }
 

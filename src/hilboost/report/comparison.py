@@ -14,6 +14,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
 from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
+from hilboost.model.fitted import FittedModel
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
@@ -51,9 +52,9 @@ class Entrant:
     seconds: float  # time of a prediction
 
     @property
-    def model(self) -> Any:
-        """The estimator."""
-        return self.rows.model
+    def fitted(self) -> FittedModel:
+        """Record of the fit."""
+        return self.rows.fitted
 
     @property
     def raw(self) -> Floats:
@@ -116,7 +117,7 @@ def comparison_facts(
         "version": __version__,
     }
     if of_rows is not None:
-        order = importance_facts(best.model, columns, best.rows.target)["order"]
+        order = importance_facts(best.rows.model, columns, best.rows.target)["order"]
         found |= _on_rows(entrants, columns, of_rows, order)
     plain_facts: dict[str, Any] = plain(found)
     return plain_facts
@@ -133,7 +134,7 @@ def _rows(model: Any, X: Any, y: Any, weights: Asides) -> Rows:
 
 def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
     model, columns = rows.model, rows.columns
-    positive = positive_index(model, positive_class)
+    positive = positive_index(rows.fitted, positive_class)
     began = perf_counter()
     model.predict_raw(columns.source)
     seconds = perf_counter() - began
@@ -147,14 +148,12 @@ def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
 
 
 def _check_same(entrants: list[Entrant]) -> None:
-    first = entrants[0].model.fitted_.codec
+    first = entrants[0].fitted.codec
     for other in entrants[1:]:
-        codec = other.model.fitted_.codec
+        codec = other.fitted.codec
         same = codec.kind == first.kind
         if same and codec.kind == "classes":
-            same = (
-                other.model.fitted_.classes.tolist() == entrants[0].model.fitted_.classes.tolist()
-            )
+            same = other.fitted.classes.tolist() == entrants[0].fitted.classes.tolist()
         if not same or other.codes.shape[1] != entrants[0].codes.shape[1]:
             raise InvalidData(
                 f"models {entrants[0].name!r} and {other.name!r} have different labels; compare "
@@ -163,7 +162,7 @@ def _check_same(entrants: list[Entrant]) -> None:
 
 
 def _about(entrant: Entrant) -> dict[str, Any]:
-    facts = model_facts(entrant.model)
+    facts = model_facts(entrant.rows.model)
     chosen = [f"{one['name']}={one['value']}" for one in facts["parameters"] if one["chosen"]]
     return {
         "name": entrant.name,
@@ -215,7 +214,7 @@ def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
 
     For classes, the probability of the positive class of two, or else of the true class.
     """
-    kind = entrants[0].model.fitted_.codec.kind
+    kind = entrants[0].fitted.codec.kind
     if kind == "structured":
         return None
     found = []
@@ -224,11 +223,11 @@ def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
             predicted, _, k = means(entrant.rows)
             found.append(predicted[:, k])
             continue
-        proba = probabilities(entrant.model, entrant.raw)
+        proba = probabilities(entrant.fitted, entrant.raw)
         rows, codes = np.arange(len(proba)), entrant.codes[:, 0].astype(np.intp)
         two = proba.shape[1] == 2
         found.append(
-            proba[:, positive_index(entrant.model, positive_class)] if two else proba[rows, codes]
+            proba[:, positive_index(entrant.fitted, positive_class)] if two else proba[rows, codes]
         )
     return np.stack(found, axis=1)
 
@@ -237,15 +236,15 @@ def _curves(
     entrants: list[Entrant], columns: Columns, positive_class: Any
 ) -> dict[str, Any] | None:
     """Curves of each model, for two classes."""
-    first = entrants[0].model
-    if first.fitted_.codec.n_classes != 2:
+    first = entrants[0].fitted
+    if first.codec.n_classes != 2:
         return None
     positive = positive_index(first, positive_class)
     hits = entrants[0].codes[:, 0] == positive
     found = []
     for entrant in entrants:
-        stated = probabilities(entrant.model, entrant.raw)[:, positive]
-        given = gives_probabilities(entrant.model.loss_)
+        stated = probabilities(entrant.fitted, entrant.raw)[:, positive]
+        given = gives_probabilities(entrant.fitted.loss)
         found.append(
             {
                 "curves": curve_facts(hits, stated, columns.weights),
@@ -254,7 +253,7 @@ def _curves(
         )
     if found[0]["curves"] is None:
         return None
-    return {"class": shortened(first.classes_[positive], 30), "of": found}
+    return {"class": shortened(first.classes[positive], 30), "of": found}
 
 
 def _on_rows(
@@ -262,14 +261,14 @@ def _on_rows(
 ) -> dict[str, Any]:
     """Errors by column, and the rows on which the predictions differ most."""
     first = entrants[0]
-    classes = first.model.fitted_.codec.kind == "classes"
+    classes = first.fitted.codec.kind == "classes"
     if classes:
         codes = first.codes[:, 0].astype(np.intp)
         errors = {
-            f"error {k}": (probabilities(e.model, e.raw).argmax(axis=1) != codes).astype(float)
+            f"error {k}": (probabilities(e.fitted, e.raw).argmax(axis=1) != codes).astype(float)
             for k, e in enumerate(entrants)
         }
-        truth = [shortened(first.model.classes_[code], 30) for code in codes]
+        truth = [shortened(first.fitted.classes[code], 30) for code in codes]
     else:
         known = np.flatnonzero(~np.isnan(first.codes[:, 0]))
         columns, predicted, target = columns.rows(known), predicted[known], first.codes[known, 0]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.model.fitted import FittedModel
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, number_text, shortened
 
@@ -51,7 +52,7 @@ def contribution_facts(
         found = model.shap_values(sample.source, background.source, n_orders=_ORDERS)
     except IncompatibleParts:
         return None
-    values, output = _one_output(model, found.values, positive)
+    values, output = _one_output(model.fitted_, found.values, positive)
     output = output if target is None else target
     size = np.average(np.abs(values), axis=0, weights=sample.weights)
     most = np.argsort(-size, kind="stable")[:_COLUMNS]
@@ -75,17 +76,17 @@ def contribution_facts(
     }
 
 
-def _one_output(model: Any, values: Floats, positive: int) -> tuple[Floats, str]:
+def _one_output(fitted: FittedModel, values: Floats, positive: int) -> tuple[Floats, str]:
     """Choose one output of values (n, d) or (n, d, r); return the values and a name."""
-    codec, link = model.fitted_.codec, model.loss_.link
-    if codec.kind == "classes" and len(model.classes_) == 2 and values.ndim == 2:
+    codec, link = fitted.codec, fitted.loss.link
+    if codec.kind == "classes" and len(fitted.classes) == 2 and values.ndim == 2:
         sign = 1.0 if positive == 1 else -1.0
-        return sign * values, f"the raw score of class {shortened(model.classes_[positive], 30)}"
+        return sign * values, f"the raw score of class {shortened(fitted.classes[positive], 30)}"
     if values.ndim == 2:
         return values, "the raw prediction"
     if codec.kind == "classes":
-        chosen = positive if len(model.classes_) == 2 else 0
-        return values[:, :, chosen], f"the raw score of class {shortened(model.classes_[chosen])}"
+        chosen = positive if len(fitted.classes) == 2 else 0
+        return values[:, :, chosen], f"the raw score of class {shortened(fitted.classes[chosen])}"
     if link is not None and link.levels:
         chosen = int(np.argmin(np.abs(np.asarray(link.levels) - 0.5)))
         return values[:, :, chosen], f"quantile {link.levels[chosen]:g}"

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import HilboostError
 from hilboost.core.words import counted
+from hilboost.model.fitted import FittedModel
 from hilboost.report.table import Columns, number_text
 
 _COVERAGES = (0.5, 0.8, 0.9, 0.95)
@@ -44,7 +45,9 @@ def interval_facts(
         return None
     mean_std = None if found is None else columns.mean(found[1])
     text = (
-        _source(model) if mean_std is None else f"mean standard deviation {number_text(mean_std)}"
+        _source(model.fitted_)
+        if mean_std is None
+        else f"mean standard deviation {number_text(mean_std)}"
     )
     return {"coverage": rows, "mean_std": mean_std, "text": text}
 
@@ -99,24 +102,24 @@ def class_set_facts(
                     "size": columns.mean(sets.sum(axis=1)),
                 }
             )
-    return {"coverage": rows, "text": _source(model)} if rows else None
+    return {"coverage": rows, "text": _source(model.fitted_)} if rows else None
 
 
-def distance_facts(model: Any, columns: Columns, squares: Floats) -> dict[str, Any] | None:
+def distance_facts(fitted: FittedModel, columns: Columns, squares: Floats) -> dict[str, Any] | None:
     """Compute how many labels lie within the calibrated distances of the predicted points.
 
     ``squares``: (n,) float64: squared distances between true and predicted points.
     """
-    calibration = model.fitted_.calibration
+    calibration = fitted.calibration
     if calibration is None or calibration.group_names is not None:
         return None
     rows = []
     for coverage in _COVERAGES:
-        radius = _attempt(model, partial(calibration.threshold, coverage))
+        radius = _attempt(fitted, partial(calibration.threshold, coverage))
         if radius is not None:
             inside = columns.mean(squares <= radius**2)
             rows.append({"nominal": coverage, "observed": inside, "distance": radius})
-    return {"coverage": rows, "text": _source(model)} if rows else None
+    return {"coverage": rows, "text": _source(fitted)} if rows else None
 
 
 def _with_offset(
@@ -126,13 +129,13 @@ def _with_offset(
     more = {} if offset is None else {"offset": offset}
     predict = getattr(model, method)
     return lambda coverage: _attempt(
-        model, partial(predict, columns.source, coverage=coverage, **more)
+        model.fitted_, partial(predict, columns.source, coverage=coverage, **more)
     )
 
 
-def _attempt(model: Any, action: Callable[[], Any]) -> Any | None:
+def _attempt(fitted: FittedModel, action: Callable[[], Any]) -> Any | None:
     """Return the result; ``None`` without a calibration, with groups or with too few rows."""
-    if model.fitted_.calibration is None:
+    if fitted.calibration is None:
         return None
     try:
         return action()
@@ -140,9 +143,9 @@ def _attempt(model: Any, action: Callable[[], Any]) -> Any | None:
         return None
 
 
-def _source(model: Any) -> str:
+def _source(fitted: FittedModel) -> str:
     """Say which rows the calibration is based on."""
-    calibration = model.fitted_.calibration
+    calibration = fitted.calibration
     if calibration is None:
         return ""
     kind = "held-out" if calibration.folds is None else "out-of-fold"

@@ -17,6 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
+from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
 from hilboost.report.figures import Measured, class_scores, number_scores, score, scores_of_targets
 from hilboost.report.influence import mean_loss
@@ -67,9 +68,9 @@ class Asides:
             if given is not None and not belongs:
                 raise InvalidParameter(f"{name} is only supported by {to}; omit it.")
 
-    def labels(self, model: Any, y: Any) -> Any:
+    def labels(self, fitted: FittedModel, y: Any) -> Any:
         """Return the labels as the codec of the model takes them."""
-        if model.fitted_.codec.kind != "survival":
+        if fitted.codec.kind != "survival":
             return y
         return SurvivalLabels(y, self.entry, self.strata)
 
@@ -100,6 +101,12 @@ class Rows:
     target: Target  # encoded labels, and weights
 
     @property
+    def fitted(self) -> FittedModel:
+        """Record of the fit."""
+        fitted: FittedModel = self.model.fitted_
+        return fitted
+
+    @property
     def codes(self) -> Floats:
         """Encoded labels, (n, c)."""
         return self.target.y
@@ -107,8 +114,8 @@ class Rows:
     @property
     def target_names(self) -> list[str]:
         """Names of the columns of numeric targets, as passed or in the fit, or their numbers."""
-        numbers = self.model.fitted_.codec.kind == "numbers"
-        names = self.model.fitted_.numbers.names if numbers else None
+        numbers = self.fitted.codec.kind == "numbers"
+        names = self.fitted.numbers.names if numbers else None
         several = map("target {}".format, range(self.codes.shape[1]))
         found = frame_columns(self.labels) or names or several
         return [shortened(name, 30) for name in found]
@@ -116,7 +123,7 @@ class Rows:
     @property
     def first_target(self) -> str | None:
         """Name of the first of several numeric targets."""
-        several = self.model.fitted_.codec.kind == "numbers" and self.codes.shape[1] > 1
+        several = self.fitted.codec.kind == "numbers" and self.codes.shape[1] > 1
         return self.target_names[0] if several else None
 
     @property
@@ -130,17 +137,18 @@ class Rows:
         check_model(model)
         asides.check(model)
         check_order(X, y=y, **vars(asides))
-        columns = Columns.of(model, X)
+        fitted: FittedModel = model.fitted_
+        columns = Columns.of(X, fitted.schema.names)
         offset = check_offset(asides.offset, columns.n_rows)
         more = {} if offset is None else {"offset": offset}
         raw = model.predict_raw(columns.source, **more)
         if y is None:
             raise InvalidData("a report requires the true targets; pass y.")
-        codes = model.fitted_.encode_target(asides.labels(model, y), len(raw))
+        codes = fitted.encode_target(asides.labels(fitted, y), len(raw))
         check_length(codes, len(raw))
         weights = check_weights(asides.sample_weight, raw)
-        if model.fitted_.codec.kind == "numbers":
-            _check_numbers(model.loss_, codes if weights is None else codes[weights > 0])
+        if fitted.codec.kind == "numbers":
+            _check_numbers(fitted.loss, codes if weights is None else codes[weights > 0])
         if weights is None:
             columns, raw, target = asides.arranged(
                 model, columns, raw, Target(codes, offset=offset)
@@ -184,35 +192,35 @@ def check_model(model: Any) -> None:
 
 def scorer(rows: Rows, positive: int) -> Measured:
     """Return a function that maps some rows to the scores of a model of numbers or classes."""
-    model, raw, codes, weights = rows.model, rows.raw, rows.codes, rows.columns.weights
+    fitted, raw, codes, weights = rows.fitted, rows.raw, rows.codes, rows.columns.weights
     if codes.shape[1] > 1:
         predicted, names = means(rows)[0], rows.target_names
         return lambda some: scores_of_targets(codes[some], predicted[some], weights[some], names)
-    if model.fitted_.codec.kind != "classes":
+    if fitted.codec.kind != "classes":
         _, guess, k = means(rows)
         return lambda some: _number_scores(
-            model, codes[some], raw[some], weights[some], guess[some, k], k
+            fitted, codes[some], raw[some], weights[some], guess[some, k], k
         )
-    numbers, proba = codes[:, 0].astype(np.intp), probabilities(model, raw)
+    numbers, proba = codes[:, 0].astype(np.intp), probabilities(fitted, raw)
     guess = class_guess(rows)
-    stated = gives_probabilities(model.loss_)
+    stated = gives_probabilities(fitted.loss)
     return lambda some: class_scores(
         numbers[some], proba[some], guess[some], weights[some], stated, positive
     )
 
 
 def _number_scores(
-    model: Any, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
+    fitted: FittedModel, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
 ) -> list[dict[str, Any]]:
     """Compute scores of the prediction, or of the quantile nearest to the median."""
-    predicted = np.asarray(model.loss_.inverse_link(raw))[:, k]
+    predicted = np.asarray(fitted.loss.inverse_link(raw))[:, k]
     found = number_scores(y[:, 0], predicted, guess, weights)
-    if quantile_levels(model.loss_):
-        pinball = mean_loss(model, Target(y, weights), raw)
+    if quantile_levels(fitted.loss):
+        pinball = mean_loss(fitted, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
-    if model.loss_.regressor_name in _DEVIANCES:
-        found.insert(0, _deviance(model.loss_, y[:, 0], predicted, guess, weights))
+    if fitted.loss.regressor_name in _DEVIANCES:
+        found.insert(0, _deviance(fitted.loss, y[:, 0], predicted, guess, weights))
     return found
 
 
@@ -231,7 +239,7 @@ def _deviance(
 
 def means(rows: Rows) -> tuple[Floats, Floats, int]:
     """Return predictions (n, c), baseline predictions (n, c), and the main output column."""
-    loss = rows.model.loss_
+    loss = rows.fitted.loss
     predicted = np.asarray(loss.inverse_link(rows.raw))
     guess = _guess(rows)
     if guess is None:
@@ -253,18 +261,18 @@ def class_guess(rows: Rows) -> Floats:
     guess = _guess(rows)
     if guess is not None:
         return guess
-    weights, n_classes = rows.columns.weights, len(rows.model.classes_)
+    weights, n_classes = rows.columns.weights, len(rows.fitted.classes)
     shares = np.bincount(rows.codes[:, 0].astype(np.intp), weights, n_classes) / weights.sum()
     return np.broadcast_to(shares, (len(weights), n_classes))
 
 
-def positive_index(model: Any, label: Any) -> int:
+def positive_index(fitted: FittedModel, label: Any) -> int:
     """Index of the class that the user chose."""
     if label is None:
         return 1
-    if model.fitted_.codec.n_classes != 2:
+    if fitted.codec.n_classes != 2:
         raise InvalidParameter("positive_class requires a model of two classes; omit it.")
-    known = model.classes_.tolist()
+    known = fitted.classes.tolist()
     if label not in known:
         raise InvalidParameter(
             f"positive_class={shown(label)} is not a class of the model; set it to {known[0]!r} or "
@@ -273,21 +281,21 @@ def positive_index(model: Any, label: Any) -> int:
     return int(known.index(label))
 
 
-def probabilities(model: Any, raw: Floats) -> Floats:
+def probabilities(fitted: FittedModel, raw: Floats) -> Floats:
     """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
-    predicted: Floats = model.loss_.inverse_link(raw)
-    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(model.loss_) else predicted
+    predicted: Floats = fitted.loss.inverse_link(raw)
+    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(fitted.loss) else predicted
 
 
 def _guess(rows: Rows) -> Floats | None:
     """Predict with the baseline, the model without stages but with offsets, (n, c)."""
-    model, target = rows.model, rows.target
-    if not model.is_additive:
+    fitted, target = rows.fitted, rows.target
+    if not rows.model.is_additive:
         return None
-    start = model.model_.initial_raw
+    start = fitted.model.initial_raw
     if target.offset is not None:
-        return np.asarray(model.loss_.inverse_link(target.starting_raw(start)))
-    guess = np.asarray(model.loss_.inverse_link(start[None]))
+        return np.asarray(fitted.loss.inverse_link(target.starting_raw(start)))
+    guess = np.asarray(fitted.loss.inverse_link(start[None]))
     return np.broadcast_to(guess, (len(rows.raw), guess.shape[1]))
 
 
@@ -322,7 +330,7 @@ def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[
             "The loss on these rows equals the training loss, so they are most likely the "
             "training data and the results are too good. Use held-out data instead."
         )
-    marks, checked = rows.model.fitted_.marks, rows.model._checked
+    marks, checked = rows.fitted.marks, rows.model._checked
     if marks is None and training is not None:
         marks = RowMarks.of(checked(training.source))
     known = None if in_both is None else in_both / n
@@ -338,9 +346,9 @@ def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[
 
 def has_training_loss(rows: Rows) -> bool:
     """Whether the mean loss is that of the training rows."""
-    history = rows.model.fitted_.history
+    history = rows.fitted.history
     if history is None or len(rows.raw) < 2:
         return False
-    kept = min(int(rows.model.n_estimators_), len(history.train) - 1)
-    mean = mean_loss(rows.model, rows.target, rows.raw)
+    kept = min(rows.fitted.n_stages, len(history.train) - 1)
+    mean = mean_loss(rows.fitted, rows.target, rows.raw)
     return bool(np.isclose(mean, history.train[kept], rtol=1e-7, atol=0))

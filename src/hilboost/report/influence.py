@@ -15,6 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses.masked import with_missing_targets
+from hilboost.model.fitted import FittedModel
 from hilboost.report.table import Columns
 
 _MOST_ROWS = 1000
@@ -43,14 +44,14 @@ def draw_units(target: Target, most: int) -> NDArray[np.intp]:
     return np.flatnonzero(target.of_units(drawn))
 
 
-def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
+def loss_of_rows(fitted: FittedModel, target: Target, raw: Floats) -> Floats:
     """Compute the training loss of each row, (n,), for encoded targets and ``raw``.
 
     Several targets are measured in their own units, as in the fit.
     """
-    loss: Loss = with_missing_targets(model.loss_, target)
-    start = model.fitted_.model.initial_raw
-    several = model.fitted_.resolved is not None and target.y.shape[1] > 1
+    loss: Loss = with_missing_targets(fitted.loss, target)
+    start = fitted.model.initial_raw
+    several = fitted.resolved is not None and target.y.shape[1] > 1
     units = loss.units(target) if several else None
     if units is not None:
         loss, target = units.loss, in_units(units, target)
@@ -61,9 +62,9 @@ def loss_of_rows(model: Any, target: Target, raw: Floats) -> Floats:
     return np.asarray(loss.value(target, raw))
 
 
-def mean_loss(model: Any, target: Target, raw: Floats) -> float:
+def mean_loss(fitted: FittedModel, target: Target, raw: Floats) -> float:
     """Mean training loss of the rows, or of the groups of a ranking."""
-    values = loss_of_rows(model, target, raw)
+    values = loss_of_rows(fitted, target, raw)
     if target.groups is not None:
         return float(values.sum() / target.n_units)
     return float(np.average(values, weights=target.weight))
@@ -89,7 +90,7 @@ def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, 
 
     def minus_loss(_: Any, X: Any, y: Floats) -> float:
         raw = drawn.with_offset(model.predict_raw(values_at(X)))
-        return -mean_loss(model, drawn, raw)
+        return -mean_loss(model.fitted_, drawn, raw)
 
     found = permutation_importance(
         model, table, drawn.y, scoring=minus_loss, n_repeats=repeats, random_state=0

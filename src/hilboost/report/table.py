@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +27,7 @@ class Columns:
     numbers: NDArray[np.intp]  # (n,) int: numbers of the rows in the table that the user passed
 
     @classmethod
-    def of(cls, model: Any, X: Any) -> Columns:
+    def of(cls, X: Any, names: Sequence[str] | None) -> Columns:
         """Convert ``X`` to a table; other frames become pandas frames, and sparse ones dense."""
         if hasattr(X, "collect") and not is_pandas(X):
             X = X.collect()
@@ -42,7 +43,6 @@ class Columns:
             raise InvalidData(
                 f"X must be a table (n, d) with at least one row; got shape {X.shape}."
             )
-        names = model.fitted_.schema.names
         if names is None or len(names) != X.shape[1]:
             names = [f"column {number}" for number in range(X.shape[1])]
         return cls._unweighted(X, list(names))
