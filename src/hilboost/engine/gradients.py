@@ -114,15 +114,15 @@ def pack(
     values, ordered = space.packed(n_channels, width), space.ordered(n_channels)
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
-        for part, first_row in _numbered(block, rows, share if rounding.salt else None):
+        for begin, end, first_row in _numbered(block, rows, share if rounding.salt else None):
             placed = rounding._replace(first_row=first_row)
             if straight:
-                pack_one(learned, packing, placed, *part, ordered)
+                pack_one(learned, packing, placed, begin, end, ordered)
             else:
-                pack_gradients(learned, packing, placed, *part, values, ordered)
+                pack_gradients(learned, packing, placed, begin, end, values, ordered)
         if order is not None:
             order.arrange(ordered[:, None] if values is None else values, block[0])
-        here, totals = slice(*block), np.empty(n_channels, dtype=np.int64)
+        here, totals = slice(block[0], block[1]), np.empty(n_channels, dtype=np.int64)
         packed_sums(values, ordered[here], space.rows[here], totals)
         return totals
 
@@ -150,12 +150,13 @@ def _pack_in_32_bits(
         next_root.expect(packing, len(ordered))
 
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
+        begin, end = block
         result = np.empty(2, dtype=np.int64)
-        pack_compact(learned, compact, rounding, *block, ordered, result)
+        pack_compact(learned, compact, rounding, begin, end, ordered, result)
         if order is not None:
-            order.arrange(ordered[:, None], block[0])
+            order.arrange(ordered[:, None], begin)
         if next_root is not None:
-            next_root.compare(compact, ordered, *block)
+            next_root.compare(compact, ordered, begin, end)
         return result
 
     results = np.array(team.map(round_block, blocks))
@@ -167,20 +168,20 @@ def _pack_in_32_bits(
 
 def _numbered(
     block: tuple[int, int], rows: NDArray[np.uint32], share: RowShare | None
-) -> Iterator[tuple[tuple[int, int], int]]:
+) -> Iterator[tuple[int, int, int]]:
     """Divide a block into rows that follow each other in the whole table.
 
     Each part has the difference between the number of a row there and its number here.
     """
-    if share is None:
-        yield block, 0
-        return
     begin, end = block
+    if share is None:
+        yield begin, end, 0
+        return
     here = rows[begin:end].astype(np.int64) if len(rows) else np.arange(begin, end)
     first_rows = share.numbers[here].astype(np.int64) - here
     starts = np.flatnonzero(np.diff(first_rows, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), end - begin]):
-        yield (begin + start, begin + stop), int(first_rows[start])
+        yield begin + start, begin + stop, int(first_rows[start])
 
 
 class _Totals(NamedTuple):
@@ -206,8 +207,9 @@ def _totals(
     whole = is_whole(learned.weights, share)
 
     def sums_of(block: tuple[int, int]) -> NDArray[np.int64]:
+        begin, end = block
         sums = empty_sums(2 * r + 1)
-        absolute_sums(learned, *block, whole, np.empty((2, CHUNK)), sums)
+        absolute_sums(learned, begin, end, whole, np.empty((2, CHUNK)), sums)
         return sums
 
     first, *others = team.map(sums_of, blocks)
@@ -295,8 +297,9 @@ def _fields(
     if mass > _MOST_ROWS_EXACT:
         coarse = of_probabilities and whole and mass < _MOST_ROWS_ROUNDED
         gradient_bits = max(spare - spare // 2, count_bits + 1)  # two steps of the mean, or more
-        bits = (gradient_bits, spare - gradient_bits, count_bits) if coarse else (32, 31, 0)
-        return _Fields(*bits, 8 * mass**0.5, True)
+        if coarse:
+            return _Fields(gradient_bits, spare - gradient_bits, count_bits, 8 * mass**0.5, True)
+        return _Fields(32, 31, 0, 8 * mass**0.5, True)
     hessian_bits = spare // 2 - 1
     if 2.0**hessian_bits < _FEWEST_STEPS * mass:
         return _Fields(31, 31, 0, 0.5 * mass, False)

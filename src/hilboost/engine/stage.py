@@ -141,16 +141,20 @@ def fit_tree(
 ) -> FittedTerm:
     """Fit one tree to some outputs, on all threads."""
     table, team = data.table, data.team
-    learned = *columns_of(gradients, columns), gradients.structure.logistic
+    negative, hessian = columns_of(gradients, columns)
+    logistic, of_probabilities = gradients.structure.logistic, gradients.structure.of_probabilities
     weight = np.empty(0) if sample.weight is None else sample.weight
     rng = np.random.default_rng(seed)
     space = borrowed(settings, data, team.n_threads, sample)
     next_root = _next_root(settings, data, gradients, sample)
     try:
         salt = data.salt(columns.start, sample.stage)
-        weighted = _projected(settings, space, learned, weight, sample, data, rng)
-        places = data.team, data.share, data.order, next_root
-        packed = pack(space, weighted, gradients.structure.of_probabilities, salt, *places)
+        weighted = _projected(
+            settings, space, (negative, hessian, logistic), weight, sample, data, rng
+        )
+        packed = pack(
+            space, weighted, of_probabilities, salt, team, data.share, data.order, next_root
+        )
         growth = growth_of(settings, data, space, packed, rng)
         next_root = next_root if packed.compact is not None else None
         is_given, n_spare = False, 0
@@ -177,7 +181,7 @@ def fit_tree(
             unit = unit_of_outputs(packed.packing, int(packed.totals[0]))
         values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
         if values is None:
-            exact = leaf_gradients(*learned, weight, l2, data.share)
+            exact = leaf_gradients(negative, hessian, logistic, weight, l2, data.share)
             values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
         order = None
         if settings.monotonic:

@@ -238,4 +238,6 @@ def _pack(
 def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint64]) -> None:
     """Pack a block of rows (m, d), the first of which is ``begin``."""
     m = len(values)
-    pack_bins(values, *edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))
+    working, position = np.empty(m), np.empty(m, dtype=np.int64)
+    thresholds, n_steps, missing_bin = edges
+    pack_bins(values, thresholds, n_steps, missing_bin, begin, words, working, position)

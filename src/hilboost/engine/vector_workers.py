@@ -85,7 +85,7 @@ class VectorLoop(GrowthLoop):
         """Note the best split of each node; returns the sums on its left, (n_nodes, k + 3)."""
         random_cuts, k = self._growth.limits.random_cuts, self._growth.sums.totals.shape[1]
         present = self._present(batch) if random_cuts else [None] * len(batch)
-        drawn = [self._drawn(*pair) for pair in zip(batch, present, strict=True)]
+        drawn = [self._drawn(node, bins) for node, bins in zip(batch, present, strict=True)]
         at_once = max(1, _MESSAGE_CELLS // ((k + 3) * (1 if random_cuts else len(self._bins))))
         parts = [part for node in drawn for part in node.parts(at_once)]
         joined = sum(len(part.columns) for part in parts) <= at_once

@@ -59,8 +59,9 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, positio
             if HAS_AVX512:
                 first = m - m % BINNED
                 for i in range(0, first, BINNED):
-                    given = column, uint64(i), missing_bin, shift, packed
-                    bin_some(column_edges, n_steps[k], *given)
+                    bin_some(
+                        column_edges, n_steps[k], column, uint64(i), missing_bin, shift, packed
+                    )
             for step in range(n_steps[k] - 1, -1, -1):
                 half = np.int64(1) << step
                 for i in range(first, m):

@@ -95,8 +95,9 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
         for first in range(begin, end_of_eights, 8):
             if first + _AHEAD < end:
                 prefetch(words, int64(rows[uint64(first + _AHEAD)]))
-            given = rows, uint64(first), shift, threshold, missing, other, flags
-            count += int64(flag_eight(words, *given))
+            here = uint64(first)
+            n_left = flag_eight(words, rows, here, shift, threshold, missing, other, flags)
+            count += int64(n_left)
         begin = end_of_eights
     # Loads that nothing depends on overlap; the rest is vector code.  Rows that follow each other
     # share cache lines.

@@ -222,8 +222,9 @@ def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch
     totals, left_totals = sums.totals[node], sums.left_totals[node]
     n_channels = totals.shape[0]
     column = column_of(histogram, number, n_channels, rules)
-    given = sums, categories, rules, scratch
-    by_level, missing_of_levels = _settle_levels(node, number, column, cut, *given)
+    by_level, missing_of_levels = _settle_levels(
+        node, number, column, cut, sums, categories, rules, scratch
+    )
     if by_level:
         cut, missing_left = np.int64(0), missing_of_levels
     else:

@@ -111,13 +111,12 @@ def _of_targets(series, y, hessian, begin, end):
     if y is not None:
         raw, value, negative = series.raw, series.values[0], series.negative
         if hessian is not None:
-            of_rows = value[begin:end], negative[begin:end], hessian[begin:end]
-            logistic(y[0, begin:end], raw[begin:end], *of_rows)
+            gradients, hessians = negative[begin:end], hessian[begin:end]
+            logistic(y[0, begin:end], raw[begin:end], value[begin:end], gradients, hessians)
         else:
             for k in range(y.shape[0]):
                 own = slice(k * series.values.shape[1] + begin, k * series.values.shape[1] + end)
-                of_rows = value[begin:end], negative[own]
-                add_squares(y[k, begin:end], raw[own], k == 0, *of_rows)
+                add_squares(y[k, begin:end], raw[own], k == 0, value[begin:end], negative[own])
 
 
 @inner

@@ -92,8 +92,8 @@ def _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch):
         left_count += rows
         sums[n_cuts], counts[n_cuts], places[n_cuts] = left, left_count, b
         n_cuts += np.int64((here | rows) != 0 or b == 0)
-    given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
-    fill_gains(sums, counts, n_cuts, *given)
+    packing, limits, gains = rules.packing, rules.limits, scratch.gains
+    fill_gains(sums, counts, n_cuts, totals[0], totals[1], packing, limits, gains)
     return n_cuts
 
 
@@ -115,8 +115,8 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
             scratch.sums[n_cuts] = running
             places[n_cuts] = b
             n_cuts += np.int64(here != 0 or b == 0)
-        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
-        fill_gains(scratch.sums, None, n_cuts, *given)
+        packing, limits, gains = rules.packing, rules.limits, scratch.gains
+        fill_gains(scratch.sums, None, n_cuts, totals[0], np.int64(0), packing, limits, gains)
         return n_cuts
     if n_channels == 2 and rules.n_outputs == 1:
         return _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch)
@@ -224,17 +224,16 @@ def _search_level(threads, growth, summed):
 def _gain_of_cut(node, growth, scratch):
     """Gain of the cut of which the left sums of a node have been found."""
     totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
-    rules = growth.rules
+    rules, sums, gains = growth.rules, scratch.sums, scratch.gains
+    packing, limits = rules.packing, rules.limits
     if totals.shape[0] == 1:
-        scratch.sums[0] = left[0]
-        given = totals[0], np.int64(0), rules.packing, rules.limits, scratch.gains
-        fill_gains(scratch.sums, None, 1, *given)
-        return scratch.gains[0]
+        sums[0] = left[0]
+        fill_gains(sums, None, 1, totals[0], np.int64(0), packing, limits, gains)
+        return gains[0]
     if totals.shape[0] == 2 and rules.n_outputs == 1:
-        scratch.sums[0], scratch.sums[1] = left[0], left[1]
-        given = totals[0], totals[1], rules.packing, rules.limits, scratch.gains
-        fill_gains(scratch.sums, scratch.sums[1:], 1, *given)
-        return scratch.gains[0]
+        sums[0], sums[1] = left[0], left[1]
+        fill_gains(sums, sums[1:], 1, totals[0], totals[1], packing, limits, gains)
+        return gains[0]
     for c in range(totals.shape[0]):
         scratch.right[c] = totals[c] - left[c]
     return _gain_of_channels(left, scratch.right, totals, rules)
