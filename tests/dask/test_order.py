@@ -1,6 +1,7 @@
 """An index in another order is told, as in a fit in one process."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -42,12 +43,12 @@ def parts(table, n=3):
     return [dask.delayed(table[k * N // n : (k + 1) * N // n]) for k in range(n)]
 
 
-def told(fit):
+def told(fit, by="in a different order"):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         fit()
     texts = [str(one.message) for one in found if issubclass(one.category, DataWarning)]
-    return [text for text in texts if "in a different order" in text]
+    return [text for text in texts if by in text]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,15 @@ def test_other_rows_are_told(client):
     assert text.startswith("y has a part of the index of X in a different order")
     ahead = {"X": parts(X[:-3]), "y": parts(Y[3:])}
     assert told(lambda: hilboost.dask.fit(MODEL, client=client, **ahead)) == []
+
+
+def test_rows_without_common_labels_are_told(client):
+    labels = RNG.permutation(2 * N)
+    first, second = (X.assign(y=Y).set_axis(some) for some in (labels[:N], labels[N:]))
+    for y, n_told in ((second["y"], 1), (first["y"], 0), (second["y"].reset_index(drop=True), 0)):
+        given = {"X": parts(first[["a", "b"]]), "y": parts(y)}
+        fit = partial(hilboost.dask.fit, MODEL, client=client, **given)
+        assert len(told(fit, "y has almost no label of the index of X")) == n_told
 
 
 @given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 9), st.booleans())

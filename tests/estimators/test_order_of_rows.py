@@ -1,13 +1,14 @@
 """Series whose index is that of the table in another order: rows are matched by position."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import cross_val_score, train_test_split
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from hilboost import (
@@ -67,12 +68,12 @@ CALLS = [
 ]
 
 
-def warned(call):
+def warned(call, by="in a different order"):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
     texts = {str(one.message) for one in caught if one.category is DataWarning}
-    return {text.partition(" ")[0] for text in texts if "in a different order" in text}
+    return {text.partition(" ")[0] for text in texts if by in text}
 
 
 @pytest.mark.parametrize(("name", "method", "rows"), CALLS)
@@ -148,3 +149,73 @@ def test_tables_of_new_arrays_do_not_warn():
     assert not warned(lambda: cross_val_score(model, scaled, train["y"], cv=3))
     assert not warned(lambda: model.fit(train[["a", "b"]], pd.Series(train["y"].to_numpy())))
     assert warned(lambda: cross_val_score(model, train[["a", "b"]], frame["y"][:45], cv=3)) == {"y"}
+
+
+def rows_of_others(call):
+    return warned(call, "has almost no label of the index of X")
+
+
+@pytest.mark.parametrize(("name", "method", "rows"), CALLS)
+def test_rows_of_the_other_split_warn(name, method, rows, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    first, second = OTHER_ORDER[:30], OTHER_ORDER[30:]
+    model, same = MODELS[name](), {key: values.iloc[first] for key, values in rows.items()}
+    assert not rows_of_others(lambda: getattr(model, method)(X.iloc[first], **same))
+    for argument, values in rows.items():
+        moved = same | {argument: values.iloc[second]}
+        fresh = MODELS[name]()
+        called = rows_of_others(lambda m=fresh, r=moved: getattr(m, method)(X.iloc[first], **r))
+        assert called == {argument}
+
+
+def test_rows_of_the_other_split_warn_in_validation_sets_and_as_targets():
+    X_train, X_test, y_train, y_test = train_test_split(X, SERIES, test_size=0.5, random_state=0)
+    model = BoostingRegressor(**TREES)
+    held_out = {"X_val": X_test, "y_val": y_train}
+    assert rows_of_others(lambda: model.fit(X_train, y_train, **held_out)) == {"y_val"}
+    assert rows_of_others(lambda: model.fit(X_train, X_test)) == {"y"}
+    assert not rows_of_others(lambda: model.fit(X_train, y_train, X_val=X_test, y_val=y_test))
+
+
+@given(st.integers(30, 3000), st.integers(0, 99), LABELS)
+def test_labels_of_other_rows_warn_unless_they_are_other_keys(n, seed, labels):
+    frame = frame_of(2 * n, labels)
+    X_some, X_other, y_some, y_other = train_test_split(
+        frame[["a"]], frame["y"], test_size=0.5, random_state=seed
+    )
+    fresh = y_other.reset_index(drop=True)
+    assert rows_of_others(lambda: check_order(X_some, y=y_other)) == {"y"}
+    for table, values in (
+        (X_some, y_some),
+        (X_some, fresh),
+        (X_some, fresh.rename(None)),
+        (X_other.reset_index(drop=True), y_some),
+        (X_some, y_other.to_numpy()),
+        (
+            X_some.rename_axis([f"key {k}" for k in range(X_some.index.nlevels)]),
+            y_other.rename_axis([f"id {k}" for k in range(X_some.index.nlevels)]),
+        ),
+        (X_some.set_axis(X_some["a"] + 0.5), y_other),
+        (frame[["a"]][:n], frame_of(2 * n, "dates")["y"][n:]),
+        (X_some, pd.concat([y_other[: n // 2]] * 2)[:n]),
+        (X_some.sort_index(), y_other.sort_index()),
+    ):
+        assert not rows_of_others(lambda table=table, values=values: check_order(table, y=values))
+
+
+@pytest.mark.parametrize("labels", ["numbers", "text", "dates", "pairs"])
+def test_rows_of_two_small_draws_warn(labels):
+    frame = frame_of(4000, labels)
+    first, second = (frame.sample(frac=0.05, random_state=k) for k in range(2))
+    assert first.index.isin(second.index).any()
+    assert rows_of_others(lambda: check_order(first[["a"]], y=second["y"])) == {"y"}
+
+
+def test_scaled_tables_of_some_rows_do_not_warn():
+    frame = pd.DataFrame(RNG.normal(size=(900, 3)), columns=[*"ab", "y"])
+    train = frame.sample(frac=0.05, random_state=0)
+    scaled = pd.DataFrame(StandardScaler().fit_transform(train[["a", "b"]]), columns=["a", "b"])
+    model = BoostingRegressor(**TREES)
+    for folds in (KFold(3), ShuffleSplit(3, random_state=0)):
+        scored = partial(cross_val_score, model, scaled, train["y"], cv=folds)
+        assert not rows_of_others(scored)

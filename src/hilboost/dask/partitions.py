@@ -11,7 +11,7 @@ import numpy as np
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
 from hilboost.core.words import counted
 from hilboost.tables import is_pandas
-from hilboost.validation.order import shares_rows_in_another_order, warn_of_shared_rows
+from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 
 _ARGUMENTS = {"weight": "sample_weight"}
@@ -69,8 +69,8 @@ def _delayed(collection: Any, name: str) -> list[Any]:
     )
 
 
-def other_orders(partition: Partition) -> dict[str, tuple[int, int, bool]]:
-    """Return the arguments whose index is not that of ``X``: sums of hashes, and shared rows."""
+def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
+    """Return the arguments whose index is not that of ``X``: hashes, and how rows differ."""
     if not is_pandas(partition.X):
         return {}
     beside = {field: getattr(partition, field) for field in _FIELDS}
@@ -78,7 +78,7 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, bool]]:
         field: (
             _sum_of_hashes(partition.X.index),
             _sum_of_hashes(values.index),
-            shares_rows_in_another_order(partition.X, values),
+            difference_of_rows(partition.X, values),
         )
         for field, values in beside.items()
         if is_pandas(values) and not partition.X.index.equals(values.index)
@@ -91,8 +91,8 @@ def _sum_of_hashes(index: Any) -> int:
     return int(hash_pandas_object(index).to_numpy().sum(dtype=np.uint64))
 
 
-def warn_of_orders(found: Sequence[dict[str, tuple[int, int, bool]]], suffix: str) -> None:
-    """Warn if all partitions together have the index of ``X``, or a part of it, in another order.
+def warn_of_orders(found: Sequence[dict[str, tuple[int, int, str]]], suffix: str) -> None:
+    """Warn if all partitions together have the index of ``X`` in another order, or one has not.
 
     ``found``: from :func:`other_orders`, of each partition. ``suffix``: what follows the names of
     the arguments in messages.
@@ -108,5 +108,5 @@ def warn_of_orders(found: Sequence[dict[str, tuple[int, int, bool]]], suffix: st
                 "or pass arrays if this is intended.",
                 DataWarning,
             )
-        elif any(pair[2] for pair in pairs):
-            warn_of_shared_rows(name, f"X{suffix}")
+        elif difference := max((pair[2] for pair in pairs), default=""):
+            warn_of_other_rows(name, f"X{suffix}", difference)

@@ -10,11 +10,13 @@ from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.tables import is_pandas
 
 _COMPARED = 1000  # rows
-_SHARED = 0.1  # part of the rows above which another order is not a coincidence
+_SHARED = 0.1  # part of the rows, above which labels are the same by intention
+_OTHER_ORDER = "a part of the index of {} in a different order"
+_OTHER_ROWS = "almost no label of the index of {}"
 
 
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
-    """Warn if a series has the index of the table, or a part of it, in another order.
+    """Warn if a series has the index of the table in another order, a part of it, or another one.
 
     ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
     ``others``: targets, weights, groups and offsets by name.
@@ -39,37 +41,56 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
                 "this is intended.",
                 DataWarning,
             )
-        elif shares_rows_in_another_order(X, values):
-            warn_of_shared_rows(name + suffix, "X" + suffix)
+        elif difference := difference_of_rows(X, values):
+            warn_of_other_rows(name + suffix, "X" + suffix, difference)
 
 
-def warn_of_shared_rows(name: str, of: str) -> None:
-    """Warn of a series that has labels of the table in another order."""
+def warn_of_other_rows(name: str, of: str, difference: str) -> None:
+    """Warn of a series that belongs to other rows than the table."""
     warn_caller(
-        f"{name} has a part of the index of {of} in a different order, but rows are matched by "
-        f"position; take {of} and {name} from the same rows, or pass an array if this is intended.",
+        f"{name} has {difference.format(of)}, but rows are matched by position; take {of} and "
+        f"{name} from the same rows, or pass an array if this is intended.",
         DataWarning,
     )
 
 
-def shares_rows_in_another_order(X: Any, values: Any) -> bool:
-    """Return whether labels of some rows of X occur among those of a series in another order.
+def difference_of_rows(X: Any, values: Any) -> str:
+    """Return how the rows of a series differ from those of a table by their labels, or ``""``.
 
     Targets of forecasts, which are some rows ahead, have labels in the same order.  Ascending
     integers may be the numbers that pandas gives to the rows of an array, also to a series without
     the name of a column.
     """
-    theirs, is_column = values.index, values.ndim > 1 or values.name is not None
-    if X.index.nlevels != theirs.nlevels:
+    ours, theirs = X.index, values.index
+    if ours.nlevels != theirs.nlevels or _are_numbers_of_rows(ours):
+        return ""
+    some = _some(ours)
+    found = theirs[theirs.isin(some)]
+    if not (ours.is_unique and found.is_unique):
+        return ""
+    if len(found) < _SHARED * len(some):
+        return _OTHER_ROWS if _are_of_one_kind(ours, theirs) else ""
+    if values.ndim == 1 and values.name is None and _are_numbers_of_rows(theirs):
+        return ""
+    places = found.get_indexer(some)
+    return _OTHER_ORDER if (np.diff(places[places >= 0]) < 0).any() else ""
+
+
+def _are_of_one_kind(ours: Any, theirs: Any) -> bool:
+    """Whether labels should be the same: not numbers of rows, rows ahead, or other keys.
+
+    Integers of one range are taken from one table; a table of an array has smaller ones.
+    """
+    if _are_numbers_of_rows(theirs) or not theirs.is_unique:
         return False
-    if _are_numbers_of_rows(X.index) or (not is_column and _are_numbers_of_rows(theirs)):
+    if ours.is_monotonic_increasing and theirs.is_monotonic_increasing:
         return False
-    ours = _some(X.index)
-    found = theirs[theirs.isin(ours)]
-    if not (ours.is_unique and found.is_unique) or len(found) < _SHARED * len(ours):
-        return False
-    places = found.get_indexer(ours)
-    return bool((np.diff(places[places >= 0]) < 0).any())
+    if ours.dtype.kind in "iu" and theirs.dtype.kind in "iu":
+        smaller, larger = sorted(1 + int(index.max()) for index in (ours, theirs))
+        if larger >= 2 * smaller:
+            return False
+    same_keys = None in (ours.names[0], theirs.names[0]) or list(ours.names) == list(theirs.names)
+    return same_keys and ours.inferred_type == theirs.inferred_type
 
 
 def _some(index: Any) -> Any:
