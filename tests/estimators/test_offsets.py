@@ -193,14 +193,15 @@ def test_bad_offsets():
 @pytest.mark.parametrize("unit", [1, 365])
 def test_exposures_instead_of_their_logarithms_warn(loss, unit):
     exposure = unit * np.linspace(0.1, 1, N)
+    counts = np.rint(10 * exposure / unit * np.exp(X[:, 0] / 3))
     model = BoostingRegressor(loss, **TREES)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.fit(X, COUNTS, offset=np.log(exposure))
-        model.fit(X, COUNTS, offset=np.full(N, 0.5))
+        model.fit(X, counts, offset=np.log(exposure))
+        model.fit(X, counts, offset=np.full(N, 0.5))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, COUNTS, offset=exposure)
+        model.fit(X, counts, offset=exposure)
     found = [str(warning.message) for warning in caught if warning.category is DataWarning]
     assert len(found) == (loss == "poisson")
     assert all("pass the logarithms of exposures" in message for message in found)
@@ -234,6 +235,36 @@ def test_exposures_of_a_few_units_warn(loss, units, whole, seed):
     y = drawn(loss, exposure * np.exp(0.4 * rng.normal(size=5000)), rng)
     assert exposure_warnings(loss, y, exposure) == [True]
     assert exposure_warnings(loss, y, np.log(exposure)) == []
+
+
+EXPOSURES = {
+    "parts of years": lambda rng, n: rng.uniform(0.05, 1, n),
+    "years": lambda rng, n: rng.uniform(0.1, 5, n),
+    "some years": lambda rng, n: rng.uniform(1, 3, n),
+    "half, whole and double": lambda rng, n: rng.choice([0.5, 1, 2], n),
+    "months": lambda rng, n: rng.integers(1, 13, n).astype(float),
+    "areas": lambda rng, n: rng.lognormal(0, 0.7, n),
+    "hours": lambda rng, n: rng.uniform(3, 30, n),
+}
+
+
+@pytest.mark.parametrize("name", EXPOSURES)
+def test_most_exposures_warn_and_few_other_offsets(name):
+    found, n = {"exposures": 0, "logarithms": 0, "others": 0, "predictions": 0}, 2000
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        exposure, raw = EXPOSURES[name](rng, n), 0.5 * rng.normal(size=n) - 0.5
+        known = raw + 0.3 * rng.normal(size=n)
+        for kind, offset, log_mean in (
+            ("exposures", exposure, np.log(exposure) + raw),
+            ("logarithms", np.log(20 * exposure), np.log(exposure) + raw),
+            ("others", exposure, raw),
+            ("predictions", known - known.min() + 0.1, raw),
+        ):
+            y = rng.poisson(np.exp(log_mean))
+            found[kind] += len(exposure_warnings(Poisson(), y, offset))
+    assert found["exposures"] >= 70
+    assert max(found["logarithms"], found["others"], found["predictions"]) <= 1
 
 
 @given(

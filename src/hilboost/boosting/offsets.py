@@ -17,8 +17,11 @@ from hilboost.validation.offsets import check_outputs, warn_of_exposures
 _STEPS, _HALVINGS = 50, 20
 _TOLERANCE = 1e-9
 _LARGEST_LOGARITHM = 30.0  # of an exposure
-_LEAST_LOGARITHM = 2.0  # of an exposure that is not compared with the targets
-_STANDARD_ERRORS, _MOST_COMPARED = 3, 50_000  # rows
+_MOST_COMPARED = 50_000  # rows
+_ERRORS_OF_ONE_ROW = 20  # decreasing with the root of the number of rows
+# Standard errors by which logarithms of exposures have to predict better than multiples of them, in
+# large tables; in small ones, many more, because errors are not normal.
+_LEAST_GAINS = {0.0: 2.0, 1.0: 0.7, 0.25: -0.3, 0.5: -0.3, 0.75: -0.3}
 
 
 def starting_constant(loss: Loss, target: Target) -> Floats:
@@ -34,20 +37,16 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
     if offset is None or loss.couples_rows:
         return start
     if loss.link is not None and loss.link.smallest == 0:
-        _look_for_exposures(loss, target, offset, start)
+        _look_for_exposures(loss, target, start)
     return _beside_offsets(loss, target, offset, start)
 
 
-def _look_for_exposures(loss: Loss, target: Target, offset: Floats, start: Floats) -> None:
+def _look_for_exposures(loss: Loss, target: Target, start: Floats) -> None:
     """Warn if the offsets of all workers look like exposures instead of their logarithms."""
     least, most = range_of(target) or (0.0, 0.0)
     if not 0 < least < most:
         return
-    are_exposures = most <= 1 or most > _LARGEST_LOGARITHM
-    if not are_exposures and least < _LEAST_LOGARITHM:
-        chord = float(np.log(most / least) / (most - least))
-        are_exposures = _logarithms_fit(loss, target, offset, start, chord)
-    if are_exposures:
+    if most > _LARGEST_LOGARITHM or _logarithms_fit(loss, target, start, most):
         warn_of_exposures(least, most)
 
 
@@ -59,28 +58,31 @@ def range_of(target: Target) -> tuple[float, float] | None:
     return least, largest(float(target.offset.max(initial=-np.inf)), target.share)
 
 
-def _logarithms_fit(
-    loss: Loss, target: Target, offset: Floats, start: Floats, chord: float
-) -> bool:
-    """Whether constants predict clearly better beside logarithms of the offsets than otherwise.
+def _logarithms_fit(loss: Loss, target: Target, start: Floats, most: float) -> bool:
+    """Whether constants predict better beside logarithms of positive offsets than otherwise.
 
-    Otherwise: beside multiples of the offsets, such as ``chord``, that of the range of logarithms.
-    The test is that of Vuong (1989) for models that are not nested: mean and standard error of the
-    differences between the losses of each row.
+    Otherwise: without the offsets or beside them, where the difference has to be clear, and beside
+    parts of them.  Offsets of at most 1 are years, unless they clearly predict better.  The test is
+    that of Vuong (1989) for models that are not nested: mean and standard error of the differences
+    between the losses of each row.
     """
     share = target.share
     step = -(-count(len(target.y), share) // _MOST_COMPARED)
     numbers = np.arange(len(target.y)) if share is None else share.numbers
     compared = np.flatnonzero(numbers % step == 0)
-    target, offset, n = target.rows(compared), offset[compared], count(len(compared), share)
-    least = _losses(loss, target, np.log(offset), start)
-    for factor in (0.0, 0.25, 0.5, 0.75, 1.0, chord):
-        gains = (_losses(loss, target, factor * offset, start) - least)[:, None]
+    target, n = target.rows(compared), count(len(compared), share)
+    offset = target.offset
+    assert offset is not None
+    lowest = _losses(loss, target, np.log(offset), start)
+
+    def is_better_than(factor: float, errors: float) -> bool:
+        gains = (_losses(loss, target, factor * offset, start) - lowest)[:, None]
         gain = mean(target.with_y(gains))
         error = np.sqrt(mean(target.with_y((gains - gain) ** 2)) / n)
-        if not gain[0] > _STANDARD_ERRORS * error[0]:
-            return False
-    return True
+        return bool(gain[0] > (errors + _ERRORS_OF_ONE_ROW / np.sqrt(n)) * error[0])
+
+    least_gains = {0.0: -2.0, 1.0: -2.0} if most <= 1 else _LEAST_GAINS
+    return all(is_better_than(factor, errors) for factor, errors in least_gains.items())
 
 
 def _losses(loss: Loss, target: Target, offset: Floats, start: Floats) -> Floats:
