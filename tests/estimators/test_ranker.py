@@ -1,5 +1,6 @@
 """Rankings: groups stay whole, their order has no effect, and every learner takes part."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -383,3 +384,12 @@ def test_long_groups_of_equal_scores_depend_on_no_history_and_no_order():
     rows = np.concatenate([rng.permutation(n), n + rng.permutation(n)])
     moved = BoostingRanker(**parameters).fit(X[rows], y[rows], groups=query)
     np.testing.assert_array_equal(moved.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("names", [(), ("spring",)])
+def test_missing_groups_of_validation_rows_are_named(names):
+    model = BoostingRanker(learner="tree", n_estimators=1)
+    X_val, y_val = ({names[0]: X}, {names[0]: Y}) if names else (X, Y)
+    where = "_val['spring']" if names else "_val"
+    with pytest.raises(InvalidData, match=re.escape(f"groups{where} is None; pass groups_val=")):
+        model.fit(X, Y, groups=QUERY, X_val=X_val, y_val=y_val)

@@ -258,6 +258,11 @@ def _validation_set(
     """Validate the rows of one of the user's validation sets."""
     where = f"_val[{name!r}]" if name else "_val"
     check_order(rows.X, where, **beside(rows))
+    if estimator.ranks_groups and rows.groups is None:
+        raise InvalidData(
+            f"X_val requires the group of each row, as X does, but groups{where} is None; pass "
+            "groups_val=...."
+        )
     encode = encoding(estimator, data.codec)
     checked = check_rows(estimator, rows, estimator._expected(data.schema), encode, where)
     return ValidationSet(name, *held_out_rows(estimator, data, checked, where, rows))

@@ -34,7 +34,7 @@ from hilboost.tables.number_text import (
     form_of,
     written_as,
 )
-from hilboost.tables.reading import Table, as_array, named_columns, read_table
+from hilboost.tables.reading import Table, as_array, named_columns, read_table, repeated_name
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place, united_levels
 from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
@@ -88,6 +88,7 @@ __all__ = [
     "read_table",
     "recoded",
     "refuse_dates_and_complex",
+    "repeated_name",
     "sentences_about",
     "united_levels",
     "warn_of_texts",

@@ -170,11 +170,11 @@ def _frame(X: Any, what: str = "X") -> Any:
         if frame is X and hasattr(X, "__arrow_c_stream__") and not hasattr(X, "dtype"):
             frame = _from_stream(X, what)
     except DuplicateError as error:
-        raise _repeated_name(X, what) from error
+        raise repeated_name(X, what) from error
     if not isinstance(frame, nw.DataFrame):
         return None
     if len(set(frame.columns)) < len(frame.columns):
-        raise _repeated_name(X, what)
+        raise repeated_name(X, what)
     return _without_index(frame)
 
 
@@ -210,7 +210,8 @@ def _from_stream(X: Any, what: str) -> Any:
     )
 
 
-def _repeated_name(X: Any, what: str) -> InvalidData:
+def repeated_name(X: Any, what: str) -> InvalidData:
+    """Create the error for a table with columns of one name."""
     names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
     twice = [name for name, count in Counter(names).items() if count > 1]
     return InvalidData(
