@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import re
+import warnings
 from typing import TypeVar, get_type_hints
 
 import numpy as np
@@ -633,3 +634,27 @@ def test_attributes_that_a_fit_does_not_have_keep_their_own_sentence():
         model.learners_  # noqa: B018
     with pytest.raises(AttributeError, match="use sklearn.inspection.permutation_importance"):
         KernelBoostingRegressor().feature_importances_  # noqa: B018
+
+
+def test_warnings_point_to_the_line_that_calls():
+    frame = pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
+    model, plain = regressor(n_estimators=2).fit(frame, Y), regressor(n_estimators=2).fit(X, Y)
+    for call in (
+        lambda: model.predict(X),
+        lambda: plain.predict(frame),
+        lambda: model.score(X, Y),
+        lambda: plain.fit(X, np.reshape(Y, (-1, 1))),
+        lambda: plain.score(X, np.reshape(Y, (-1, 1))),
+        lambda: plain.fit(X, Y, sample_weight=np.full(len(X), 1e-3)),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert caught
+        assert {one.filename for one in caught} == {__file__}
+
+
+def test_targets_of_one_name_are_refused():
+    twice = pd.DataFrame(np.column_stack([Y, Y, Y]), columns=["a", "b", "a"])
+    with pytest.raises(InvalidData, match="y has more than one column named 'a'; rename"):
+        regressor(n_estimators=1).fit(X, twice)

@@ -10,7 +10,6 @@ It depends on the weights alone, so that equal rows count like any others:
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from hilboost.backends.exact_sums import quotient
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning
+from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.target import Target
 from hilboost.reductions.sums import (
     count_rows,
@@ -95,10 +94,9 @@ def warn_of_uneven_weights(scale: WeightScale, target: Target, min_samples_leaf:
     """Warn if there are enough rows for two leaves but their effective number is too small."""
     rows = total_weight(target) / scale.row
     if target.weight is not None and rows < 2 * min_samples_leaf <= target.n_rows:
-        warnings.warn(
+        warn_caller(
             f"sample_weight is so uneven that the effective number of rows is {rows:.3g}, not "
             f"{target.n_rows}, and the model is a constant. Use weights that differ less, or set "
             "min_samples_leaf.",
             DataWarning,
-            stacklevel=4,
         )

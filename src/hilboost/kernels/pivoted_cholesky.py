@@ -6,7 +6,6 @@ trace of the residual decreases fast (Harbrecht, Peters and Schneider 2012).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,7 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, NotPositive
+from hilboost.core.errors import DataWarning, InvalidData, NotPositive, warn_caller
 from hilboost.core.exchange import RowShare
 
 _ROWS_CHECKED = 2000
@@ -263,9 +262,8 @@ def _not_positive(row: int, what: str) -> NotPositive:
 
 
 def _warn_of_low_rank(rank: int, omitted: float, tolerance: float, what: str) -> None:
-    warnings.warn(
+    warn_caller(
         f"{what} is approximated by {rank} columns, which omit {omitted:.2%} of its trace, more "
         f"than tolerance={tolerance:g}. Increase max_rank or tolerance.",
         DataWarning,
-        stacklevel=3,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -17,6 +16,7 @@ from hilboost.core.errors import (
     InvalidData,
     first_few,
     shown,
+    warn_caller,
 )
 from hilboost.core.exchange import Exchange
 from hilboost.core.loss import Loss
@@ -264,11 +264,10 @@ class ClassCodec(TargetCodec):
         if len(present) > 1:
             return False
         only = self.classes.tolist()[int(present[0])]
-        warnings.warn(
+        warn_caller(
             f"y contains only one class in the rows of positive weight, {only!r}; the model has no "
             "stages and predicts this class for every row.",
             FitWarning,
-            stacklevel=2,
         )
         return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.strings.automaton import Automaton, Buffers, Criterion, buffers
 from hilboost.backends.strings.search import search_strings
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DecodeWarning
+from hilboost.core.errors import DecodeWarning, warn_caller
 
 
 def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -> list[int] | None:
@@ -179,11 +178,10 @@ class StringSearch:
         return self.string_lengths.stop * widest <= _CELLS_AT_MOST
 
     def _warn(self, limit: str, n_stopped: int, n: int, advice: str) -> None:
-        warnings.warn(
+        warn_caller(
             f"the search for the best string stopped at {limit} for {n_stopped} of {n} points, so "
             f"that better strings may exist; {advice}reduce the range of string_lengths.",
             DecodeWarning,
-            stacklevel=2,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,6 +20,7 @@ from hilboost.core.errors import (
     InvalidData,
     InvalidModelFile,
     InvalidParameter,
+    warn_caller,
 )
 from hilboost.core.learner import Learner
 from hilboost.learners.mixed import names_of
@@ -145,13 +145,12 @@ class Writer(AbstractContextManager["Writer"]):
         if self._has_warned:
             return
         self._has_warned = True
-        warnings.warn(
+        warn_caller(
             f"the checkpoint {self._checkpoint.file} could not be written "
             f"({str(error).rstrip('.')}) after stage {self._tried}; the fit continues and tries "
             f"again, and a checkpoint of stage {self._written} remains if it exists. Free space on "
             "the disk, or check the path.",
             FitWarning,
-            stacklevel=2,
         )
 
 

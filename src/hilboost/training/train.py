@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,11 +68,10 @@ class TrainingResult:
         """Raise the interrupt, if any, after a warning about the stages that were kept."""
         if self.interrupt is None:
             return
-        warnings.warn(
+        warn_caller(
             "the fit was interrupted; the estimator is fitted with "
             f"{counted(self.fitted.n_stages, 'stage')}.",
             FitWarning,
-            stacklevel=4,
         )
         raise self.interrupt
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidData, first_few
+from hilboost.core.errors import InvalidData, first_few, warn_caller
 
 _NAMES_SHOWN = 20
 
@@ -29,9 +28,14 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
     fitted = getattr(estimator, "feature_names_in_", None)
     name = type(estimator).__name__
     if fitted is None and names is not None:
-        _warn(f"X has feature names, but {name} was fitted without feature names")
+        warn_caller(
+            f"X has feature names, but {name} was fitted without feature names", UserWarning
+        )
     elif fitted is not None and names is None:
-        _warn(f"X does not have valid feature names, but {name} was fitted with feature names")
+        warn_caller(
+            f"X does not have valid feature names, but {name} was fitted with feature names",
+            UserWarning,
+        )
     elif fitted is not None and names is not None:
         _compare(fitted.tolist(), list(names))
     if d != estimator.n_features_in_:
@@ -39,10 +43,6 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
             f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as "
             "input."
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def _compare(fitted: list[str], names: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -13,13 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidType, shown
+from hilboost.core.errors import InvalidData, InvalidType, shown, warn_caller
 from hilboost.reductions.distinct import distinct
 from hilboost.tables import (
     as_array,
     frame_columns,
     is_missing_value,
     refuse_dates_and_complex,
+    repeated_name,
     without_frame,
     without_mask,
     written_as,
@@ -38,6 +38,8 @@ def check_regression_target(
     the message about text.
     """
     names = frame_columns(y)
+    if names is not None and len(set(names)) < len(names):
+        raise repeated_name(y, "y")
     y = _of_equal_rows(without_frame(as_array(y)))
     if y.dtype.kind in "OUS":
         try:
@@ -58,10 +60,9 @@ def check_regression_target(
     if y.ndim == 2 and y.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected; y.ravel() is used.",
             DataConversionWarning,
-            stacklevel=4,
         )
     _require_known_targets(y, allow_missing, names)
     _refuse_infinity(y, names)

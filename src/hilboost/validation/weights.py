@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -12,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, first_few, shown
+from hilboost.core.errors import (
+    DataWarning,
+    InvalidData,
+    InvalidParameter,
+    first_few,
+    shown,
+    warn_caller,
+)
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count_rows, total_weight
 from hilboost.tables import as_array
@@ -86,12 +92,11 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
         return
     total, n = divisor * total_weight(target), target.n_rows
     if total < 2 * min_samples_leaf <= n:
-        warnings.warn(
+        warn_caller(
             f"sample_weight sums to {total:.3g} over {n} rows, so no leaf can reach "
             f"min_samples_leaf={min_samples_leaf:g}, which is a sum of weights, and the model is a "
             "constant. Scale the weights so that they sum to about the number of rows.",
             DataWarning,
-            stacklevel=4,
         )
 
 

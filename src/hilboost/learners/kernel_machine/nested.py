@@ -8,7 +8,6 @@ are not worthwhile.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -18,7 +17,7 @@ import numpy as np
 from hilboost.core.base_model import Stage
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning
+from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -119,12 +118,11 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
     if n_fitting == 0:
         require_memory(float(needed[0]), memory, f"one basis vector, chosen among {m} rows,")
     if n_fitting < len(D):
-        warnings.warn(
+        warn_caller(
             f"memory_budget is {memory / 2**20:.0f} MiB, which suffices for {n_fitting} instead of "
             f"{len(D)} basis vectors chosen among {m} rows; the fit stops at {n_fitting}. Increase "
             "memory_budget, or decrease subset_size or n_basis.",
             DataWarning,
-            stacklevel=2,
         )
     return n_fitting
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import warn_caller
 from hilboost.kernels.gram import Gram, row_blocks
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -224,11 +224,10 @@ class Iterative(Steps):
         is_late = self.n_steps >= self.max_iter
         if self.is_optimal or is_stuck or is_late:
             if is_late and not self.is_optimal and len(self.sizes) == 1:
-                warnings.warn(
+                warn_caller(
                     f"the kernel machine with {self.sizes[0]} basis vectors did not converge in "
                     f"{self.n_steps} steps; increase max_iter, tol or regularization.",
                     ConvergenceWarning,
-                    stacklevel=2,
                 )
             self.n_steps = 0
             self.grow()
