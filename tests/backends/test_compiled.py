@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -20,6 +22,7 @@ import hilboost
 from hilboost.backends import compile_notice
 from hilboost.backends import compiled as room
 from hilboost.backends.compile_notice import CompileNotice
+from hilboost.backends.work_clock import WorkClock, working_seconds
 from hilboost.core.errors import CacheWarning
 
 SOURCE = Path(hilboost.__file__).parent
@@ -282,6 +285,29 @@ def test_a_long_compilation_is_said_once(folder, listen, caplog, name):
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == (name == "hilboost.loops")
     assert all("this kind of fit" in line and "hilboost warmup" in line for line in said)
+
+
+def test_the_clock_of_fits_stands_still_while_functions_are_compiled(folder):
+    total, values = fresh(folder).total, np.ones(3)
+    began, on_wall = working_seconds(), time.perf_counter()
+    with ThreadPoolExecutor(2) as pool:  # one compiles, and the other one waits
+        assert list(pool.map(total, [values, values])) == [3.0, 3.0]
+    elapsed, on_wall = working_seconds() - began, time.perf_counter() - on_wall
+    assert 0 <= elapsed < on_wall / 2
+    began = working_seconds()
+    time.sleep(0.01)
+    assert working_seconds() - began >= 0.01
+
+
+def test_pauses_may_overlap():
+    clock = WorkClock()
+    with clock.paused():
+        stopped = clock.seconds()
+        with clock.paused():
+            time.sleep(0.01)
+        assert clock.seconds() == stopped
+        now = time.perf_counter()
+    assert 0 <= clock.seconds() - stopped <= time.perf_counter() - now
 
 
 def test_short_compilations_are_silent(folder, listen, caplog):

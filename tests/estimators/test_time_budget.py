@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost.backends.work_clock import paused
 from hilboost.callbacks.time_budget import Pace
+from hilboost.core.errors import FitWarning
 from hilboost.training import budget, early_kernel_check, race
 
+# Other processes may leave little time for a fit.
+pytestmark = pytest.mark.filterwarnings("ignore:time_budget=.* ended the fit after")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 8))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + RNG.normal(size=3000) / 5
@@ -53,6 +57,28 @@ def test_what_is_given_is_kept():
     assert model.resolved_.cv_folds == 2
     model = BoostingRegressor(**ONE, n_estimators=10**6, early_stopping=False, time_budget=0.3)
     assert model.fit(X, Y).n_estimators_ < 10**6
+
+
+def test_compilation_does_not_use_up_the_budget():
+    def compile_for_long(event):
+        if event.stage == 1:
+            with paused():
+                time.sleep(1.5)
+
+    model = BoostingRegressor(**ONE, learner="tree", time_budget=1.5, early_stopping=False)
+    model.set_params(n_estimators=20).fit(X[:300], Y[:300], callbacks=[compile_for_long])
+    assert model.n_estimators_ == 20
+    assert model.history_.seconds[0] < 1.5
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"early_stopping": False}, {"learning_rate": 0.1}, {"n_estimators": 2}]
+)
+def test_a_fit_that_ends_after_too_few_stages_warns(settings):
+    model = BoostingRegressor(**ONE | {"learner": "tree", "time_budget": 1e-6} | settings)
+    with pytest.warns(FitWarning, match="time_budget=1e-06 .* after 1 stage .* set a larger"):
+        model.fit(X[:300], Y[:300])
+    assert model.n_estimators_ == 1
 
 
 def test_fewer_members_are_fitted_in_less_time():

@@ -25,6 +25,7 @@ from numba.core.sigutils import normalize_signature
 
 from hilboost.backends.compile_notice import watch_compilation
 from hilboost.backends.numba_linker import PartCompiler, PartFiles
+from hilboost.backends.work_clock import paused
 from hilboost.core.errors import CacheWarning
 
 _warned: set[str] = set()
@@ -175,7 +176,7 @@ class _Entry(_Cached):
         return self._part._numba_type_
 
     def compile(self, sig: Any) -> Any:
-        with _without_garbage_collection():
+        with paused(), _without_garbage_collection():
             return super().compile(sig)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.work_clock import working_seconds
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import add_stage, gradients
 from hilboost.boosting.history import LossRecorder
@@ -71,7 +71,7 @@ def _add_stages(record: LossRecorder) -> None:
     ahead = StagesAhead.of(config, target, state, team)
     try:
         for number in range(so_far, config.n_stages):
-            began = time.perf_counter()
+            began = working_seconds()
             known = ahead.take(number)
             if known is None:
                 _fit_stage(config, target, state, number, team)
@@ -79,7 +79,7 @@ def _add_stages(record: LossRecorder) -> None:
                 add_held_out(held, state.members[0].stages[-1], team.n_threads)
             record.note(known)
             _take_snapshot(config, state)
-            state.seconds.append(ahead.seconds(time.perf_counter() - began))
+            state.seconds.append(ahead.seconds(working_seconds() - began))
             if _ends(config, target, state):
                 break
     finally:

@@ -7,7 +7,6 @@ the loop ends, the predictions are brought back to the last stage that was taken
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import count_of, is_finite, mass_of, merge_sums, quotient
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.work_clock import working_seconds
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import not_finite
 from hilboost.boosting.member import EnsembleMember
@@ -101,7 +101,7 @@ class StagesAhead:
         self._ahead, self._n_taken, self._seconds = [], 0, 0.0
         if not self.is_possible:
             return
-        began = time.perf_counter()
+        began = working_seconds()
         n_stages = min(_MOST_STAGES, self.config.n_stages - number)
         requests = [self._request(k, number, n_stages) for k in range(len(self.members))]
 
@@ -123,7 +123,7 @@ class StagesAhead:
         for member in self.members:
             member.ahead = None
         self._ahead = list(zip(requests, fitted, strict=True))
-        self._seconds_before = time.perf_counter() - began
+        self._seconds_before = working_seconds() - began
         self._seconds = self._seconds_before / len(fitted[0].stages)
 
     def _request(self, member: int, number: int, n_stages: int) -> StageRequest:

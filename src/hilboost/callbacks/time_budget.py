@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 
+from hilboost.backends.work_clock import working_seconds
 from hilboost.core.callback import Event
 
 _RECENT = 5
@@ -25,7 +25,7 @@ class Pace:
     def seconds_after(self, now: float) -> float:
         """Note the end of a stage, and return the estimate; 0 after the first one.
 
-        ``now``: ``time.monotonic()``.
+        ``now``: ``working_seconds()``.
         """
         # The first stage also sets up its arrays, so later stages are faster.
         if self._last is not None:
@@ -36,19 +36,22 @@ class Pace:
 
     def resume(self) -> None:
         """Continue after something else than a stage."""
-        self._last = time.monotonic()
+        self._last = working_seconds()
 
 
 @dataclass
 class TimeBudget:
     """Stop a fit if the remaining time does not suffice for another stage."""
 
-    began: float  # ``time.monotonic()`` at the start of the fit
+    began: float  # ``working_seconds()`` at the start of the fit
     seconds: float
+    is_used_up: bool = False
     _pace: Pace = field(default_factory=Pace)
 
     def __call__(self, event: Event) -> bool:
         """Return whether to stop after this stage."""
-        now = time.monotonic()
+        now = working_seconds()
         duration = self._pace.seconds_after(now)
-        return now - self.began + 1.2 * duration > 0.98 * self.seconds
+        expected = now - self.began + 1.2 * duration
+        self.is_used_up = expected > 0.98 * self.seconds and event.stage < event.n_stages
+        return self.is_used_up

@@ -234,7 +234,7 @@ def demo(
 
 @app.command(cls=Command)
 def warmup(debug: options.Debug = False) -> None:
-    """Compile all code once, so that later fits start without delay."""
+    """Compile what usual fits need, so that later fits start without delay."""
     with one_line_errors(debug):
         from hilboost.cli.progress import StageProgress
         from hilboost.cli.warmup import WARMUP_FITS, warm_up

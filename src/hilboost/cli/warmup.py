@@ -1,4 +1,4 @@
-"""Small fits that trigger the compilation of all code."""
+"""Small fits that trigger the compilation of what usual fits need."""
 
 import time
 from typing import TYPE_CHECKING, Any

@@ -115,9 +115,10 @@ default="from_dtype"
     tol : float, default=0
         Minimum improvement, as a fraction of the initial loss.
     time_budget : float or None, default=None
-        Seconds for the fit, without compilation.  With a limit, automatic parameters
-        depend on the speed of the machine: the learning rate increases, and fewer models, settings
-        and centers of a kernel machine are tried, so that the model is good after this time.
+        Seconds for the fit, without the time to compile or load code.  With a limit, automatic
+        parameters depend on the speed of the machine: the learning rate increases, and fewer
+        models, settings and centers of a kernel machine are tried, so that the model is good after
+        this time.  A ``FitWarning`` says if the time sufficed for too few stages.
     eval_metric : str, Metric, list of these, or None, default=None
         Metrics that are computed on the held-out rows after each stage (``history_.metrics``).  The
         first one decides about early stopping; ``None`` means the loss.  ``"rmse"``, ``"mse"``,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 
+from hilboost.backends.work_clock import working_seconds
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.callback import Event
 from hilboost.learners.metric_kernel import MetricKernelLearner
@@ -50,7 +50,7 @@ class EarlyKernelCheck:
 
     def _stops_in_time(self, n_stages: int) -> bool:
         """The same within the budget, which has a callback of its own."""
-        clock, duration = self._run.clock, self._pace.seconds_after(time.monotonic())
+        clock, duration = self._run.clock, self._pace.seconds_after(working_seconds())
         is_time = n_stages >= FIRST_LOOK or clock.left(_TIME_OF_LOOK) <= 0
         if self._trial is None and is_time and n_stages >= self._next:
             self._begin(_SHARE_OF_KERNEL * clock.left())

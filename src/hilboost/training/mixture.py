@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends import array_api
+from hilboost.backends.work_clock import working_seconds
 from hilboost.boosting import TrainingState
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
@@ -84,10 +84,10 @@ class KernelTrial:
     @contextmanager
     def _timed(self) -> Iterator[None]:
         """Add the duration of a block to that of the attempt, and use one thread for BLAS."""
-        began = time.monotonic()
+        began = working_seconds()
         with array_api.one_blas_thread():
             yield
-        self._seconds += time.monotonic() - began
+        self._seconds += working_seconds() - began
 
     # Before the trees are complete
 

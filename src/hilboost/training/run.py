@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.backends.work_clock import working_seconds
 from hilboost.training.initial_state import InitialState
 from hilboost.training.recipe import Recipe
 
@@ -15,10 +15,10 @@ _SHARE_OF_FIT = 0.92  # of the budget; the rest is for predictions of the traini
 
 @dataclass(frozen=True)
 class Clock:
-    """The time since the start of a fit, and what its budget leaves."""
+    """The time since the start of a fit, without compilation, and what its budget leaves."""
 
     budget: float | None = None  # seconds
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=working_seconds)
 
     @property
     def seconds_of_fit(self) -> float:
@@ -27,7 +27,7 @@ class Clock:
 
     def passed(self) -> float:
         """Seconds since the start of the fit."""
-        return time.monotonic() - self.began
+        return working_seconds() - self.began
 
     def left(self, share: float = 1.0) -> float:
         """Seconds until a share of the time of the fit has passed."""

@@ -45,6 +45,7 @@ from hilboost.training.run import Clock, FitRun
 from hilboost.training.shards import resolved_after
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
+_REMAINDER = 0.2  # of a function that stages shrink by their rate, about which a fit warns
 
 Observer = Callable[[Callable[[], FittedModel]], None]
 """Called before the first stage, with a function that returns a model of the stages so far."""
@@ -111,7 +112,7 @@ def train(
             is_observed = bool(callbacks) or keep is not None or observer is not None
             run = replace(run, recipe=settled(run, continuation is None, is_observed))
             recipe, check = run.recipe, early_kernel_check(run)
-            config = _observed(run, callbacks, check)
+            config, timer = _observed(run, callbacks, check)
             if _is_complete(config, check, continuation, state):
                 config = replace(config, n_stages=state.n_stages)
             belongs_to = ingredients_of_state(recipe) if config.takes_snapshots else None
@@ -128,9 +129,9 @@ def train(
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
         _check_growth(recipe, outcome.state)
-        if trial is not None:
-            outcome = trial.result(outcome)
+        outcome = outcome if trial is None else trial.result(outcome)
         fitted = _fitted(recipe, initial, outcome)
+        _check_time(recipe, timer, fitted)
         initial.phases.show(summary(fitted))
     state = outcome.state
     fitted, raw = calibrated(fitted, initial, recipe, kernels.n_threads)
@@ -168,16 +169,14 @@ def _is_complete(
 
 def _observed(
     run: FitRun, callbacks: Sequence[Callback], check: EarlyKernelCheck | None
-) -> BoostingConfig:
+) -> tuple[BoostingConfig, TimeBudget | None]:
     """Add the callbacks, and what ends the fit in time or beside a better kernel machine."""
-    own: list[Callback] = []
-    config, clock = run.recipe.config, run.clock
+    config, clock, timer = run.recipe.config, run.clock, None
     if clock.budget is not None:
         at_once = config.learner.capabilities.resumable
-        own.append(TimeBudget(clock.began, clock.seconds_of_fit if at_once else clock.budget))
-    if check is not None:
-        own.append(check)
-    return replace(config, callbacks=callbacks, own_callbacks=tuple(own))
+        timer = TimeBudget(clock.began, clock.seconds_of_fit if at_once else clock.budget)
+    own = tuple(one for one in (timer, check) if one is not None)
+    return replace(config, callbacks=callbacks, own_callbacks=own), timer
 
 
 def _prepare(recipe: Recipe, initial: InitialState, n_threads: int) -> None:
@@ -251,6 +250,20 @@ def _check_growth(recipe: Recipe, state: TrainingState) -> None:
     if growth > HOPELESS_GROWTH and recipe.config.stopping is None:
         raise InvalidParameter(message)
     warn_caller(message, FitWarning)
+
+
+def _check_time(recipe: Recipe, timer: TimeBudget | None, fitted: FittedModel) -> None:
+    """Warn about a model of few steps that the time budget ended, without a kernel machine."""
+    if timer is None or not timer.is_used_up or fitted.mixes_kernels:
+        return
+    n_stages = len(fitted.history.train) - 1
+    if (1 - recipe.config.learning_rate) ** n_stages > _REMAINDER:
+        warn_caller(
+            f"time_budget={recipe.time_budget:g} ended the fit after {counted(n_stages, 'stage')} "
+            f"with learning_rate={recipe.config.learning_rate:.2g}, too few for a good model; set "
+            "a larger time_budget.",
+            FitWarning,
+        )
 
 
 def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingState) -> Outcome:

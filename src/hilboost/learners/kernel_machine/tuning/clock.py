@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from hilboost.backends.work_clock import working_seconds
 
 _SECONDS_OF_A_WIDE_SEARCH = 15.0
 
 
 class Clock:
-    """Measures how much of a time limit is left.
+    """Measures how much of a time limit is left, without compilation.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class Clock:
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self._began = time.monotonic()
+        self._began = working_seconds()
         self._seconds = seconds
 
     @property
@@ -33,4 +33,4 @@ class Clock:
         """Whether this share of the time is left; always true without a limit."""
         if self._seconds is None:
             return True
-        return time.monotonic() - self._began < (1 - share) * self._seconds
+        return working_seconds() - self._began < (1 - share) * self._seconds
