@@ -99,9 +99,9 @@ def warn_of_orders(found: Sequence[dict[str, tuple[int, int, str]]], suffix: str
     """
     for field in _FIELDS:
         pairs = [one[field] for one in found if field in one]
-        ours, theirs = (sum(pair[k] for pair in pairs) % 2**64 for k in (0, 1))
+        ours, theirs = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
         name = _ARGUMENTS.get(field, field) + suffix
-        if pairs and ours == theirs:
+        if pairs and (ours - theirs) % 2**64 == 0:
             warn_caller(
                 f"{name} has the index of X{suffix} in a different "
                 "order, but rows are matched by position; join both to one table by their index, "

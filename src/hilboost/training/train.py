@@ -256,7 +256,7 @@ def _check_time(recipe: Recipe, timer: TimeBudget | None, fitted: FittedModel) -
     """Warn about a model of few steps that the time budget ended, without a kernel machine."""
     if timer is None or not timer.is_used_up or fitted.mixes_kernels:
         return
-    n_stages = len(fitted.history.train) - 1
+    n_stages = fitted.n_stages
     if (1 - recipe.config.learning_rate) ** n_stages > _REMAINDER:
         warn_caller(
             f"time_budget={recipe.time_budget:g} ended the fit after {counted(n_stages, 'stage')} "
