@@ -50,6 +50,7 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         with warnings.catch_warnings():
             # An interrupted command saves no model, so its number of stages is irrelevant.
             warnings.simplefilter("ignore", FitWarning)
+            warnings.filterwarnings("always", message="time_budget=", category=FitWarning)
             warnings.simplefilter("ignore", TrainingDataWarning)  # a note of the command says so
             for category in NOTES:
                 warnings.simplefilter("always", category)
