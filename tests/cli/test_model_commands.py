@@ -314,6 +314,7 @@ def test_a_time_budget_ends_the_fit(folder):
     options = ("--n-estimators", 100_000, "--set", "early_stopping=False")
     told = json.loads(done(*start, 0.2, *options, "--json"))
     assert 1 <= told["stages"] < 100_000
+    assert "note: time_budget=1e-06 ended the fit after 1 stage" in run(*start, 1e-6).stderr
     assert "must be positive" in refused(*start, 0, code=2)
 
 
