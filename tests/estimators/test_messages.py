@@ -644,7 +644,6 @@ def test_warnings_point_to_the_line_that_calls():
         lambda: plain.predict(frame),
         lambda: model.score(X, Y),
         lambda: plain.fit(X, np.reshape(Y, (-1, 1))),
-        lambda: plain.score(X, np.reshape(Y, (-1, 1))),
         lambda: plain.fit(X, Y, sample_weight=np.full(len(X), 1e-3)),
     ):
         with warnings.catch_warnings(record=True) as caught:

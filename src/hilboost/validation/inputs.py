@@ -167,7 +167,7 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     try:
         # scikit-learn sums all values; the sum may overflow float64.
         with np.errstate(over="ignore", invalid="ignore"):
-            X = validate_data(
+            X = _validated(
                 estimator,
                 X,
                 reset=expected.schema is None,
@@ -194,6 +194,15 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     return encode_array(X, expected.schema), expected.schema
 
 
+def _validated(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
+    """Validate like scikit-learn, whose warning about names of columns points to its own lines."""
+    if reset:
+        return validate_data(estimator, X, reset=True, **options)
+    found = check_array(X, estimator=estimator, input_name="X", **options)
+    check_columns(estimator, None, found.shape[1], reset=False)
+    return found
+
+
 def _would_be_copied(X: Any) -> bool:
     """Whether an array of numbers is not a C-ordered array of floats."""
     if type(X) is not np.ndarray or X.ndim != 2:
@@ -212,7 +221,7 @@ def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, S
     check_sparse(X)
     refuse_dates_and_complex(X, "X")
     try:
-        X = validate_data(
+        X = _validated(
             estimator,
             X,
             reset=expected.schema is None,
