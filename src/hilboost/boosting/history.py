@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,14 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
 
+def loss_of_stages(config: BoostingConfig, target: Target, state: TrainingState) -> Loss:
+    """Return the loss by which stages are compared, adapted to the start; all workers call it."""
+    loss = config.metric or config.loss
+    if not loss.adaptive:
+        return loss
+    return loss.adapted(target, target.starting_raw(state.members[0].initial_raw))
+
+
 @dataclass(frozen=True)
 class LossRecorder:
     """Appends losses and metrics to the history of a fit."""
@@ -30,15 +37,7 @@ class LossRecorder:
     team: ThreadTeam
     validation: Validation | None  # the held-out rows that decide about early stopping
     others: Sequence[Validation]  # further validation sets
-
-    @cached_property
-    def loss(self) -> Loss:
-        """The loss by which stages are compared; it is the same for all stages."""
-        loss = self.config.metric or self.config.loss
-        if not loss.adaptive:
-            return loss
-        start = self.state.members[0].initial_raw
-        return loss.adapted(self.target, self.target.starting_raw(start))
+    loss: Loss  # by which stages are compared: the same for all stages
 
     def note(self, known: KnownLosses | None = None) -> None:
         """Note the mean losses after a stage; ``known`` were computed together with it."""

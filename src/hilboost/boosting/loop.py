@@ -12,7 +12,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.evaluate import add_stage, gradients
-from hilboost.boosting.history import LossRecorder
+from hilboost.boosting.history import LossRecorder, loss_of_stages
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.stages_ahead import StagesAhead
@@ -54,7 +54,8 @@ def boost(
             if isinstance(callback, AbstractContextManager):
                 stack.enter_context(callback)
         stack.enter_context(state.in_whole_stages())
-        _add_stages(LossRecorder(config, target, state, team, validation, others))
+        loss = loss_of_stages(config, target, state)
+        _add_stages(LossRecorder(config, target, state, team, validation, others, loss))
 
 
 def _add_stages(record: LossRecorder) -> None:
