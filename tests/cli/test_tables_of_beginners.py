@@ -519,6 +519,20 @@ def test_numbers_with_separators_are_not_read_as_missing(frame):
     assert told in refused.stderr
 
 
+def test_targets_with_units_are_refused(frame):
+    frame.assign(price=[f"${50 * k:,}" for k in range(len(frame))]).to_csv("train.csv", index=False)
+    refused = fit("train.csv")
+    assert refused.exit_code == 1
+    assert "because its numbers have units ('$0' in data row 1); remove the units" in refused.stderr
+    assert "or add --task classification if these are classes" in refused.stderr
+
+
+def test_an_unknown_metric_loses_no_model(frame):
+    refused = fit("good.csv", "--valid", "good.csv", "--metric", "rsme")
+    assert "--metric='rsme' is not known" in refused.stderr
+    assert run("predict", "model", "good.csv").exit_code == 0
+
+
 def test_numbers_that_are_text(frame):
     """In Parquet files: --coerce reads them, but not codes."""
     codes = [f"{k:03d}" for k in range(len(frame))]

@@ -387,7 +387,7 @@ def test_rows_that_are_refused():
         model.calibrate(X[HELD, :2], Y[HELD])
     with pytest.raises(InvalidData, match="sample_weight must not be negative"):
         model.calibrate(X[:2], Y[:2], [1, -1])
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="at least one must be positive"):
         model.calibrate(X[:2], Y[:2], [0, 0])
     model.calibrate(X[HELD], Y[HELD])
     for coverage in (0, 1, "half"):

@@ -89,8 +89,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         held_out = _held_out(job, valid)
         model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
     seconds = time.perf_counter() - start
+    save_model(model, out)  # before scores, which may refuse a metric
     scores = [_scores(model, one, job, task.name) for one in valid]
-    save_model(model, out)
     return fit_summary(job, model, rows.X.shape, seconds, scores, as_json)
 
 

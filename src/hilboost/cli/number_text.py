@@ -205,9 +205,13 @@ def ungrouped(column: "pd.Series[Any]", dialect: Dialect) -> "pd.Series[Any]":
 def refuse_numbers_as_classes(column: "pd.Series[Any]", most_classes: int) -> None:
     """Reject a target of text whose values are numbers, up to a few words."""
     form = form_of_column(column)
+    otherwise = "add --task classification if these are classes"
+    if form is not None and form.name == "numbers with units" and column.nunique() > most_classes:
+        raise CliError(
+            f"The target '{column.name}' is text because {not_read(form, column)}, or {otherwise}."
+        )
     if form is None or form.name != "numbers":
         return
-    otherwise = "add --task classification if these are classes"
     if form.words:
         refuse_words(form, column, "The target", otherwise)
     if column.nunique() > most_classes:
