@@ -116,7 +116,8 @@ def test_a_mixture_without_its_kernel_machine(tmp_path):
 
 def test_reports_say_that_a_model_has_first_stages():
     part = BoostingRegressor(**PLAIN).fit(X, Y).first_stages(3).first_stages(2)
-    assert history_facts(part.fitted_)["remark"].startswith("The model has 2 stages, the first ones of a")
+    remark = history_facts(part.fitted_)["remark"]
+    assert remark.startswith("The model has 2 stages, the first ones of a")
 
 
 def test_standard_deviations_of_no_stage():
