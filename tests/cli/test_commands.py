@@ -89,7 +89,10 @@ def test_help_lists_all_registered_names(command, names):
         ("predict houses.model new.csv --num-leaves 9", "No such option: --num-leaves; see 'hil"),
         ("fit --target", "Option '--target' requires an argument; see 'hilboost fit -h'."),
         ("fit --n-estimators many", "Invalid value for '--n-estimators'"),
-        ("export houses.model", "'--format' (onnx, treelite or xgboost-json); see 'hilboost export"),
+        (
+            "export houses.model",
+            "'--format' (onnx, treelite or xgboost-json); see 'hilboost export",
+        ),
         ("predict", "'MODEL' (model file written by hilboost fit); see 'hilboost predict -h'."),
         ("polish houses.csv", "No such command 'polish'; see 'hilboost -h'."),
         ("--polish", "No such option: --polish; see 'hilboost -h'."),

@@ -30,6 +30,6 @@ def test_words(given, text):
     X = np.arange(40.0)[:, None]
     model = BoostingRegressor(**PLAIN).fit(X, X[:, 0])
     model.fitted_ = replace(model.fitted_, parts=given)
-    facts = history_facts(model)
+    facts = history_facts(model.fitted_)
     assert facts["summary"].startswith("trees, 10 stages" if text is None else text)
     assert facts["remark"].startswith("10 stages" if text is None else "Held-out rows decided")
