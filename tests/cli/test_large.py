@@ -59,7 +59,7 @@ def test_dates_are_ignored(table, as_text):
 @pytest.mark.filterwarnings("default")
 def test_dask(table):
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         options = ["--ignore", "w", "--offset", "b"]
         assert fitted(table, "--dask", address, *options) == fitted(table, *options)

@@ -60,7 +60,7 @@ def client():
     with (
         dask.config.set(FORKED | {"distributed.worker.daemon": True}),
         LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -294,7 +294,7 @@ def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
         client.wait_for_workers(3, timeout=60)
         client.run_on_scheduler(_forget, workers=first[:1])
 
-    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     end = [lambda event: event.stage == 200]
     with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
         given = {"client": client, "callbacks": [exchange_workers, *end]}
@@ -333,7 +333,7 @@ def test_workers_of_a_cluster_with_tls_encrypt(security, alone, monkeypatch):
             super().send(rank, message)
 
     monkeypatch.setattr(session, "SocketExchange", Watched)
-    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with (
         LocalCluster(n_workers=2, protocol="tls", security=security, **options) as cluster,
         Client(cluster) as client,

@@ -33,7 +33,7 @@ Y, WEIGHT = X["a"] * X["b"], pd.Series(RNG.uniform(1, 2, N))
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(n_workers=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -46,7 +46,7 @@ def test_numbers_that_are_text_are_told_in_the_process_of_the_user():
     frame.loc[47, "a"] = "none"
     y, model = pd.Series(np.arange(60.0)), BoostingRegressor(n_estimators=2, learner="tree")
     parts = [[dask.delayed(table[:40]), dask.delayed(table[40:])] for table in (frame, y)]
-    options = {"processes": False, "dashboard_address": None}
+    options = {"processes": False, "dashboard_address": ":0"}
     told = r"1 of its 60 values \('none' in row 7 of partition 1\)"
     with (
         LocalCluster(n_workers=2, **options) as cluster,
