@@ -143,9 +143,11 @@ def test_a_target_with_units_must_become_numbers(unit):
     frame = boxes(130)
     path = write(frame.assign(width=[f"{value:g}{unit}" for value in frame["width"]]))
     command = ("fit", path, "--target", "width", "--ignore", "height", "--out", "m")
-    text = notes(*command, "--n-estimators", 1, "--set", "learner=tree")
-    assert "its values are text with a unit ('0.252" in text
-    assert "--task" not in text
+    message = refused(*command)
+    assert "its numbers have units ('0.252" in message
+    assert "remove the units, or add --task classification if these are classes" in message
+    short = "--n-estimators", 1, "--set", "learner=tree", "--task", "classification"
+    assert "its values are text with a unit ('0.252" in notes(*command, *short)
     message = refused(*command, "--task", "regression")
     assert "regression requires numbers; remove the unit from the values" in message
 
