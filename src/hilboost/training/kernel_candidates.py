@@ -118,7 +118,7 @@ class SharedCenters(KernelMachines):
             centers, equations, ridge = self._equations
             left_out = None if self._members.folds is None else member
             weights = equations.solved(left_out, ridge)
-        return self._some.space.expansion(centers, weights, self._table.spread)
+        return self._some.space.expansion(centers, weights)
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
         """All machines have the same centers."""
@@ -136,7 +136,7 @@ class SharedCenters(KernelMachines):
         else:
             centers, equations, ridge = self._equations
             weights = equations.with_rows(space.features, centers, rows).solved(None, ridge)
-        return [space.expansion(centers, weights, table.spread)]
+        return [space.expansion(centers, weights)]
 
     @property
     def _has_few_rows(self) -> bool:
@@ -172,7 +172,7 @@ class SharedCenters(KernelMachines):
         """A fit to some rows of the first member."""
         some = self._some
         weights, _ = some.system.solved(np.arange(len(some.rows)), some.space.ridge)
-        return some.space.expansion(some.centers, weights, some.rows.spread)
+        return some.space.expansion(some.centers, weights)
 
     @cached_property
     def _some(self) -> _SomeRows:

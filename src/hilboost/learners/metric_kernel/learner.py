@@ -47,9 +47,9 @@ class MetricSpace:
         """The kernel of the features."""
         return kernel_with(self.shares)
 
-    def expansion(self, centers: NDArray[Any], weights: Floats, spread: float) -> MetricExpansion:
-        """Create an expansion for targets of this spread."""
-        return MetricExpansion.of(self.features, centers, weights, spread, self.shares)
+    def expansion(self, centers: NDArray[Any], weights: Floats) -> MetricExpansion:
+        """Create an expansion in these centers."""
+        return MetricExpansion(self.features, centers, weights, self.shares)
 
     def left_out(self, rows: Rows) -> Floats:
         """Compute the outputs (m, r) for each row by a fit to all others."""
@@ -86,8 +86,7 @@ class MetricKernelLearner(Learner):
     n_searched: int = 600  # number of rows by which the metric is learned
     # tuple of (int, int): category columns and their numbers of levels
     categorical: tuple[tuple[int, int], ...] = ()
-    # of the kernel values in predictions; float32 becomes float64 where rounding errors would be
-    # visible
+    # of the features of the training rows in the model
     precision: str = "float32"
     most_additive: int = 24  # maximum number of features of an additive kernel; 0 for none
 
@@ -188,13 +187,13 @@ class MetricKernelLearner(Learner):
             parts = [every[k::_PARTS] for k in range(_PARTS)]
             equations = NormalEquations.of(space.features, centers, rows, parts, team, space.kernel)
             weights = equations.solved(None, equations.better_ridge(space.ridge))
-            return space.expansion(centers, weights, rows.spread)
+            return space.expansion(centers, weights)
         system = System.of(centers, rows, team, space.kernel)
         ridge = space.ridge
         if len(rows) > self.n_searched:
             ridge = system.better_ridge(every[::_PARTS], ridge)
         weights = system.solved(every, ridge)[0]
-        return space.expansion(centers, weights, rows.spread)
+        return space.expansion(centers, weights)
 
 
 def _screened(features: Features, rows: Rows, priorities: Floats | None) -> Features:

@@ -20,10 +20,9 @@ from hilboost.kernels.gram import row_blocks
 from hilboost.learners.metric_kernel.features import Features
 
 KERNEL = Matern(1.0, 2.5)
-Tiles = Callable[[slice, slice], NDArray[Any]]
+Tiles = Callable[[slice, slice], Floats]
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
-_LARGEST_NORM = 300.0  # of the weights of targets with spread one, for kernel values in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +35,8 @@ class MetricExpansion(BaseModel):
     in_files = True
 
     features: Features
-    # (m, q) float32 or float64: features of training rows; their dtype determines that of the
-    # kernel values
+    # (m, q) float32 or float64: features of training rows.  Kernel values are float64: large
+    # weights, or large shares of an additive kernel, multiply the rounding errors.
     centers: NDArray[Any]
     weights: Floats  # (m, r) float64
     # (2,) float64 or None: of main effects and interactions in an additive kernel; ``None`` for a
@@ -63,51 +62,22 @@ class MetricExpansion(BaseModel):
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the outputs (n, r) on several threads; the result does not depend on them."""
         Z = self.features(X)
-        block = self._stationary_tiles(Z) if self.shares is None else self._tiles(Z)
+        centers = self.centers.astype(np.float64)
+        block = _stationary_tiles(Z, centers) if self.shares is None else self._tiles(Z, centers)
         outputs = np.zeros((len(Z), self.weights.shape[1]))
 
         def add(rows: slice) -> None:
-            for columns in row_blocks(len(self.centers), _TILE_COLUMNS):
+            for columns in row_blocks(len(centers), _TILE_COLUMNS):
                 outputs[rows] += block(rows, columns) @ self.weights[columns]
 
         with array_api.one_blas_thread():
             team.map(add, row_blocks(len(Z), _TILE_ROWS))
         return outputs
 
-    def _tiles(self, Z: Floats) -> Tiles:
+    def _tiles(self, Z: Floats, centers: Floats) -> Tiles:
         """Return a function that computes kernel values of some rows and centers."""
-        kernel, rows = self.kernel, Z.astype(self.centers.dtype, copy=False)
-        return lambda some, columns: kernel.block(rows[some], self.centers[columns])
-
-    def _stationary_tiles(self, Z: Floats) -> Tiles:
-        """Do the same for a kernel of the distances, in one matrix product."""
-        # Distances in float64: float32 is too inaccurate for the large weights of small
-        # ridges, which kernel values in float32 are not.
-        left, right = _augmented(Z), _augmented(self.centers.astype(np.float64))
-        right[:, -2:] = right[:, :-3:-1]
-        right[:, :-2] *= -2
-
-        def tile(rows: slice, columns: slice) -> NDArray[Any]:
-            squares = left[rows] @ right[columns].T
-            squares = squares.astype(self.centers.dtype, copy=False)
-            return KERNEL.profile(np.maximum(squares, 0, out=squares))
-
-        return tile
-
-    @classmethod
-    def of(
-        cls,
-        features: Features,
-        centers: NDArray[Any],
-        weights: Floats,
-        spread: float,
-        shares: Floats | None = None,
-    ) -> MetricExpansion:
-        """Create the expansion; float32 becomes float64 if rounding errors would be visible."""
-        size = float(np.sqrt((weights * weights).sum(axis=0).max(initial=0.0)))
-        if size > _LARGEST_NORM * spread:
-            centers = centers.astype(np.float64)
-        return cls(features, centers, weights, shares)
+        kernel = self.kernel
+        return lambda rows, columns: kernel.block(Z[rows], centers[columns])
 
     @property
     def squared_scales(self) -> Floats:
@@ -175,6 +145,19 @@ def kernel_with(shares: Floats | None) -> Kernel:
     The scales of the features contain the length scales.
     """
     return KERNEL if shares is None else Additive(1.0, *shares.tolist())
+
+
+def _stationary_tiles(Z: Floats, centers: Floats) -> Tiles:
+    """Do the same for a kernel of the distances, in one matrix product."""
+    left, right = _augmented(Z), _augmented(centers)
+    right[:, -2:] = right[:, :-3:-1]
+    right[:, :-2] *= -2
+
+    def tile(rows: slice, columns: slice) -> Floats:
+        squares = left[rows] @ right[columns].T
+        return KERNEL.profile(np.maximum(squares, 0, out=squares))
+
+    return tile
 
 
 def _augmented(Z: Floats) -> Floats:

@@ -45,11 +45,6 @@ class Rows:
         return Rows(np.concatenate(X), np.concatenate(target), weight)
 
     @property
-    def spread(self) -> float:
-        """Root mean squared target, of all columns."""
-        return float(np.sqrt((self.target**2).mean()))
-
-    @property
     def mass(self) -> Floats:
         """Weights (n,)."""
         return np.ones(len(self.X)) if self.weight is None else self.weight
