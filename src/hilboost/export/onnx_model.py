@@ -140,8 +140,8 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         File to write atomically.
     dtype : {"float64", "float32"}, default="float64"
         Dtype of the input.  Arithmetic is in float64 in either case, so that float32 rows reach the
-        same leaves as in hilboost.  Kernel machines, also in default fits, may compute kernel
-        values in float32 in hilboost, and then differ by rounding.
+        same leaves as in hilboost.  Kernel machines other than those of default fits compute kernel
+        values in float32 above 4,096 rows in hilboost by default, and then differ by rounding.
 
     Returns
     -------
