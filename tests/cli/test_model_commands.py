@@ -417,3 +417,10 @@ def test_models_of_several_targets(folder):
     message = refused("evaluate", "pair", "pairs.csv", "--target", "price", code=2)
     assert "predicts 2 targets; name their columns in order, as --target FIRST,SECOND." in message
     assert "write 'rent'" in refused("evaluate", "pair", "pairs.csv", "--target", "price,Rent")
+
+
+def test_training_rows_are_noted(model):
+    for table, known in (("houses.csv", True), ("sold.csv", False)):
+        for command in (("evaluate",), ("report", "--out", "report.html")):
+            said = run(command[0], "model", table, *command[1:]).stderr
+            assert ("training data" in said) == known

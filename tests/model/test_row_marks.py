@@ -1,11 +1,16 @@
 """Hashes of training rows, by which reports recognize these rows."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from sklearn.base import clone
 from tests.cases import PLAIN
+from tests.model.editing import contents, edit
 
 from hilboost import (
     BoostingClassifier,
@@ -15,8 +20,7 @@ from hilboost import (
     SparseKernelRidge,
     load,
 )
-from hilboost.core.errors import DataWarning
-from hilboost.model import row_marks
+from hilboost.core.errors import DataWarning, InvalidModelFile
 from hilboost.model.row_marks import RowMarks
 from hilboost.network import BipartiteNetwork, NetworkCompletion
 from hilboost.report import facts
@@ -41,11 +45,10 @@ def test_the_share_is_exact_for_small_tables(convert):
     assert marks.share_of(convert(X[200:])) == 0.0
 
 
-@pytest.mark.parametrize("most_cells", [2**21, 1000])  # keys of all columns, or of a few
-def test_the_share_is_estimated_for_large_tables(monkeypatch, most_cells):
-    monkeypatch.setattr(row_marks, "_MOST_CELLS", most_cells)
+@pytest.mark.parametrize("keys", [2, 5000])  # different values of the columns of the key
+def test_the_share_is_estimated_for_large_tables(keys):
     table = RNG.normal(size=(50_000, 6))
-    table[:, :2] = np.round(table[:, :2])
+    table[:, [0, -1]] = RNG.integers(keys, size=(50_000, 2))
     marks = RowMarks.of(table[:40_000])
     assert len(marks.hashes) == 4096
     assert marks.share_of(table) == pytest.approx(0.8, abs=0.05)
@@ -53,9 +56,15 @@ def test_the_share_is_estimated_for_large_tables(monkeypatch, most_cells):
     assert marks.share_of(table[:3]) in (0.0, 1.0)  # too few rows to say
 
 
-@pytest.mark.parametrize("most_cells", [2**21, 1000])
-def test_repeated_rows_do_not_change_the_share(monkeypatch, most_cells):
-    monkeypatch.setattr(row_marks, "_MOST_CELLS", most_cells)
+def test_marks_do_not_depend_on_the_order_of_the_rows():
+    table = RNG.normal(size=(90_000, 3)).round(2)
+    marks, permuted = RowMarks.of(table), RowMarks.of(table[RNG.permutation(len(table))])
+    np.testing.assert_array_equal(marks.hashes, permuted.hashes)
+    assert marks.limit == permuted.limit
+    assert (marks.n_rows, marks.n_repeated) == (permuted.n_rows, permuted.n_repeated)
+
+
+def test_repeated_rows_do_not_change_the_share():
     few = RNG.normal(size=(8, 3))
     marks = RowMarks.of(few[RNG.integers(8, size=10_000)])
     new = RNG.normal(size=(1000, 3))
@@ -67,12 +76,6 @@ def test_wide_sparse_tables():
     table = random_array((400, 200_000), density=1e-4, random_state=0, format="csr")
     marks = RowMarks.of(SparseTable(table[:300]))
     assert marks.share_of(SparseTable(table[200:])) == pytest.approx(0.5)
-
-
-def test_large_tables_of_few_different_keys_have_no_marks(monkeypatch):
-    monkeypatch.setattr(row_marks, "_MOST_CELLS", 1000)
-    monkeypatch.setattr(row_marks, "_MOST_MARKED", 1000)
-    assert RowMarks.of(RNG.integers(3, size=(5000, 9)).astype(float)) is None
 
 
 def test_refitted_leaves_have_seen_their_rows():
@@ -99,7 +102,7 @@ def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
         assert found[0].startswith("50% of these 100 rows also occur in the training data.")
     model.save(tmp_path / "model.hilboost", training_data=True)
     again = load(tmp_path / "model.hilboost")
-    assert not mentions(facts(again, frame[rows], Y[rows]))
+    assert mentions(facts(again, frame[rows], Y[rows])) == found
 
 
 @pytest.mark.parametrize(
@@ -124,12 +127,101 @@ def test_rows_that_recur_by_chance_are_no_training_rows(tmp_path):
     y = cells[:, 0] + RNG.normal(size=3000)
     model = BoostingRegressor(**PLAIN).fit(cells[:1500], y[:1500])
     assert not facts(model, cells[1500:], y[1500:])["warnings"]
-    model.save(tmp_path / "model", training_data=True)
+    model.save(tmp_path / "model", training_data=False)  # without marks
     again = facts(load(tmp_path / "model"), cells[1500:], y[1500:], X_train=cells[:1500])
     assert again["drift"]["in_both"] > 600
     assert not again["warnings"]
     again = facts(model, cells[:1400], y[:1400])["warnings"]
     assert again[0].startswith("100% of these 1400 rows also occur in the training data")
+
+
+def test_rows_that_a_kernel_machine_merges_recur_by_chance():
+    cells = RNG.integers(20, size=(600, 2)).astype(float)
+    model = KernelBoostingRegressor(n_estimators=2).fit(cells[:500], cells[:500, 0])
+    assert not facts(model, cells[500:], cells[500:, 0])["warnings"]
+
+
+# Model files
+
+
+def column(kind, n, rng):
+    """A column (n,) of one of several kinds."""
+    if kind == "number":
+        return rng.normal(size=n)
+    if kind == "code":
+        return rng.integers(5, size=n)
+    values = np.array(["red", "green", "blue", None], dtype=object)[rng.integers(4, size=n)]
+    return values if kind == "text" else pd.Categorical(values, ["blue", "green", "red"])
+
+
+@given(st.data())
+def test_models_from_files_recognize_training_rows_alone(tmp_path_factory, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), label="seed"))
+    kinds = data.draw(st.lists(st.sampled_from(["number", "code", "text", "category"]), max_size=4))
+    n = data.draw(st.integers(80, 400), label="n")
+    frame = pd.DataFrame({f"c{k}": column(kind, 2 * n, rng) for k, kind in enumerate(kinds)})
+    place = data.draw(st.integers(0, len(kinds)))
+    frame.insert(place, "x", rng.normal(size=2 * n).round(data.draw(st.integers(1, 9))))
+    frame.loc[rng.uniform(size=2 * n) < data.draw(st.floats(0, 0.5)), "x"] = np.nan
+    y = frame["x"].fillna(0.0) + rng.normal(size=2 * n)
+    settings = {"learner": "tree", "n_estimators": 2, "max_leaf_nodes": 4, "random_state": 0}
+    model = BoostingRegressor(**settings, n_jobs=1).fit(frame[:n], y[:n])
+    path = tmp_path_factory.mktemp("marks") / "model"
+    model.save(path)
+    marks, known = load(path).fitted_.marks, load(path)._checked(frame)
+    np.testing.assert_array_equal(marks.hashes, model.fitted_.marks.hashes[:1024])
+    assert marks.leaked_share(known[n:]) == 0.0
+    repeated = frame[:n].duplicated(keep=False).mean()
+    assert marks.n_repeated == round(n * repeated)
+    if repeated < 0.6:
+        assert marks.leaked_share(known[:n]) == 1.0
+    if repeated < 0.1:
+        assert marks.leaked_share(known[n // 2 : n + n // 2]) > 0.3
+
+
+def test_files_have_marks_of_few_rows(tmp_path):
+    rows = RNG.normal(size=(30_000, 2))
+    model = BoostingRegressor(**PLAIN | {"n_estimators": 1}).fit(rows[:20_000], rows[:20_000, 0])
+    model.save(tmp_path / "model", training_data=True)
+    model.save(tmp_path / "without", training_data=False)
+    sizes = [(tmp_path / name).stat().st_size for name in ("model", "without")]
+    assert 8 * 1024 < sizes[0] - sizes[1] < 8 * 1024 + 300
+    again = load(tmp_path / "model").fitted_.marks
+    assert again.share_of(rows) == pytest.approx(2 / 3, abs=0.1)
+    assert again.share_of(rows[20_000:]) == 0.0
+    assert load(tmp_path / "without").fitted_.marks is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("limit", 5),
+        ("limit", 2**64),
+        ("limit", 1.5),
+        ("n_rows", 1),
+        ("n_repeated", 301),
+        ("version", "1"),
+    ],
+)
+def test_damaged_marks_are_refused(field, value, tmp_path):
+    path = tmp_path / "model"
+    BoostingRegressor(**PLAIN).fit(X, Y).save(path)
+    fields = json.loads(contents(path)[1]["header"])["row_marks"]
+    edit(path, header={"row_marks": fields | {field: value}})
+    with pytest.raises(InvalidModelFile, match="is damaged"):
+        load(path)
+
+
+def test_marks_of_other_versions_are_ignored_and_unordered_ones_refused(tmp_path):
+    path = tmp_path / "model"
+    BoostingRegressor(**PLAIN).fit(X, Y).save(path)
+    arrays, metadata = contents(path)
+    fields = json.loads(metadata["header"])["row_marks"]
+    edit(path, header={"row_marks": fields | {"version": 2}})
+    assert load(path).fitted_.marks is None
+    edit(path, {"row_marks": arrays["row_marks"][::-1].copy()}, {"row_marks": fields})
+    with pytest.raises(InvalidModelFile, match="is damaged"):
+        load(path)
 
 
 # Calibration with training rows

@@ -185,6 +185,12 @@ def run_evaluate(
     model = load_model(model_path, table.path)
     X, y, more = _rows(model, table)
     scores = chosen_scores(model, X, y, metrics, **more)
+    marks = model.fitted_.marks
+
+    from hilboost.report.evaluation import recurring
+
+    for sentence in [] if marks is None else recurring(model, X, marks):
+        note(sentence)
     if as_json:
         return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
     width = max(len(name) for name in scores)
@@ -214,7 +220,8 @@ def run_report(
             frame = read_table(train, text_columns(model), table.dialect)
             aside = [name for name in frame.columns if name in named]
             more["X_train"] = model_columns(model, frame, aside)
-        model.report(X, y, out, title=name, **more)
+        for sentence in model.report(X, y, out, title=name, **more).facts["warnings"]:
+            note(sentence)
         return f"Saved the report to '{out}'."
     if train is not None:
         raise UsageError("--train is not supported with --versus; remove one of them.")

@@ -33,7 +33,6 @@ from hilboost.estimators.signatures import (
 from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
-from hilboost.model.row_marks import RowMarks
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables import Schema
 from hilboost.training import checkpoints
@@ -239,13 +238,12 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         before = self._continued()
         # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
         prepared = [training_data(self, rows, held_out, before)]
-        X = prepared[0].X
-        names = prepared[0].schema.names
+        marks, names = prepared[0].marks, prepared[0].schema.names
         try:
             result = self._train(prepared.pop(), callbacks, before, relay)
         except InvalidColumn as error:
             raise error.named(names) from None
-        self.fitted_ = replace(result.fitted, marks=RowMarks.of(X))
+        self.fitted_ = replace(result.fitted, marks=marks)
         result.raise_interrupt()
         if relay is not None:
             relay.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,7 +78,8 @@ def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | No
         Whether the file may contain training data: kernel machines, also those that are added to
         trees by default, contain rows of ``X``, and models of structured outputs the outputs.
         ``True`` saves them, ``False`` raises an error instead, and by default, a
-        :class:`~hilboost.core.errors.TrainingDataWarning` says so.
+        :class:`~hilboost.core.errors.TrainingDataWarning` says so.  ``False`` also leaves out the
+        hashes of up to 1,024 training rows, by which loaded models recognize them.
 
     Raises
     ------
@@ -123,7 +124,10 @@ def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | No
     names = model.fitted_.schema.names
     if names is not None:
         header["feature_names_in"] = list(names)
-    facts, arrays = to_file(model.fitted_, writer)
+    fitted = model.fitted_
+    if training_data is False:
+        fitted = replace(fitted, marks=None)
+    facts, arrays = to_file(fitted, writer)
     container.write(path, model.fitted_.model, header | facts, arrays, writer)
     if contained:
         warn_caller(

@@ -19,7 +19,6 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.importances import column_gains, squared_scales
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.model.row_marks import RowMarks
 from hilboost.model.summary import not_of_trees
 from hilboost.training.data import TrainingData
 from hilboost.training.refit import refit_leaves
@@ -113,7 +112,7 @@ class FittedTrees:
         data = training_data(self, rows, FitArguments(None, None), self.fitted_)
         found = copy(self)
         fitted = refit_leaves(self.fitted_, data, keep, threads_for(self.n_jobs, data.X.size))
-        found.fitted_ = self._completed(replace(fitted, marks=RowMarks.of(data.X)), data)
+        found.fitted_ = self._completed(replace(fitted, marks=data.marks), data)
         return found
 
     def _completed(self, fitted: FittedModel, data: TrainingData) -> FittedModel:

@@ -15,6 +15,7 @@ from hilboost.encoders import level_weights
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
+from hilboost.model.row_marks import RowMarks
 from hilboost.tables import Schema, TextColumn, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
@@ -217,6 +218,7 @@ def rows_of_fit(
         rows = replace(target, weight=None)
         X, schema = of_used_levels(X, schema, lambda codes, n: level_weights(codes, n, rows))
     row_weight = row_weight_with_classes(target, weight)
+    marks = RowMarks.of(X, target.share)
     if estimator._merges_equal_rows:
         X, target = merge_equal_rows(X, target)
         weight = target.weight
@@ -228,6 +230,7 @@ def rows_of_fit(
         sample_weight=weight,
         has_one_class=codec.has_one_class(target),
         row_weight=row_weight,
+        marks=marks,
     )
 
 

@@ -91,7 +91,7 @@ class FittedModel:
     beside_offsets: bool = False  # whether the fit had offsets, to which the model is added
     offset_range: tuple[float, float] | None = None  # of these offsets, if it is known
     row_draws: int = 1  # version of the random draws of rows; the first one was not noted
-    # by which reports recognize training rows; ``None`` if the model was read from a file
+    # by which training rows are recognized; ``None`` if the model was read from a file without them
     marks: RowMarks | None = None
     # number of stages of the model that this one has the first stages of; not stored in files
     cut_from: int | None = None

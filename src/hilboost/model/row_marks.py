@@ -1,95 +1,91 @@
-"""Hashes of some training rows, by which reports and calibrations recognize them."""
+"""Hashes of some training rows, by which reports, calibrations and fits recognize them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.reductions.distinct import distinct
+from hilboost.core.exchange import RowShare
 from hilboost.tables import BlockTable, as_table
 
-_MARKED = 4096  # different rows, or more if several share a key
-_MOST_MARKED, _BLOCK = 2**16, 2**16
-_MOST_CELLS = 2**19  # of which all columns are hashed
-_KEY_COLUMNS, _CANDIDATES, _SAMPLED, _KEYS = 4, 64, 1000, 500
+_MARKED = 4096
+_KEY_COLUMNS = 2
 _CHECKED, _FEWEST = 20_000, 5
 _LEAK = 0.1  # share of training rows, above which results are too good
+_ALL = np.uint64(2**64 - 1)
+_LOW = np.uint64(2**32 - 1)
+_HALF = np.uint64(32)
 
 
 @dataclass(frozen=True)
 class RowMarks:
-    """Hashes of different rows of a training table; they are not saved in model files.
+    """The smallest hashes of the different rows of a training table.
 
-    A row is marked if its key is small, which depends on its values alone.  Keys are hashes of all
-    columns, and in large tables of a few.
+    The upper half of a hash, the key, is of two columns, so that most rows of a large table need
+    no hash of all columns, which is the lower half.
     """
 
-    hashes: NDArray[np.uint64]  # (m,) uint64: of the marked rows, ascending
-    limit: np.uint64  # largest key of a marked row
-    # (k,) int64 or None: columns whose hash is the key; ``None`` means all
-    columns: NDArray[np.int64] | None
-    by_chance: float  # share of the training rows with marked values that occur more than once
+    hashes: NDArray[np.uint64]  # (m,) uint64: ascending
+    limit: np.uint64  # rows with larger hashes are unknown
+    n_rows: int  # number of training rows with these hashes
+    n_repeated: int  # number of these whose hash occurs more than once
 
     @classmethod
-    def of(cls, X: Any) -> Self | None:
-        """Mark a training table (n, d).
+    def of(cls, X: Any, share: RowShare | None = None) -> Self:
+        """Mark a training table (n, d), or the table whose rows are divided among workers."""
+        hashes, counts, limit = np.empty(0, np.uint64), np.empty(0, np.int64), _ALL
+        for part in as_table(X).parts():
+            new = _hashes_up_to(limit, part)
+            hashes, counts, limit = _smallest(
+                np.concatenate([hashes, new]), np.concatenate([counts, np.ones(len(new), np.int64)])
+            )
+        if share is not None:
+            gathered = share.exchange.gathered
+            hashes, counts, limit = _smallest(gathered(hashes), gathered(counts))
+        n_rows = int(counts.sum())
+        return cls(hashes, limit, n_rows, n_rows - int((counts == 1).sum()))
 
-        Returns RowMarks or None: ``None`` for tables on disk, which are read in order, for large
-        sparse tables, and for large tables with few different keys.
-        """
-        table = as_table(X)
-        if not isinstance(table, BlockTable):
-            return None
-        columns = None
-        if table.n_stored > _MOST_CELLS:
-            if table.n_stored < table.size:
-                return None
-            columns = _key_columns(table)
-        keys, hashes = np.empty(0, np.uint64), np.empty(0, np.uint64)
-        counts = np.empty(0, np.int64)
-        limit = np.uint64(2**64 - 1)
-        for begin in range(0, len(table), _BLOCK):
-            block = table[begin : begin + _BLOCK]
-            new = block.row_hashes(columns)
-            near = np.flatnonzero(new <= limit)
-            different = distinct(np.concatenate([keys, new[near]]))
-            if len(different) > _MARKED:
-                limit = different[_MARKED - 1]
-                kept = keys <= limit
-                keys, hashes, counts = keys[kept], hashes[kept], counts[kept]
-                near = near[new[near] <= limit]
-            found = new[near] if columns is None else block[near].row_hashes()
-            both, first, number = np.unique(np.concatenate([hashes, found]), True, True)
-            counts = np.bincount(number, np.concatenate([counts, np.ones(len(found))]))
-            keys, hashes = np.concatenate([keys, new[near]])[first], both
-            if len(hashes) > _MOST_MARKED:
-                return None
-        return cls(hashes, limit, columns, float(1 - (counts == 1).sum() / counts.sum()))
+    def first(self, most: int) -> RowMarks:
+        """Return at most this number of marks, with the counts of all."""
+        if len(self.hashes) <= most:
+            return self
+        return replace(self, hashes=self.hashes[:most], limit=self.hashes[most - 1])
 
     def share_of(self, X: Any) -> float:
         """Estimate the share of the rows of a table (m, d) that are training rows.
 
-        The share is exact if the training data have at most 4,096 different rows and ``X`` has at
-        most 20,000, and 0 if ``X`` has too few rows to estimate it.
+        The share is exact if all training rows have marks and ``X`` has at most 20,000 rows, and 0
+        if ``X`` has too few rows to estimate it.
         """
-        table = as_table(X)
-        table = table[_spaced(len(table), _CHECKED)]
-        rows = np.flatnonzero(table.row_hashes(self.columns) <= self.limit)
-        if len(rows) < min(_FEWEST, len(table)):
-            return 0.0
-        return float(np.isin(table[rows].row_hashes(), self.hashes).mean())
+        n_near, n_known = self._known(X, None)
+        return n_known / n_near if n_near else 0.0
 
-    def leaked_share(self, X: Any) -> float:
+    def leaked_share(self, X: Any, among: RowShare | None = None) -> float:
         """Estimate the share of training rows, or 0 if as many rows of new data would recur.
 
-        A new row recurs with about the probability that a training row occurs twice (Good 1953).
+        A new row recurs with about the probability that a training row occurs twice, whose error
+        has about the variance below (Good 1953).  ``among``: other workers have other rows.
         """
-        share, chance = self.share_of(X), self.by_chance
-        noise = 3 * np.sqrt(chance * (1 - chance) / min(len(as_table(X)), _CHECKED))
-        return share if share > chance + max(_LEAK, noise) else 0.0
+        n_near, n_known = self._known(X, among)
+        if not n_near:
+            return 0.0
+        share, chance = n_known / n_near, self.n_repeated / self.n_rows
+        variance = chance * (1 - chance) / n_near + chance * (2 - chance) / self.n_rows
+        return share if share > chance + max(_LEAK, 3 * np.sqrt(variance)) else 0.0
+
+    def _known(self, X: Any, among: RowShare | None) -> tuple[int, int]:
+        """Count the rows up to the limit, or none if they are few, and the training rows."""
+        table = as_table(X)
+        table = table[_spaced(len(table), _CHECKED)]
+        found = _hashes_up_to(self.limit, table)
+        counts = np.array([len(table), len(found), np.isin(found, self.hashes).sum()])
+        if among is not None:
+            counts = among.exchange.sum(counts)
+        n, n_near, n_known = counts.tolist()
+        return (n_near, n_known) if n_near >= min(_FEWEST, n) else (0, 0)
 
 
 def _spaced(n: int, most: int) -> NDArray[np.intp]:
@@ -97,12 +93,19 @@ def _spaced(n: int, most: int) -> NDArray[np.intp]:
     return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
-def _key_columns(table: BlockTable) -> NDArray[np.int64]:
-    """Few columns with many different values in a sample of rows, ascending."""
-    sample = table[_spaced(len(table), _SAMPLED)]
-    candidates = _spaced(table.shape[1], _CANDIDATES)
-    counts = np.array([len(np.unique(sample.column(int(k)))) for k in candidates])
-    order = np.argsort(-counts, kind="stable")[:_KEY_COLUMNS]
-    enough = np.cumprod(counts[order].astype(np.float64)) >= _KEYS
-    chosen = order[: 1 + int(np.argmax(enough))] if enough.any() else order
-    return np.sort(candidates[chosen]).astype(np.int64)
+def _hashes_up_to(limit: np.uint64, table: BlockTable) -> NDArray[np.uint64]:
+    """Hash the rows whose hash is at most the limit, (m,)."""
+    keys = table.row_hashes(_spaced(table.shape[1], _KEY_COLUMNS))
+    near = np.flatnonzero(keys >> _HALF <= limit >> _HALF)
+    hashes = keys[near] & ~_LOW | table[near].row_hashes() & _LOW
+    return hashes[hashes <= limit]
+
+
+def _smallest(
+    hashes: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], np.uint64]:
+    """Return the smallest different hashes, ascending, their counts, and the limit of hashes."""
+    different, number = np.unique(hashes, return_inverse=True)
+    sums = np.bincount(number, counts, len(different)).astype(np.int64)
+    limit = different[_MARKED - 1] if len(different) > _MARKED else _ALL
+    return different[:_MARKED], sums[:_MARKED], limit

@@ -17,7 +17,14 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.survival import SurvivalCodec
-from hilboost.persistence import calibrations, categories, kernel_machines, output_spaces, survival
+from hilboost.persistence import (
+    calibrations,
+    categories,
+    kernel_machines,
+    output_spaces,
+    row_marks,
+    survival,
+)
 from hilboost.persistence.require import Arrays, positive, require
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
@@ -60,6 +67,9 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
     if fitted.calibration is not None:
         header["calibration"], more = calibrations.to_file(fitted.calibration)
         arrays |= more
+    if fitted.marks is not None:
+        own, more = row_marks.to_file(fitted.marks)
+        header, arrays = header | own, arrays | more
     return header, arrays
 
 
@@ -103,6 +113,7 @@ def from_file(
         survival=curves,
         beside_offsets=header.get("offset", False),
         offset_range=_read_range(header.get("offset_range")),
+        marks=row_marks.from_file(header, arrays),
     )
 
 

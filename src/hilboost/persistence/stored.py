@@ -16,6 +16,7 @@ from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.row_marks import RowMarks
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.tables import Schema
 
@@ -40,6 +41,7 @@ class StoredModel:
     # whether the fit had offsets; not noted by files of earlier versions
     beside_offsets: bool = False
     offset_range: tuple[float, float] | None = None
+    marks: RowMarks | None = None
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""

@@ -143,8 +143,7 @@ def facts(
         found |= _of_groups(rows, order, asides.names(len(raw)))
     else:
         found |= _of_numbers(rows, order)
-    in_both = None if training is None else found["drift"]["in_both"]
-    found["warnings"] = cautions(rows, training, in_both)
+    found["warnings"] = cautions(rows, training)
     complete: dict[str, Any] = plain(found)
     return complete
 

@@ -313,14 +313,10 @@ def plain(value: Any) -> Any:
 
 
 _FEW_ROWS = 30
-_SHARE = 0.1  # of training rows among the rows of the report, above which they are mentioned
 
 
-def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[str]:
-    """Say whether the rows are few, or training rows.
-
-    ``training``: rows that the user passed. ``in_both``: number of rows that are among them.
-    """
+def cautions(rows: Rows, training: Columns | None) -> list[str]:
+    """Say whether the rows are few, or training rows; ``training``: rows that the user passed."""
     n, found = len(rows.raw), []
     if n < _FEW_ROWS:
         found.append(f"Only {counted(n, 'row')}: the results are unreliable.")
@@ -330,18 +326,23 @@ def cautions(rows: Rows, training: Columns | None, in_both: int | None) -> list[
             "The loss on these rows equals the training loss, so they are most likely the "
             "training data and the results are too good. Use held-out data instead."
         )
-    marks, checked = rows.fitted.marks, rows.model._checked
+    marks = rows.fitted.marks
     if marks is None and training is not None:
-        marks = RowMarks.of(checked(training.source))
-    known = None if in_both is None else in_both / n
+        marks = RowMarks.of(rows.model._checked(training.source))
     if marks is not None and not (same_loss and training is None):
-        known = marks.leaked_share(checked(rows.columns.source))
-    if known is not None and known > _SHARE:
-        found.append(
-            f"{known:.0%} of these {n} rows also occur in the training data. If they are the same "
-            "observations, the results are too good; use held-out data instead."
-        )
+        found += recurring(rows.model, rows.columns.source, marks)
     return found
+
+
+def recurring(model: Any, X: Any, marks: RowMarks) -> list[str]:
+    """Say that many rows occur in a training table, if they do."""
+    X = model._checked(X)
+    share = marks.leaked_share(X)
+    told = (
+        f"{share:.0%} of these {len(X)} rows also occur in the training data. If they are the same "
+        "observations, the results are too good; use held-out data instead."
+    )
+    return [told] if share else []
 
 
 def has_training_loss(rows: Rows) -> bool:

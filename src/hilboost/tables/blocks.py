@@ -87,6 +87,7 @@ class RowBits:
 
 _BLOCK_BYTES = 2**24
 _HASHED_CELLS = 2**14
+_PART = 2**16
 
 
 class BlockTable(ABC):
@@ -101,11 +102,6 @@ class BlockTable(ABC):
     def size(self) -> int:
         """Number of cells."""
         return self.shape[0] * self.shape[1]
-
-    @property
-    def n_stored(self) -> int:
-        """Number of cells that are stored."""
-        return self.size
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -123,6 +119,11 @@ class BlockTable(ABC):
                 blocks = [np.column_stack([part.column(int(k)) for k in columns])]
             found += [cell_hashes(block, chosen).sum(axis=1) for block in blocks]
         return np.concatenate([np.empty(0, np.uint64), *found])
+
+    def parts(self) -> Iterator[BlockTable]:
+        """Yield tables of consecutive rows, of all columns."""
+        for begin in range(0, len(self), _PART):
+            yield self[begin : begin + _PART]
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:

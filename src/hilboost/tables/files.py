@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hilboost.core import dtypes
 from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
-from hilboost.tables.blocks import BlockTable
+from hilboost.tables.blocks import BlockTable, DenseTable
 from hilboost.tables.encoding import encode
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Schema
@@ -96,6 +96,11 @@ class FileTable(BlockTable):
         """Yield dense blocks (m, n_columns) of all rows, for ascending ``columns``."""
         for begin, values in self.batches(columns.tolist()):
             yield slice(begin, begin + len(values)), values
+
+    def parts(self) -> Iterator[BlockTable]:
+        """Yield tables of consecutive rows, of all columns."""
+        for _, values in self.batches():
+            yield DenseTable(values)
 
     def array(self) -> Floats:
         """Return the whole table as a new array (n, d)."""

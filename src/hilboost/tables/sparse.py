@@ -40,11 +40,6 @@ class SparseTable(BlockTable):
         n, d = self._rows.shape
         return int(n), int(d)
 
-    @property
-    def n_stored(self) -> int:
-        """Number of values that are stored."""
-        return int(self._rows.nnz)
-
     def __getitem__(self, rows: Any) -> SparseTable:
         return SparseTable(self._rows[rows])
 

@@ -14,6 +14,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.row_marks import RowMarks
 from hilboost.reductions.draws import hold_out, renumbered
 from hilboost.reductions.sums import count_rows, count_units
 from hilboost.tables import DenseTable, FileTable, Schema, as_table
@@ -51,6 +52,7 @@ class TrainingData:
     held_in_place: bool = False  # whether the validation rows remain rows of a larger table
     # the weight that counts as one row: see :mod:`hilboost.boosting.effective_size`
     row_weight: float = 1.0
+    marks: RowMarks | None = None  # by which the rows that the user passed are recognized
 
     @property
     def strata(self) -> NDArray[Any]:

@@ -93,7 +93,7 @@ def fit_share(
     _check_recipe(recipe)
     keep = None if progress is None else progress.keep
     result = train(recipe, task.n_threads, (), continuation, keep)
-    return result.fitted, data.schema, told
+    return replace(result.fitted, marks=data.marks), data.schema, told
 
 
 def _check_recipe(recipe: Recipe) -> None:
