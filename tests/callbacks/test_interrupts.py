@@ -64,7 +64,7 @@ def test_the_stages_so_far_are_kept(cv_folds):
 
 def test_of_stages_after_the_best_one_none_is_kept():
     settings = PLAIN | {"early_stopping": True, "n_estimators": 20, "n_iter_no_change": 15}
-    data = {"X_val": X, "y_val": -Y}
+    data = {"X_val": X + 1e-9, "y_val": -Y}
     model = BoostingRegressor(**settings)
     interrupted(model, X, Y, interrupt_at(4), match="fitted with 0 stages", **data)
     assert model.n_estimators_ == 0

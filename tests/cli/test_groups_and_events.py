@@ -182,7 +182,7 @@ def test_offsets():
     assert done.exit_code == 0, done.output
     X, y, years = frame[["a", "b"]], frame["claims"], frame["years"]
     model = BoostingRegressor("poisson", learner="tree", n_estimators=5, random_state=0)
-    model.fit(X, y, offset=years, X_val=X, y_val=y, offset_val=years)
+    model.fit(X, y, offset=years, X_val=X + 1e-9, y_val=y, offset_val=years)
     expected = model.predict(X, years)
     rmse = pytest.approx(np.sqrt(np.mean((y - expected) ** 2)))
     scores = json.loads(done.stdout)["scores"]

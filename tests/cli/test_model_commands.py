@@ -424,3 +424,7 @@ def test_training_rows_are_noted(model):
         for command in (("evaluate",), ("report", "--out", "report.html")):
             said = run(command[0], "model", table, *command[1:]).stderr
             assert ("training data" in said) == known
+    for valid, known in (("houses.csv", True), ("sold.csv", False)):
+        fit = ("fit", "houses.csv", "--target", "price", "--out", "other", *FAST)
+        said = run(*fit, "--valid", valid).stderr
+        assert ("100% of the 150 rows of the validation data are training rows" in said) == known

@@ -159,7 +159,10 @@ def test_only_models_that_are_to_go_on_keep_their_state(tmp_path):
 
 
 STOPPING = {"learner": ALL, "early_stopping": True, "n_estimators": 12, "learning_rate": 0.8}
-HELD = {"X_val": X[::2], "y_val": 1000 * (0.7 * Y[::2] + np.random.default_rng(2).normal(size=75))}
+HELD = {
+    "X_val": X[::2] + 1e-9,
+    "y_val": 1000 * (0.7 * Y[::2] + np.random.default_rng(2).normal(size=75)),
+}
 
 
 def test_early_stopping_keeps_the_state_of_the_best_stage(tmp_path):

@@ -162,7 +162,7 @@ def test_held_out_targets_are_checked():
     counts = np.arange(60.0)
     with pytest.raises(InvalidData, match="row 2 has -1"):
         build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=[1.0, 2.0, -1.0])
-    model = build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=np.zeros(3))
+    model = build(loss="poisson").fit(X, counts, X_val=X[:3] + 1e-9, y_val=np.zeros(3))
     assert np.isfinite(model.history_.validation).all()
 
 

@@ -93,7 +93,7 @@ def test_weights_repetition_and_order():
 def test_held_out_rows_and_intervals():
     settings = {**TREES, "early_stopping": True, "n_estimators": 30}
     model = BoostingRegressor("poisson", **settings)
-    model.fit(X, COUNTS, offset=OFFSET, X_val=X, y_val=COUNTS, offset_val=OFFSET)
+    model.fit(X, COUNTS, offset=OFFSET, X_val=X + 1e-9, y_val=COUNTS, offset_val=OFFSET)
     predicted = model.predict_raw(X, OFFSET)
     assert model.history_.validation[model.n_estimators_] == pytest.approx(
         model.loss_.value(type("T", (), {"y": COUNTS[:, None]}), predicted).mean()

@@ -99,7 +99,7 @@ def test_they_are_no_other_model_where_all_are_known(tmp_path):
     straight.save(tmp_path / "model.hilboost")
     np.testing.assert_array_equal(load(tmp_path / "model.hilboost").predict(X), again)
     few = {"n_estimators": 20, "random_state": 0}
-    stopped = BoostingRegressor(**few).fit(X, FULL, X_val=X[:99], y_val=HOLED[:99])
+    stopped = BoostingRegressor(**few).fit(X, FULL, X_val=X[:99] + 1e-9, y_val=HOLED[:99])
     assert np.isfinite(stopped.history_.validation).all()
     folds = BoostingRegressor(**few, early_stopping=True, cv_folds=3)
     folds.set_params(categorical_features=[1], target_encoding=True).fit(X, HOLED)

@@ -117,7 +117,7 @@ def test_early_stopping_and_committees(cv_folds, tmp_path):
 def test_a_model_without_stages(tmp_path):
     settings = PLAIN | {"early_stopping": True, "cv_folds": 1, "random_state": 0}
     model = BoostingRegressor(**settings).fit(
-        X, RNG.normal(size=100), X_val=X, y_val=np.full(100, 0.0)
+        X, RNG.normal(size=100), X_val=X + 1e-9, y_val=np.full(100, 0.0)
     )
     constant = type(model.model_)(model.model_.initial_raw, ())
     model.fitted_ = replace(model.fitted_, model=constant)

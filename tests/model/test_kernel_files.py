@@ -166,7 +166,9 @@ def test_one_machine_with_held_out_rows(loss, tmp_path):
 
 def test_a_machine_that_kept_no_stage(tmp_path):
     noise = RNG.normal(size=160) * 1e3
-    model = regressor(n_estimators=2).fit(X, noise, X_val=X, y_val=np.full(160, noise.mean()))
+    model = regressor(n_estimators=2).fit(
+        X, noise, X_val=X + 1e-9, y_val=np.full(160, noise.mean())
+    )
     assert model.n_estimators_ == 0
     loaded = round_trip(model, tmp_path)
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))

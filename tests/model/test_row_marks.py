@@ -1,6 +1,7 @@
 """Hashes of training rows, by which reports recognize these rows."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from scipy.sparse import csr_array, random_array
 from sklearn.base import clone
 from tests.cases import PLAIN
 from tests.model.editing import contents, edit
+from tests.workers.together import fit_together, partitions_of
 
 from hilboost import (
     BoostingClassifier,
@@ -222,6 +224,47 @@ def test_marks_of_other_versions_are_ignored_and_unordered_ones_refused(tmp_path
     edit(path, {"row_marks": arrays["row_marks"][::-1].copy()}, {"row_marks": fields})
     with pytest.raises(InvalidModelFile, match="is damaged"):
         load(path)
+
+
+# Validation data
+
+
+def fit_with(model, X_val, y_val):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", DataWarning)
+        model.fit(X[:200], Y[:200], X_val=X_val, y_val=y_val)
+    assert all(one.filename == __file__ for one in said)
+    return [str(one.message) for one in said]
+
+
+STOPPING = BoostingRegressor(**PLAIN | {"early_stopping": True})
+
+
+def test_validation_with_training_rows_warns():
+    (told,) = fit_with(STOPPING, X[100:250], Y[100:250])
+    assert told.startswith("67% of the 150 rows of the validation data are training rows")
+    assert not fit_with(STOPPING, X[190:], Y[190:])  # less than a tenth
+    assert not fit_with(clone(STOPPING).set_params(early_stopping=False), X, Y)
+    machine = KernelBoostingRegressor(n_estimators=2)
+    complete = np.nan_to_num(X)
+    with pytest.warns(DataWarning, match="100% of the 200 rows"):
+        machine.fit(complete[:200], Y[:200], X_val=complete[:200], y_val=Y[:200])
+
+
+def test_the_validation_set_that_decides_warns_of_training_rows():
+    old, new = slice(200), slice(200, 300)
+    sets, labels = {"old": X[old], "new": X[new]}, {"old": Y[old], "new": Y[new]}
+    (told,) = fit_with(STOPPING, sets, labels)
+    assert "100% of the 200 rows of X_val['old'] are training rows" in told
+    assert not fit_with(STOPPING, {"new": X[new], "old": X[old]}, labels)
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_workers_tell_the_share_of_all_validation_rows(n_workers):
+    parts = partitions_of(np.float64(X[:200]), Y[:200], cuts=[70, 150])
+    held = partitions_of(np.float64(X[150:]), Y[150:], cuts=[40, 45])
+    with pytest.warns(DataWarning, match="33% of the 150 rows of the validation data"):
+        fit_together(STOPPING, parts, [k % n_workers for k in range(3)], held)
 
 
 # Calibration with training rows

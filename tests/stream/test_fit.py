@@ -126,7 +126,7 @@ def test_several_targets(frame, tmp_path):
 def test_offsets(frame):
     rows, model = slice(0, 200), clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1)
     inputs, offset = frame[["a", "b", "c"]], frame["w"]
-    held = {"X_val": inputs[rows], "y_val": frame["y"][rows], "offset_val": offset[rows]}
+    held = {"X_val": inputs[rows] + 1e-9, "y_val": frame["y"][rows], "offset_val": offset[rows]}
     alone = clone(model).fit(inputs, frame["y"], offset=offset, **held)
     table = pa.Table.from_pandas(frame[["a", "b", "c", "w", "y"]])
     found = hilboost.stream.fit(model, table, target="y", offset="w", **held)

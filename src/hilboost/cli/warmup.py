@@ -73,7 +73,7 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
         for inputs, sample_weight in ((X, None), (X.astype(np.float32), weight)):
             progress.describe(f"compiling: {name}")
             model = BoostingRegressor(**{**COMMON, **settings})
-            model.fit(inputs, y, sample_weight, X_val=inputs, y_val=y)
+            model.fit(inputs, y, sample_weight, X_val=inputs + 1, y_val=y)
             _predict(model.predict, model.staged_predict, inputs)
             progress.advance(1)
     for name, settings in POINTS.items():
@@ -88,7 +88,7 @@ def warm_up(progress: "StageProgress", groups_and_times: bool = True) -> float:
         for settings, kind in ({}, ""), ({"early_stopping": True}, ", early stopping"):
             progress.describe(f"compiling: {n_classes} classes{kind}")
             classifier = BoostingClassifier(**{**COMMON, **settings})
-            classifier.fit(X, labels, X_val=X, y_val=labels)
+            classifier.fit(X, labels, X_val=X + 1, y_val=labels)
             _predict(classifier.predict_proba, classifier.staged_predict_proba, X)
             progress.advance(1)
     X = rng.normal(size=(N_ROWS_SHARED, 4)).astype(np.float32)
@@ -120,7 +120,7 @@ def _fit_groups_and_times(X: Any, rng: Any, progress: "StageProgress") -> None:
     for loss in RANKINGS:
         progress.describe(f"compiling: {loss}")
         ranker = BoostingRanker(loss, **COMMON, eval_metric=["ndcg", "map", "mrr"])
-        held_out = {"X_val": X, "y_val": labels, "groups_val": groups}
+        held_out = {"X_val": X + 1, "y_val": labels, "groups_val": groups}
         ranker.fit(X, labels, groups=groups, **held_out).predict(X)
         progress.advance(1)
     times = np.empty(len(X), dtype=[("event", bool), ("time", float)])
@@ -128,7 +128,7 @@ def _fit_groups_and_times(X: Any, rng: Any, progress: "StageProgress") -> None:
     for loss in LIFETIMES:
         progress.describe(f"compiling: {loss}")
         model = BoostingSurvival(loss, **COMMON, eval_metric="concordance")
-        model.fit(X, times, X_val=X, y_val=times).predict(X)
+        model.fit(X, times, X_val=X + 1, y_val=times).predict(X)
         progress.advance(1)
 
 

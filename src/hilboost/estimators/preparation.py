@@ -9,7 +9,7 @@ from typing import Any
 
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, errors_of
+from hilboost.core.errors import DataWarning, InvalidData, errors_of, warn_caller
 from hilboost.core.target import Target
 from hilboost.encoders import level_weights
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
@@ -184,7 +184,10 @@ def training_data(
     found = [_validation_set(estimator, data, name, given) for name, given in sets.items()]
     if not found:
         return data
-    return replace(data, held_out=(found[0].X, found[0].target), others=tuple(found[1:]))
+    deciding = found[0]
+    for sentence in told_of_overlap(estimator, data, deciding.X, deciding.target, deciding.name):
+        warn_caller(sentence, DataWarning)
+    return replace(data, held_out=(deciding.X, deciding.target), others=tuple(found[1:]))
 
 
 def encoding(
@@ -253,6 +256,22 @@ def held_out_rows(
     with _named("groups", where):
         X, target = estimator._arranged(checked.X, target, arguments)
     return without_zero_weights(X, target)
+
+
+def told_of_overlap(
+    estimator: Any, data: TrainingData, X: Floats, target: Target, name: str = ""
+) -> list[str]:
+    """Say that rows of the validation set that decides about early stopping are training rows."""
+    stops = estimator.get_params(deep=False).get("early_stopping", True)
+    if data.marks is None or not stops:
+        return []
+    share = data.marks.leaked_share(X, target.share)
+    where = f"X_val[{name!r}]" if name else "the validation data"
+    told = (
+        f"{share:.0%} of the {target.n_rows} rows of {where} are training rows, so that the loss "
+        "on them does not show overfitting; pass other rows, or leave the validation data out."
+    )
+    return [told] if share else []
 
 
 def _validation_set(

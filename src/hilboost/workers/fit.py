@@ -15,7 +15,7 @@ from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.estimators.base import division_of
-from hilboost.estimators.preparation import CheckedRows, held_out_rows, rows_of_fit
+from hilboost.estimators.preparation import CheckedRows, held_out_rows, rows_of_fit, told_of_overlap
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.outputs import as_output
@@ -74,6 +74,9 @@ def fit_share(
     parts = Partitions(model, partitions, exchange)
     told, data = parts.told(), training_data(model, parts, held_out, exchange)
     del parts  # their rows are in the data
+    if data.held_out is not None:
+        X, target = data.held_out
+        told += told_of_overlap(model, data, X, target)
     if task.checkpoint is not None and progress is not None:
         fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
         if task.stored is not None:
