@@ -90,6 +90,8 @@ def test_unknown_metrics_are_refused(name):
         match="metric='f2' is not known. .*Valid values: embedding, f1, hamming, preimage, subset",
     ):
         MODELS[name]("label_set", metric="f2").fit(X, SETS)
+    with pytest.raises(InvalidParameter, match="Did you mean 'subset_accuracy'"):
+        MODELS[name]("label_set", metric="accuracy_score").fit(X, SETS)
     with pytest.raises(InvalidParameter, match="metric='f1' is not known."):
         MODELS[name]("linear", metric="f1").fit(X, SETS)
     with pytest.raises(ValueError, match="metric"):

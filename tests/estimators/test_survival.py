@@ -213,6 +213,8 @@ def test_refused_scores():
     model = BoostingSurvival(**SHORT).fit(X, Y)
     with pytest.raises(InvalidParameter, match="Did you mean 'concordance'"):
         model.score(X, Y, metric="concordence")
+    with pytest.raises(InvalidParameter, match="Did you mean 'neg_integrated_brier'"):
+        model.score(X, Y, metric="integrated_brier_score")
     pytest.importorskip("sksurv")
     with pytest.raises(InvalidData, match="does not support sample_weight"):
         model.score(X, Y, np.ones(300), metric="concordance_ipcw")

@@ -83,6 +83,39 @@ def test_scorer_names_of_sklearn():
     assert {"neg_mean_squared_error", "roc_auc", "accuracy", "r2"} <= set(aliases) <= known
 
 
+@pytest.mark.parametrize(
+    ("kind", "others", "same"),
+    [
+        ("numbers", "l1 MAE absolute_error", "mae"),
+        ("numbers", "l2 squared_error", "mse"),
+        ("numbers", "RMSE l2_root", "rmse"),
+        ("classes", "acc Accuracy accuracy_score error error@0.7 merror multi_error", "accuracy"),
+        ("classes", "AUC roc_auc_score auc_mu", "auc"),
+        ("classes", "aucpr PRAUC average_precision_score", "average_precision"),
+        ("classes", "logloss mlogloss binary_logloss multi_logloss CrossEntropy", "log_loss"),
+        ("classes", "brier_score_loss", "brier"),
+        ("groups", "NDCG ndcg_score ndcg-", "ndcg"),
+        ("groups", "NDCG@5 NDCG:top=5 ndcg@5-", "ndcg@5"),
+        ("groups", "MAP mean_average_precision", "map"),
+        ("survival", "concordance_index cindex", "concordance"),
+    ],
+)
+def test_names_of_other_libraries(kind, others, same):
+    metrics_of(same, kind)
+    for name in others.split():
+        with pytest.raises(InvalidParameter, match=f"Did you mean '{same}'"):
+            metrics_of(name, kind)
+    for other in {"numbers", "classes", "groups", "survival"} - {kind}:
+        with pytest.raises(InvalidParameter, match="is a metric of"):
+            metrics_of(others.split()[0], other)
+
+
+@pytest.mark.parametrize("name", ["poisson", "quantile", "gamma_deviance", "cox-nloglik", "huber"])
+def test_names_of_losses(name):
+    with pytest.raises(InvalidParameter, match=f"eval_metric='{name}' is a loss; set it as the l"):
+        metrics_of(name, "numbers")
+
+
 def test_several_targets_with_missing_values():
     y = np.column_stack([Y, Y**2])
     y[::3, 1] = np.nan

@@ -11,6 +11,7 @@ from hilboost.core.errors import unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Embedding
 from hilboost.estimators.signatures import public_methods, public_prediction
+from hilboost.metrics.registry import same_metric
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
@@ -92,7 +93,8 @@ class OutputQuality:
         if self.metric in _OF_ALL_SPACES:
             return None
         if self.metric not in metrics:
-            raise unknown_name("metric", self.metric, (*_OF_ALL_SPACES, *metrics))
+            known = (*_OF_ALL_SPACES, *metrics)
+            raise unknown_name("metric", self.metric, known, same_metric(self.metric, known))
         return metrics[self.metric]
 
     def explained_variance(

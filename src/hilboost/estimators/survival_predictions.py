@@ -18,6 +18,7 @@ from hilboost.core.packages import required
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
+from hilboost.metrics.registry import same_metric
 from hilboost.model.fitted import FittedModel
 from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves
@@ -296,7 +297,7 @@ class SurvivalPredictions:
             The metric requires scikit-survival.
         """
         if metric not in METRICS:
-            raise unknown_name("metric", metric, METRICS)
+            raise unknown_name("metric", metric, METRICS, same_metric(metric, METRICS))
         raw = self._raw_beside(X, offset)
         encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
         if metric == CONCORDANCE:

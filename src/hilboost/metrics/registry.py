@@ -9,7 +9,6 @@ from typing import Any
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
-from hilboost.core.words import by_word
 
 
 @cache
@@ -43,10 +42,7 @@ def _metric(given: Any, kind: str) -> Metric:
         if given not in supported and suffix.isdecimal() and f"{base}@k" in supported:
             return supported[f"{base}@k"](int(suffix))  # type: ignore[call-arg]
         if given not in supported:
-            other = metrics_by_name().get(given)
-            if other is not None:
-                raise _of_another_kind(given, other.kind, kind)
-            raise unknown_name("eval_metric", given, supported, same_metric(given, supported))
+            raise _unknown(given, kind, supported)
         return supported[given]()
     if isinstance(given, type) and issubclass(given, Metric):
         given = given()
@@ -60,28 +56,74 @@ def _metric(given: Any, kind: str) -> Metric:
     return given
 
 
+def _unknown(given: str, kind: str, supported: Collection[str]) -> InvalidParameter:
+    """Create the error for a name that is no metric of these targets."""
+    same = same_metric(given, supported)
+    other = None if same else same_metric(given, metrics_by_name())
+    if other is not None:
+        return _of_another_kind(given, metrics_by_name()[other.partition("@")[0]].kind, kind)
+    if same is None and any(_plain(given) in row.split() for row in _LOSSES):
+        return InvalidParameter(
+            f"eval_metric={given!r} is a loss; set it as the loss, which is recorded and decides "
+            "when to stop, and set eval_metric=None."
+        )
+    return unknown_name("eval_metric", given, supported, same)
+
+
 def same_metric(name: str, known: Collection[str]) -> str | None:
     """Return the name among ``known`` of a metric that another library calls ``name``."""
-    plain = name.lower().replace("-", "_")
-    return next((one for one in (plain, _ELSEWHERE.get(plain)) if one in known), None)
+    base, at, k = _plain(name).partition("@")
+    for one in (base, *_SYNONYMS.get(base, ())):
+        if at and (f"{one}@k" in known or f"{one}@{k}" in known):
+            return f"{one}@{k}"
+        if one in known:
+            return one
+    return None
+
+
+def _plain(name: str) -> str:
+    """Return a name of any library in lower case, without signs."""
+    return name.lower().rstrip("-").removeprefix("neg_").replace("-", "_").replace(":top=", "@")
 
 
 def _of_kind(kind: str) -> dict[str, type[Metric]]:
     return {name: metric for name, metric in metrics_by_name().items() if metric.kind == kind}
 
 
-_ELSEWHERE = by_word(
-    {
-        "accuracy": "binary_error error merror multi_error",
-        "average_precision": "aucpr prauc",
-        "concordance": "c_index",
-        "log_loss": "binary_logloss crossentropy logloss mlogloss multi_logloss multiclass",
-        "mae": "l1",
-        "map": "mean_average_precision",
-        "mse": "l2",
-    }
+_METRICS = (
+    "accuracy acc accuracy_score subset_accuracy binary_error error merror multi_error",
+    "auc roc_auc auc_mu multiclass_auc roc_auc_ovo roc_auc_ovr roc_auc_score",
+    "average_precision aucpr average_precision_score pr_auc prauc",
+    "balanced_accuracy balanced_accuracy_score balancedaccuracy",
+    "brier brier_loss brier_score brier_score_loss brierscore",
+    "concordance c_index cindex concordance_index concordance_index_censored",
+    "concordance_ipcw concordance_index_ipcw",
+    "ibs neg_integrated_brier integrated_brier integrated_brier_score",
+    "log_loss binary_logloss cross_entropy crossentropy logloss mlogloss multi_logloss multiclass",
+    "mae mean_absolute_error absolute_error l1",
+    "map mean_average_precision",
+    "mape mean_absolute_percentage_error",
+    "median_error median_absolute_error medianabsoluteerror",
+    "mrr mean_reciprocal_rank",
+    "mse mean_squared_error squared_error l2 rmse",  # where there is no square
+    "ndcg lambdarank ndcg_score",
+    "r2 r2_score",
+    "rmse root_mean_squared_error l2_root",
 )
-"""Names of metrics in other libraries, in lower case."""
+_LOSSES = (
+    "mean_gamma_deviance gamma gamma_deviance gamma_nloglik",
+    "mean_poisson_deviance poisson poisson_nloglik",
+    "mean_tweedie_deviance tweedie tweedie_nloglik",
+    "pinball_loss mean_pinball_loss pinball quantile",
+    "aft_nloglik aft",
+    "cox_nloglik cox",
+    "hinge hinge_loss",
+    "huber huber_loss",
+)
+_SYNONYMS = {
+    word: names for names in (row.split() for row in (*_METRICS, *_LOSSES)) for word in names
+}
+"""Names of each metric here and in other libraries, in lower case, by each of these names."""
 
 _TARGETS = {"groups": "rankings", "survival": "survival times"}
 
