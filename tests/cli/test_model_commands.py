@@ -396,27 +396,47 @@ def test_incomplete_commands_are_usage_errors(folder, missing, words):
 def test_models_of_several_targets(folder):
     """Fitted in Python: evaluated and reported by target."""
     frame = houses(150, 0).assign(rent=lambda table: table["area"] - table["age"])
-    targets = ["price", "rent"]
+    frame = frame.rename(columns={"price": "Price"})
+    targets = ["Price", "rent"]
     X, y = frame.drop(columns=targets), frame[targets]
     model = hilboost.BoostingRegressor(learner="tree", n_estimators=5, random_state=0).fit(X, y)
     model.save("pair")
     frame.to_csv("pairs.csv", index=False)
-    expected = {
-        "r2": model.score(X, y),
-        **{
-            f"r2_of_{name}": metrics.r2_score(y[name], model.predict(X)[:, k])
-            for k, name in enumerate(targets)
-        },
-    }
-    for given in ([], ["--target", "price,rent"]):
-        scores = json.loads(done("evaluate", "pair", "pairs.csv", *given, "--json"))["scores"]
-        assert scores == pytest.approx(expected)
+    expected = {"r2": model.score(X, y)}
+    for k, name in enumerate(targets):
+        true, predicted = y[name], model.predict(X)[:, k]
+        expected |= {
+            f"r2_of_{name}": metrics.r2_score(true, predicted),
+            f"rmse_of_{name}": metrics.root_mean_squared_error(true, predicted),
+            f"mae_of_{name}": metrics.mean_absolute_error(true, predicted),
+            f"median_error_of_{name}": metrics.median_absolute_error(true, predicted),
+            f"bias_of_{name}": np.mean(true - predicted),
+        }
+    frame[["rent", "area", "age", "floor", "Price"]].to_csv("other_order.csv", index=False)
+    for given in (
+        ["pairs.csv"],
+        ["other_order.csv"],
+        ["pairs.csv", "--target", "Price,rent"],
+        ["pairs.csv", "--target", "rent,Price"],
+    ):
+        scores = json.loads(done("evaluate", "pair", *given, "--json"))["scores"]
+        assert scores == pytest.approx(expected, abs=1e-12)
+    lines = done("evaluate", "pair", "pairs.csv", "--metric", "rmse", "--metric", "mae_of_rent")
+    assert [line.split()[0] for line in lines.splitlines()] == [
+        *("rmse_of_Price", "rmse_of_rent", "mae_of_rent")
+    ]
     done("report", "pair", "pairs.csv", "--out", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
     assert '<th scope="row">rent</th>' in page
-    message = refused("evaluate", "pair", "pairs.csv", "--target", "price", code=2)
+    message = refused("evaluate", "pair", "pairs.csv", "--target", "Price", code=2)
+    assert "predicts 2 targets; name their columns, as --target 'Price,rent'." in message
+    assert "write 'rent'" in refused("evaluate", "pair", "pairs.csv", "--target", "Price,Rent")
+    message = refused("evaluate", "pair", "pairs.csv", "--target", "rent,rent")
+    assert "names a column twice" in message
+    without_names = hilboost.BoostingRegressor(learner="tree", n_estimators=2)
+    without_names.fit(X, y.to_numpy()).save("pair")
+    message = refused("evaluate", "pair", "pairs.csv", "--target", "Price", code=2)
     assert "predicts 2 targets; name their columns in order, as --target FIRST,SECOND." in message
-    assert "write 'rent'" in refused("evaluate", "pair", "pairs.csv", "--target", "price,Rent")
 
 
 def test_training_rows_are_noted(model):
@@ -428,3 +448,39 @@ def test_training_rows_are_noted(model):
         fit = ("fit", "houses.csv", "--target", "price", "--out", "other", *FAST)
         said = run(*fit, "--valid", valid).stderr
         assert ("100% of the 150 rows of the validation data are training rows" in said) == known
+
+
+METRICS_OF_OTHERS = {
+    "price": {
+        "neg_root_mean_squared_error": {"rmse"},
+        "mean_absolute_error": {"mae"},
+        "l1": "Did you mean 'mae'?",
+        "l2": "Did you mean 'rmse'?",
+        "MSE": "Did you mean 'rmse'?",
+        "logloss": "--metric logloss is not computed for this model; choose from r2, rmse, mae",
+    },
+    "kind": {
+        "auc": {"roc_auc"},
+        "neg_log_loss": {"log_loss"},
+        "acc": "Did you mean 'accuracy'?",
+        "merror": "Did you mean 'accuracy'?",
+        "multi_logloss": "Did you mean 'log_loss'?",
+        "aucpr": "Did you mean 'average_precision'?",
+    },
+}
+
+
+@pytest.mark.parametrize("target", METRICS_OF_OTHERS)
+def test_names_of_metrics_in_other_libraries(target, folder):
+    frame = houses(150, 0)
+    if target == "kind":
+        frame["kind"] = np.where(frame.pop("price") > 0, "dear", "cheap")
+    frame.to_csv("table.csv", index=False)
+    done("fit", "table.csv", "--target", target, "--out", "model", *FAST)
+    for name, expected in METRICS_OF_OTHERS[target].items():
+        found = run("evaluate", "model", "table.csv", "--metric", name, "--json")
+        if isinstance(expected, set):
+            assert json.loads(found.stdout)["scores"].keys() == expected, name
+        else:
+            assert found.exit_code > 0
+            assert expected in found.stderr, name

@@ -5,7 +5,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_poisson_deviance,
+    r2_score,
+    root_mean_squared_error,
+)
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor
@@ -67,11 +72,25 @@ def test_missing_and_constant_targets():
     holed = FRAME[200:].assign(noise=1.0)
     holed.iloc[::2, 0] = np.nan
     found = scores(MODEL, X[200:], holed)
-    assert [one["name"] for one in found] == ["R²", "R² of price", "R² of weight & size"]
-    assert found[0]["value"] == pytest.approx(np.mean([one["value"] for one in found[1:]]))
+    assert [one["name"] for one in found[:3]] == ["R²", "R² of price", "R² of weight & size"]
+    assert found[0]["value"] == pytest.approx(np.mean([one["value"] for one in found[1:3]]))
     known = slice(201, None, 2)
     expected = r2_score(Y[known, 0], MODEL.predict(X[known])[:, 0])
     assert found[1]["value"] == pytest.approx(expected)
+    values = {one["key"]: one["value"] for one in found}
+    expected = mean_absolute_error(Y[known, 0], MODEL.predict(X[known])[:, 0])
+    assert values["mae_of_price"] == pytest.approx(expected)
+    assert "rmse_of_noise" in values
+    assert "r2_of_noise" not in values
+
+
+def test_deviances_of_each_target():
+    counts = RNG.poisson(np.exp(X[:, :2]))
+    model = BoostingRegressor("poisson", **PLAIN).fit(X, counts)
+    values = {one["key"]: one["value"] for one in scores(model, X, counts)}
+    for k, predicted in enumerate(model.predict(X).T):
+        expected = mean_poisson_deviance(counts[:, k], predicted)
+        assert values[f"mean_poisson_deviance_of_target {k}"] == pytest.approx(expected)
 
 
 def test_intervals_of_each_target():
@@ -94,7 +113,9 @@ def test_comparisons_name_the_targets():
     assert "Mean absolute error of price by column" in page.html
 
 
-def test_targets_of_similar_names_have_different_keys():
-    similar = FRAME.set_axis(["Price", "price", "a long name of the third target"], axis=1)
+def test_keys_contain_the_names_of_the_targets():
+    names = ["Price", "price", "a long name of the third target"]
+    similar = FRAME.set_axis(names, axis=1)
     keys = [one["key"] for one in scores(MODEL, X[200:], similar[200:])]
-    assert len(set(keys)) == len(keys) == 4
+    assert len(set(keys)) == len(keys)
+    assert keys[1:4] == [f"r2_of_{name}" for name in names]

@@ -230,16 +230,35 @@ def chosen_scores(
     offset: Any = None,  # array-like (n,)
 ) -> dict[str, float | None]:
     """Compute metrics by short name; all metrics if ``metrics`` is empty."""
-    from hilboost.core.errors import unknown_name
-    from hilboost.metrics.registry import same_metric
     from hilboost.report import scores
 
     measured = scores(model, X, y, groups=groups, sample_weight=sample_weight, offset=offset)
     found = {score["key"]: score["value"] for score in measured}
-    for name in metrics:
-        if name not in found:
-            raise unknown_name("--metric", name, found, same_metric(name, found))
-    return {name: found[name] for name in metrics} if metrics else found
+    of_metric: dict[str, list[str]] = {}  # keys, of several targets with the name of the target
+    for key in found:
+        of_metric.setdefault(key.partition("_of_")[0], []).append(key)
+    if not metrics:
+        return found
+    chosen = [key for name in metrics for key in _keys_of(name, of_metric)]
+    return {key: found[key] for key in chosen}
+
+
+def _keys_of(name: str, of_metric: dict[str, list[str]]) -> list[str]:
+    """Return the keys of the scores that ``--metric`` names: a metric, or that of one target."""
+    from hilboost.core.errors import unknown_name
+    from hilboost.metrics.registry import metrics_by_name, same_metric
+
+    metric = metrics_by_name().get(name)
+    for one in (name, *(metric.names if metric else ())):
+        if one in of_metric:
+            return of_metric[one]
+    if name in of_metric.get(name.partition("_of_")[0], ()):
+        return [name]
+    same = same_metric(name, of_metric)
+    if same is None and same_metric(name, metrics_by_name()) is not None:
+        known = ", ".join(of_metric)
+        raise UsageError(f"--metric {name} is not computed for this model; choose from {known}.")
+    raise unknown_name("--metric", name, of_metric, same)
 
 
 def fit_summary(

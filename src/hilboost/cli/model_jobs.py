@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import near_names
+from hilboost.cli.columns import target_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
@@ -102,19 +102,22 @@ def _rows_and_names(
 def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
     """Return the columns of true values, one for each target of the model."""
     codec = model.fitted_.codec
-    n_targets = codec.of_numbers().n_targets if codec.kind == "numbers" else 1
+    several = codec.of_numbers() if codec.kind == "numbers" else None
+    n_targets, trained = (1, None) if several is None else (several.n_targets, several.names)
     if given is None:
         names = _other_columns(model, frame, n_targets)
     else:
-        names = [given] if n_targets == 1 else given.split(",")
+        names = target_names(given, frame)
     if len(names) != n_targets:
-        raise UsageError(
-            f"The model predicts {counted(n_targets, 'target')}; name their columns in order, as "
-            "--target FIRST,SECOND."
-        )
+        what = "their columns in order, as --target FIRST,SECOND"
+        if n_targets == 1:
+            what = "one column with --target"
+        elif trained is not None:
+            what = f"their columns, as --target '{','.join(trained)}'"
+        raise UsageError(f"The model predicts {counted(n_targets, 'target')}; name {what}.")
+    if trained is not None and set(names) == set(trained):
+        names = list(trained)  # in the order of the fit
     for name in names:
-        if name not in frame.columns:
-            raise CliError(f"There is no column '{name}'; {near_names(name, frame)}.")
         if name in (model.fitted_.schema.names or ()):
             raise CliError(
                 f"The model uses the column '{name}' as a feature, so that it cannot be the "

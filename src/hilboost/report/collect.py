@@ -18,6 +18,7 @@ from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
     Asides,
     Rows,
+    all_scores,
     cautions,
     means,
     plain,
@@ -175,7 +176,8 @@ def scores(
     -------
     list of dict
         ``key``, ``name``, ``value``, ``guess`` (the baseline's score), ``better``, and ``says``
-        (a description).  With several targets, R² only: first its mean, then that of each.
+        (a description).  With several targets, first the mean of R², then the scores of each
+        target, with keys such as ``"rmse_of_price"``.
 
     Raises
     ------
@@ -192,7 +194,7 @@ def scores(
     elif model.ranks_groups:
         listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
     else:
-        listed = scorer(rows, 1)(slice(None))
+        listed = all_scores(rows)
     found: list[dict[str, Any]] = plain(listed)
     return found
 

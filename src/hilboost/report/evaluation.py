@@ -19,7 +19,15 @@ from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.report.figures import Measured, class_scores, number_scores, score, scores_of_targets
+from hilboost.report.figures import (
+    TARGET_LENGTH,
+    Measured,
+    class_scores,
+    number_scores,
+    of_target,
+    score,
+    scores_of_targets,
+)
 from hilboost.report.influence import mean_loss
 from hilboost.report.table import Columns, shortened
 from hilboost.tables import frame_columns
@@ -112,13 +120,17 @@ class Rows:
         return self.target.y
 
     @property
-    def target_names(self) -> list[str]:
+    def full_target_names(self) -> list[str]:
         """Names of the columns of numeric targets, as passed or in the fit, or their numbers."""
         numbers = self.fitted.codec.kind == "numbers"
         names = self.fitted.numbers.names if numbers else None
         several = map("target {}".format, range(self.codes.shape[1]))
-        found = frame_columns(self.labels) or names or several
-        return [shortened(name, 30) for name in found]
+        return list(map(str, frame_columns(self.labels) or names or several))
+
+    @property
+    def target_names(self) -> list[str]:
+        """Names of numeric targets, short enough for a page."""
+        return [shortened(name, TARGET_LENGTH) for name in self.full_target_names]
 
     @property
     def first_target(self) -> str | None:
@@ -194,7 +206,7 @@ def scorer(rows: Rows, positive: int) -> Measured:
     """Return a function that maps some rows to the scores of a model of numbers or classes."""
     fitted, raw, codes, weights = rows.fitted, rows.raw, rows.codes, rows.columns.weights
     if codes.shape[1] > 1:
-        predicted, names = means(rows)[0], rows.target_names
+        predicted, names = means(rows)[0], rows.full_target_names
         return lambda some: scores_of_targets(codes[some], predicted[some], weights[some], names)
     if fitted.codec.kind != "classes":
         _, guess, k = means(rows)
@@ -209,19 +221,41 @@ def scorer(rows: Rows, positive: int) -> Measured:
     )
 
 
+def all_scores(rows: Rows) -> list[dict[str, Any]]:
+    """Compute all scores of numbers or classes, also those of each of several targets."""
+    found = scorer(rows, 1)(slice(None))
+    if rows.codes.shape[1] == 1:
+        return found
+    predicted, guess, _ = means(rows)
+    for k, name in enumerate(rows.full_target_names):
+        known = ~np.isnan(rows.codes[:, k])
+        weights = rows.columns.weights[known]
+        y, mean, constant = (values[known, k] for values in (rows.codes, predicted, guess))
+        each = _mean_scores(rows.fitted.loss, y, mean, constant, weights)
+        found += [of_target(one, name) for one in each if one["key"] != "r2"]
+    return found
+
+
 def _number_scores(
     fitted: FittedModel, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
 ) -> list[dict[str, Any]]:
     """Compute scores of the prediction, or of the quantile nearest to the median."""
     predicted = np.asarray(fitted.loss.inverse_link(raw))[:, k]
-    found = number_scores(y[:, 0], predicted, guess, weights)
+    found = _mean_scores(fitted.loss, y[:, 0], predicted, guess, weights)
     if quantile_levels(fitted.loss):
         pinball = mean_loss(fitted, Target(y, weights), raw)
         says = "mean pinball loss, summed over all quantiles"
         found.insert(0, score("pinball loss", float(pinball), None, "lower", says))
-    if fitted.loss.regressor_name in _DEVIANCES:
-        found.insert(0, _deviance(fitted.loss, y[:, 0], predicted, guess, weights))
     return found
+
+
+def _mean_scores(
+    loss: Any, y: Floats, predicted: Floats, guess: Floats, weights: Floats
+) -> list[dict[str, Any]]:
+    """Compute scores of predicted means (n,), with the deviance that the loss is."""
+    deviance = loss.regressor_name in _DEVIANCES
+    first = [_deviance(loss, y, predicted, guess, weights)] if deviance else []
+    return first + number_scores(y, predicted, guess, weights)
 
 
 def _deviance(

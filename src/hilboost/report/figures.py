@@ -12,7 +12,9 @@ from sklearn import metrics
 from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
 
 from hilboost.core.dtypes import Floats
+from hilboost.report.table import shortened
 
+TARGET_LENGTH = 30  # characters of the name of a target
 _RESAMPLES = 100
 _MOST_RESAMPLED = 20_000  # rows
 _TINY = 1e-15  # the smallest probability
@@ -85,15 +87,20 @@ def scores_of_targets(
         for k, (name, rows) in enumerate(zip(names, known.T, strict=True))
     ]
     says = "fraction of the variance explained; 1 is best"
-    found = [score(f"R² of {name}", r2, 0.0, "higher", says) for name, r2 in each if r2 is not None]
-    for k, one in enumerate(found):
-        if one["key"] in [other["key"] for other in found[:k]]:
-            one["key"] += f"_{k}"  # names that differ in capitals, spaces or beyond 30 characters
+    found = [
+        of_target(score("R²", r2, 0.0, "higher", says), name) for name, r2 in each if r2 is not None
+    ]
     if found:
         average = float(np.mean([one["value"] for one in found]))
         says = "fraction of the variance explained, mean over the targets; 1 is best"
         found.insert(0, score("R²", average, 0.0, "higher", says))
     return found
+
+
+def of_target(one: dict[str, Any], name: str) -> dict[str, Any]:
+    """Name the target in a score of one of several targets."""
+    shown = f"{one['name']} of {shortened(name, TARGET_LENGTH)}"
+    return {**one, "key": f"{one['key']}_of_{name}", "name": shown}
 
 
 def class_scores(
