@@ -131,6 +131,12 @@ def test_refusals():
     assert "no column 'evnt' for --event" in refused(*start, "--event", "evnt")
     assert "empty in data row 4" in refused(*start, "--event", "empty")
     assert "must be 0 and 1" in refused(*start, "--event", "other")
+    swapped = ("--target", "failed", "--event", "hours")
+    for loss in ("cox", "discrete_hazard"):
+        message = refused("fit", "t.csv", *swapped, "--loss", loss, "--out", "model")
+        assert (
+            "not 0 and 1, but the times of --target are; exchange --target and --event" in message
+        )
     both = (*start, "--event", "failed", "--group", "other")
     assert "--group, which is for rankings, and --event" in misused(*both)
     assert "--loss cox requires --event COLUMN" in misused(*start, "--loss", "cox")

@@ -1,5 +1,7 @@
 """Forms in which survival models take events and times."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,11 +85,43 @@ def test_frames_of_bounds():
         np.testing.assert_array_equal(found[:2], list(columns.values()))
 
 
-def test_bounds_of_0_and_1_warn_once_at_the_line_of_the_user():
-    with pytest.warns(DataWarning) as record:
-        BoostingSurvival("aft", **SHORT).fit(X, np.column_stack([EVENT, DAYS + 1]))
-    (warning,) = [w for w in record if "all lower bounds are 0" in str(w.message)]
-    assert warning.filename == __file__
+@pytest.mark.parametrize("time", [Y["time"] / 10, Y["time"] * 365, DAYS])
+def test_events_and_times_in_an_array_are_no_bounds(time):
+    model = BoostingSurvival("aft", **SHORT)
+    expected = model.fit(X, fields(event=EVENT > 0, time=time)).predict(X)
+    for y in (np.column_stack([EVENT, time]), np.column_stack([time, EVENT])):
+        for use in (model.fit, model.score):
+            for one in (y, list(map(list, y))):
+                with pytest.raises(InvalidData, match="seem to be .*not bounds of times") as caught:
+                    use(X, one)
+        remedy = re.search(r"pass (np\.array\(.*\)), or bounds", str(caught.value))[1]
+        as_told = model.fit(X, eval(remedy, {"np": np, "y": y})).predict(X)
+        np.testing.assert_array_equal(as_told, expected)
+
+
+def test_bounds_of_0_and_1_in_a_data_frame():
+    frame = pd.DataFrame({"lower": EVENT, "upper": DAYS + 1})
+    BoostingSurvival("aft", **SHORT).fit(X, frame)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_events_and_times_that_are_exchanged(whole):
+    time = np.ceil(Y["time"]) if whole else Y["time"]
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    for y in (
+        pd.DataFrame({"time": EVENT, "event": time}),
+        pd.DataFrame({"cause": time, "x": EVENT}),
+        fields(event=time, time=EVENT.astype(float)),
+    ):
+        for use in (model.score, BoostingSurvival(**SHORT).fit):
+            with pytest.raises(InvalidData, match="seem to be exchanged: '(time|x)' holds only 0"):
+                use(X, y)
+    all_true = fields(event=time.astype(bool), time=EVENT.astype(float))
+    with pytest.warns(DataWarning, match="if events and times are exchanged, pass"):
+        model.score(X, all_true)
+    with pytest.warns(DataWarning, match="if events and times are exchanged, pass") as record:
+        BoostingSurvival(**SHORT).fit(X, all_true)
+    assert {warning.filename for warning in record} == {__file__}
 
 
 def test_a_fit_to_a_data_frame_of_events_and_times():

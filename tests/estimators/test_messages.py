@@ -28,7 +28,6 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import (
-    DataWarning,
     InvalidData,
     InvalidParameter,
     InvalidType,
@@ -514,11 +513,6 @@ def test_an_argument_like_no_other():
         SURVIVAL.fit(X, cause=LABELS)
     with pytest.raises(InvalidType, match=r"such as frame\[\['event', 'time'\]\]"):
         SURVIVAL.fit(X, event=LABELS, time=Y)
-
-
-def test_bounds_that_look_like_events():
-    with pytest.warns(DataWarning, match="all lower bounds are 0 or 1; if these are events, pass"):
-        BoostingSurvival("aft", n_estimators=2).fit(X, np.column_stack([LABELS, np.abs(Y) + 1]))
 
 
 def test_causes_as_text():

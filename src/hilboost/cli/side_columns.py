@@ -88,6 +88,13 @@ def survival_target(
     """
     import numpy as np
 
+    from hilboost.validation.event_times import seem_exchanged
+
+    if seem_exchanged(event, time):
+        raise CliError(
+            f"The events '{name}' are not 0 and 1, but the times of --target are; exchange "
+            "--target and --event."
+        )
     if causes and event.dtype.kind in "iuf" and (event % 1 == 0).all() and (event >= 0).all():
         y = np.empty(len(time), dtype=[("cause", int), ("time", float)])
         y["cause"], y["time"] = event.astype(int), time

@@ -28,7 +28,6 @@ from hilboost.validation.survival import (
     check_strata,
     check_times,
     refuse_times_of_zero,
-    warn_of_events,
 )
 
 
@@ -62,7 +61,6 @@ class SurvivalCodec(TargetCodec):
         bounds = check_times(y.times, n)
         lower, upper, cause = bounds
         refuse_times_of_zero(lower, upper)
-        warn_of_events(lower, upper)
         n_causes = max(1, int(cause.max(initial=1)))
         ends = None
         if n_intervals is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, shown
+from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.tables import as_array, named_columns, refuse_dates_and_complex
 
 FORMS = (
@@ -18,6 +18,8 @@ FORMS = (
     "columns, the lower and upper bound of the time"
 )
 MOST_CAUSES = 100
+_USUAL_CAUSES = 10
+_FEW = 10  # rows
 
 _NAMES_OF_EVENTS = frozenset({
     "cause", "causes", "cens", "censor", "death", "died", "dead", "delta", "event", "events",
@@ -87,7 +89,52 @@ def _of_fields(fields: Fields) -> tuple[Floats, Floats]:
         raise InvalidData(f"{FORMS}; y has the fields {listed}: pass only two, such as {advice}.")
     event = _event_of(fields)
     (time,) = (name for name in names if name != event)
+    _refuse_exchanged(event, time, fields)
     return fields[time].astype(np.float64), _causes(event, fields[event])
+
+
+def _refuse_exchanged(event: str, time: str, fields: Fields) -> None:
+    """Reject times in the field of events, and warn about times that a conversion made booleans."""
+    if seem_exchanged(fields[event], fields[time]):
+        raise InvalidData(
+            f"events and times of y seem to be exchanged: {time!r} holds only 0 and 1, and "
+            f"{event!r} other numbers; pass the numbers of {event!r} as the times."
+        )
+    true = fields[event].dtype.kind == "b" and len(fields[event]) >= _FEW and fields[event].all()
+    if true and _is_both(fields[time]):
+        warn_caller(
+            f"All rows of y have an event ({event!r}), and all times ({time!r}) are 0 or 1; if "
+            "events and times are exchanged, pass them the other way round.",
+            DataWarning,
+        )
+
+
+def seem_exchanged(event: NDArray[Any], time: NDArray[Any]) -> bool:
+    """Return whether times (n,) hold only 0 and 1, and events (n,) what looks like times."""
+    if event.dtype.kind not in "iuf" or not _is_both(time):
+        return False
+    causes = (event % 1 == 0) & (event <= _USUAL_CAUSES)
+    return bool(not causes.all() or ((event > 0).all() and (event > 1).any()))
+
+
+def _is_both(column: NDArray[Any]) -> bool:
+    """Return whether a column holds both 0 and 1, and nothing else."""
+    return len(column) > 0 and is_zero_one(column) and column.min() < column.max()
+
+
+def refuse_events_as_bounds(first: Floats, second: Floats) -> None:
+    """Reject events and times in the columns (n,) of an array, which would be bounds of times."""
+    for event, time, what, dtype in (
+        (first, second, "events and times", "[('event', bool), ('time', float)]"),
+        (second, first, "times and events", "[('time', float), ('event', bool)]"),
+    ):
+        bounds = event is second and (first <= second).all()
+        if _is_both(event) and np.isfinite(time).all() and not is_zero_one(time) and not bounds:
+            raise InvalidData(
+                f"the columns of y seem to be {what}, not bounds of times; pass "
+                f"np.array(list(map(tuple, y)), dtype={dtype}), or bounds in a data frame of the "
+                "columns 'lower' and 'upper'."
+            )
 
 
 def _not_numbers(name: str, column: NDArray[Any]) -> str:

@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
-from hilboost.tables import as_array
-from hilboost.validation.event_times import FORMS, events_in, refuse_pairs
+from hilboost.core.errors import InvalidData, shown
+from hilboost.tables import as_array, named_columns
+from hilboost.validation.event_times import (
+    FORMS,
+    events_in,
+    refuse_events_as_bounds,
+    refuse_pairs,
+)
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
 
@@ -38,6 +43,8 @@ def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
     else:
         refuse_pairs(y, n)
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
+        if named_columns(y, "y") is None:
+            refuse_events_as_bounds(lower, upper)
         cause = np.ones(len(lower))
     check_length(lower, n)
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
@@ -58,20 +65,6 @@ def refuse_times_of_zero(lower: Floats, upper: Floats) -> None:
         raise InvalidData(
             "all times of y are 0, so that no row was observed for any time; pass the time from "
             "the start of the observation of each row until its event or its end."
-        )
-
-
-def warn_of_events(lower: Floats, upper: Floats) -> None:
-    """Warn about bounds, (n,) each, that are probably events and times.
-
-    ``lower``: (n,) float64. ``upper``: (n,) float64.
-    """
-    intervals = np.isfinite(upper).all() and (upper > lower).any()
-    if intervals and set(lower.tolist()) == {0.0, 1.0}:
-        warn_caller(
-            "the columns of y are lower and upper bounds of the times, and all lower bounds are 0 "
-            "or 1; if these are events, pass events and times as a structured array.",
-            DataWarning,
         )
 
 
