@@ -1,6 +1,7 @@
 """`hilboost evaluate`, `report`, `inspect`, `export`, and the wider options of `fit`."""
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -88,6 +89,39 @@ def test_every_line_of_the_guide_runs(folder, monkeypatch):
         done(*words[1:], stdin=stdin)
     assert hilboost.load("toml.model").get_params()["max_depth"] == 4
     assert hilboost.load("toml.model").random_state == 1
+
+
+@pytest.mark.parametrize("name", ["folder", "nothing", "nothing/at_all", "empty"])
+def test_paths_without_a_file(name, model):
+    Path("folder").mkdir(exist_ok=True)
+    Path("empty").touch()
+    for line in (
+        ("evaluate", name, "sold.csv"),
+        ("evaluate", "model", name),
+        ("predict", name, "sold.csv"),
+        ("predict", "model", name),
+        ("inspect", name),
+        ("export", name, "--format", "onnx", "--out", "x.onnx"),
+        ("report", "model", name, "--out", "x.html"),
+        ("report", "model", "sold.csv", "--train", name, "--out", "x.html"),
+        ("report", "model", "sold.csv", "--versus", name, "--out", "x.html"),
+        ("fit", name, "--target", "price", "--out", "other"),
+        ("fit", "houses.csv", "--target", "price", "--valid", name, "--out", "other", *FAST),
+    ):
+        assert name in refused(*line)
+
+
+@pytest.mark.parametrize(("name", "verb"), [("sold.csv", "use"), ("model", "read")])
+def test_files_without_permission(name, verb, model):
+    Path(name).chmod(0)
+    before = os.geteuid()
+    Path().chmod(0o755)
+    os.seteuid(before or 65534)  # a superuser may read every file
+    try:
+        message = refused("predict", "model", "sold.csv")
+    finally:
+        os.seteuid(before)
+    assert f"Cannot {verb} '{name}': permission denied; choose another path, or ask" in message
 
 
 def test_figures_are_scikit_learns(model):

@@ -4,7 +4,9 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +23,13 @@ from tests.model.editing import changed, contents, edit
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidType, MissingPath
+from hilboost.core.errors import (
+    IncompatibleParts,
+    InvalidModelFile,
+    InvalidType,
+    MissingPath,
+    UnusablePath,
+)
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Huber, Quantile, Tweedie
 
@@ -221,6 +229,57 @@ def test_a_missing_file_is_an_os_error(tmp_path):
     assert isinstance(caught.value, MissingPath)
     assert caught.value.filename == str(tmp_path / "nothing")
     assert str(caught.value) == f"There is no file '{tmp_path / 'nothing'}'; check the path."
+
+
+UNUSABLE = {
+    "": "it is a folder; use the path of a file",
+    "folder": "it is a folder; use the path of a file",
+    "file/model": "a part of the path is a file, not a folder; check the path",
+    "m" * 300: "the name is too long; choose a shorter one",
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_paths_that_are_no_files(path, name, monkeypatch):
+    model = hilboost.load(path)
+    monkeypatch.chdir(path.parent)
+    Path("folder").mkdir()
+    Path("file").touch()
+    before = sorted(os.listdir())
+    for verb, use in (("read", hilboost.load), ("write", model.save)):
+        with pytest.raises(OSError, match=UNUSABLE[name]) as caught:
+            use(name)
+        assert isinstance(caught.value, UnusablePath)
+        assert str(caught.value).startswith(f"Cannot {verb} '{name or caught.value.filename}': ")
+    assert sorted(os.listdir()) == before
+
+
+@contextmanager
+def unprivileged():
+    """A superuser may read and write every file."""
+    before = os.geteuid()
+    os.seteuid(before or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_files_without_permission(path):
+    model = hilboost.load(path)
+    path.chmod(0)
+    path.parent.chmod(0o500)
+    try:
+        with unprivileged():
+            for verb, use in (("read", hilboost.load), ("write", model.save)):
+                with pytest.raises(UnusablePath) as caught:
+                    use(path)
+                assert str(caught.value) == (
+                    f"Cannot {verb} '{path}': permission denied; choose another path, or ask for "
+                    "the permission."
+                )
+    finally:
+        path.parent.chmod(0o700)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])

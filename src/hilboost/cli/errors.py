@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from hilboost.core.disk import unusable
 from hilboost.core.errors import (
     CacheWarning,
     DataWarning,
@@ -79,7 +80,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, (ValueError, HilboostError)):
         return text
     if isinstance(error, OSError) and error.strerror:
-        where = f" '{error.filename}'" if error.filename else ""
-        return f"Cannot use{where or ' a file'}: {error.strerror}."
+        if error.filename:
+            return str(unusable(error.filename, error, "use"))
+        return f"Cannot use a file: {error.strerror}."
     # Anything else is most likely a bug; the exception type is useful in a bug report.
     return f"{type(error).__name__}: {text} (run again with --debug for the traceback)"

@@ -1,4 +1,4 @@
-"""Space on a disk that may be full."""
+"""Files that cannot be read or written, and disks that may be full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from hilboost.core.errors import DiskFull
+from hilboost.core.errors import DiskFull, MissingPath, UnusablePath
 
 try:
     from os import posix_fallocate
@@ -19,6 +19,20 @@ except ImportError:  # on macOS and Windows
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BLOCK = 2**20
+_WHY = {
+    errno.EISDIR: "it is a folder; use the path of a file",
+    errno.ENOTDIR: "a part of the path is a file, not a folder; check the path",
+    errno.EACCES: "permission denied; choose another path, or ask for the permission",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+def unusable(path: str | Path, error: OSError, verb: str) -> UnusablePath:
+    """Create the error that says why a file cannot be read or written, and what to do."""
+    if isinstance(error, FileNotFoundError) and verb == "read":
+        return MissingPath(error.errno, f"There is no file '{path}'; check the path.", str(path))
+    why = _WHY.get(error.errno or 0, f"{error.strerror}; choose another path")
+    return UnusablePath(error.errno, f"Cannot {verb} '{path}': {why}.", str(path))
 
 
 def reserve(file: IO[bytes], n_bytes: int, path: Path) -> None:

@@ -89,18 +89,19 @@ class FitError(HilboostError, RuntimeError):
     """A fit on several machines cannot go on, because too many of them were lost."""
 
 
-class DiskFull(HilboostError, OSError):
+class UnusablePath(HilboostError, OSError):
+    """A file cannot be read or written, such as a folder, or one without permission."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+class DiskFull(UnusablePath):
     """A file cannot be written, because its disk, a quota or a limit leaves no space for it."""
 
-    def __str__(self) -> str:
-        return str(self.strerror)
 
-
-class MissingPath(HilboostError, FileNotFoundError):
+class MissingPath(UnusablePath, FileNotFoundError):
     """There is no file of this path to read, or no folder in which to write it."""
-
-    def __str__(self) -> str:
-        return str(self.strerror)
 
 
 class MissingPackage(HilboostError, ImportError):

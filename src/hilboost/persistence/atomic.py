@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from hilboost.core.disk import naming_space
-from hilboost.core.errors import MissingPath
+from hilboost.core.disk import naming_space, unusable
+from hilboost.core.errors import MissingPath, UnusablePath
 
 try:
     import fcntl
@@ -72,14 +72,16 @@ def _naming(path: Path) -> Iterator[None]:
     """Name the final path in errors, not the temporary one."""
     try:
         yield
+    except UnusablePath:
+        raise
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not path.parent.exists():
             message = f"Cannot write '{path}': there is no folder '{path.parent}'; create it first."
             raise MissingPath(error.errno, message, str(path)) from error
-        temporary = isinstance(error.filename, str) and _PREFIX in error.filename
-        if error.errno is not None and (error.filename is None or temporary):  # e.g., a full disk
-            error.filename = str(path)
-            del error.filename2  # ``None`` would be part of the message
+        name = str(error.filename or path)
+        own = name in (str(path), os.path.realpath(path)) or _PREFIX in name
+        if error.errno is not None and own:
+            raise unusable(path, error, "write") from error
         raise
 
 

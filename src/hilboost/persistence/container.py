@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import BaseModel, Stage, Term
-from hilboost.core.errors import IncompatibleParts, InvalidModelFile, MissingPath
+from hilboost.core.disk import unusable
+from hilboost.core.errors import IncompatibleParts, InvalidModelFile
 from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
@@ -106,9 +107,8 @@ def read(
     try:
         with Path(path).open("rb"):
             pass  # a missing file is an OSError, not a damaged model
-    except FileNotFoundError as error:
-        message = f"There is no file '{path}'; check the path."
-        raise MissingPath(error.errno, message, str(path)) from error
+    except OSError as error:
+        raise unusable(path, error, "read") from error
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
