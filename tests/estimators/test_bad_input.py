@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -13,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
+from tests.table_estimators import ALL
 
 from hilboost import (
     BoostingClassifier,
@@ -211,6 +213,36 @@ def test_no_rows_to_predict():
 def test_no_table(rows, match):
     with pytest.raises(InvalidData, match=match):
         regressor().fit(rows, Y)
+
+
+SWAPPED = "X and y seem to be swapped, because X has one dimension and y two; pass the table first"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_table_and_target_are_swapped(name):
+    _, make = ALL[name]
+    with pytest.raises(InvalidData, match=SWAPPED):
+        make().fit(Y, X)
+
+
+@pytest.mark.parametrize(
+    "as_table",
+    [np.asarray, pd.DataFrame, np.ndarray.tolist, scipy.sparse.csr_matrix, pl.DataFrame],
+)
+@pytest.mark.parametrize("as_target", [np.asarray, pd.Series, np.ndarray.tolist, pl.Series])
+def test_forms_of_swapped_tables_and_targets(as_table, as_target):
+    model = regressor().fit(X, Y)
+    for use in (model.fit, model.score, model.report, model.calibrate):
+        with pytest.raises(InvalidData, match=SWAPPED):
+            use(as_target(Y), as_table(X))
+    with pytest.raises(InvalidData, match="X_val and y_val seem to be swapped"):
+        model.fit(X, Y, X_val=as_target(Y), y_val=as_table(X))
+
+
+def test_targets_with_one_column_are_not_swapped():
+    for target in (Y, Y[:, None], Y[:, None].tolist(), None):
+        with pytest.raises(InvalidData, match="Expected 2D array"):
+            regressor().fit(Y, target)
 
 
 READ_FIRST = "read the file first, as with pandas.read_csv"

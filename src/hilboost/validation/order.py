@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import DataWarning, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.tables import is_pandas
 
 _COMPARED = 1000  # rows
@@ -18,6 +18,8 @@ _OTHER_ROWS = "almost no label of the index of {}"
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     """Warn if a series has the index of the table in another order, a part of it, or another one.
 
+    A target in the place of the table is an error.
+
     ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
     ``others``: targets, weights, groups and offsets by name.
 
@@ -27,6 +29,12 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
         Matched by position, its values belong to other rows.  Tests by permutation do this on
         purpose.
     """
+    if _n_columns(X) == 0 and _n_columns(others.get("y")) > 1:
+        raise InvalidData(
+            f"X{suffix} and y{suffix} seem to be swapped, because X{suffix} has one dimension and "
+            f"y{suffix} two; pass the table first and the target second, or a single feature as a "
+            "table, such as X.reshape(-1, 1)."
+        )
     for name, values in others.items():
         if not (is_pandas(X) and is_pandas(values)) or X.index.equals(values.index):
             continue
@@ -43,6 +51,17 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
             )
         elif difference := difference_of_rows(X, values):
             warn_of_other_rows(name + suffix, "X" + suffix, difference)
+
+
+def _n_columns(values: Any) -> int:
+    """Number of columns: 0 for one value in each row, and -1 if it is not known."""
+    if isinstance(values, list | tuple) and values:
+        row = values[0]
+        return len(row) if isinstance(row, list | tuple | np.ndarray) else -isinstance(row, dict)
+    shape = getattr(values, "shape", None)
+    if not isinstance(shape, tuple) or not shape:
+        return -1
+    return 0 if len(shape) == 1 else int(shape[1])
 
 
 def warn_of_other_rows(name: str, of: str, difference: str) -> None:
