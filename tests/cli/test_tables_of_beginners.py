@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import threading
 import warnings
 from pathlib import Path
@@ -599,6 +600,33 @@ def test_the_last_line_of_a_fit_says_what_the_model_is(frame):
     said = fit("good.csv").stdout
     assert "Fitted on 80 rows" in said
     assert f"): {summary(hilboost.load('model').fitted_)}. Saved the model" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ((), r"note: .* exclude the column with --ignore, or convert it to numbers\.$"),
+        (
+            ("--set", "eval_metric=rmse", "--set", "early_stopping=false"),
+            "; add --valid TABLE, pass --set early_stopping=true, or pass --set eval_metric=none",
+        ),
+        (
+            ("--set", "learner=kernel", "--set", "monotonic_cst=[1,0,0,0]"),
+            "pass --set learner=tree, or --set monotonic_cst=none",
+        ),
+        (
+            ("--weights", "uneven"),
+            "--weights is so uneven that .* or pass --set min_samples_leaf=VALUE",
+        ),
+    ],
+)
+def test_remedies_of_the_library_are_options(options, remedy, frame):
+    uneven = np.where(np.arange(len(frame)) == 0, 1e4, 0.5)
+    names = [f"customer {k}" for k in range(len(frame))]
+    frame.assign(id=names, uneven=uneven).to_csv("t.csv", index=False)
+    fast = ("--n-estimators", 2, "--out", "model")
+    done = run("fit", "t.csv", "--target", "price", *fast, *options)
+    assert re.search(remedy, done.stderr, re.MULTILINE), done.stderr
 
 
 def test_a_failed_write_names_the_file(tmp_path):

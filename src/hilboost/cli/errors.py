@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from hilboost.cli.wording import in_options
 from hilboost.core.disk import unusable
 from hilboost.core.errors import (
     CacheWarning,
@@ -72,13 +73,13 @@ def one_line_errors(debug: bool) -> Iterator[None]:
 
 def _as_note(message: Warning | str, *others: Any, **where: Any) -> None:
     """Show a warning as a note, without the path of the code that issued it."""
-    note(" ".join(str(message).split()))
+    note(in_options(" ".join(str(message).split())))
 
 
 def _sentence(error: Exception) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, (ValueError, HilboostError)):
-        return text
+        return text if isinstance(error, CliError) else in_options(text)
     if isinstance(error, OSError) and error.strerror:
         if error.filename:
             return str(unusable(error.filename, error, "use"))
