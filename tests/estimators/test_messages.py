@@ -296,7 +296,26 @@ def test_shown_values():
     assert [shown(np.float64(2)), shown(np.str_("a"))] == ["2.0", "'a'"]
     assert len(shown("a" * 1000)) == 80
     assert first_few("ab") == "'a', 'b'"
-    assert first_few(range(100)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ..."
+    assert first_few(range(100)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 90 more"
+    assert len(first_few([1000 * "a"])) == 80
+
+
+def test_messages_name_only_the_first_of_many_columns():
+    many = [f"column{k}" for k in range(200)]
+    wide = pd.DataFrame(np.zeros((len(Y), 200)), columns=many)
+    unknown = [f"unknown{k}" for k in range(200)]
+    two = pd.concat([wide, wide], axis=1)
+    times = wide.rename(columns={"column0": "event"})
+    valid = dict.fromkeys(many, wide)
+    for use in (
+        lambda: regressor(categorical_features=unknown).fit(wide, Y),
+        lambda: regressor().fit(two, Y),
+        lambda: SURVIVAL.fit(wide, times),
+        lambda: regressor().fit(wide, Y, X_val=valid, y_val={"column1": Y}),
+    ):
+        with pytest.raises((InvalidData, InvalidParameter), match=" and 190 more") as caught:
+            use()
+        assert len(str(caught.value)) < 500
 
 
 # Scores of quantiles

@@ -199,7 +199,7 @@ def test_label_sets_unlike_the_training_sets_are_refused(training, labels, messa
 def test_data_frames_with_other_columns_are_refused():
     embedding = LabelSets().fit(pd.DataFrame(TABLE, columns=["a", "b", "c"]))
     with pytest.raises(
-        InvalidData, match="differ from those in fit: 'd' is new; pass the columns a, b, c"
+        InvalidData, match="differ from those in fit: 'd' is new; pass the columns 'a', 'b', 'c'"
     ):
         embedding.encode(pd.DataFrame(TABLE, columns=["a", "b", "d"]))
     with pytest.raises(InvalidData, match="differ from those in fit: .* order"):

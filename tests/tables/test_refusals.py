@@ -289,14 +289,14 @@ def test_a_text_of_its_own_in_every_row_warns():
         read(pl.DataFrame({"id": names}))
     with pytest.warns(DataWarning, match=r"all values are numbers.*pandas\.to_numeric"):
         read(pl.DataFrame({"price": [str(k / 3) for k in range(50)]}))
-    many = {f"x{k}": [str(k + i / 3) for i in range(50)] for k in range(7)}
+    many = {f"x{k}": [str(k + i / 3) for i in range(50)] for k in range(12)}
     with pytest.warns(DataWarning) as told:  # one warning for all columns of a kind
         read(pl.DataFrame({**many, "id": names}))
     first, second = sorted(str(warning.message) for warning in told)
     assert first.startswith("column 'id' is text with a different value in each of 50 rows.")
     assert second.startswith(
-        "columns 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more are text in which all values are numbers, "
-        "so that they are categorical; convert them"
+        "columns 'x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7', 'x8', 'x9' and 2 more are text in "
+        "which all values are numbers, so that they are categorical; convert them"
     )
     read(pl.DataFrame({"id": names[:49]}))
     read(pl.DataFrame({"id": [*names, names[0]]}))

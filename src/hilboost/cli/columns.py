@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.number_text import as_missing, form_of_column, not_read, reading_options
 from hilboost.cli.task import TaskName
+from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 from hilboost.tables import NUMBER_WITH_UNIT, written_as
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-NAMES_SHOWN = 8
 MANY_CLASSES = 100
 
 
@@ -33,7 +33,7 @@ def split_targets(
     features, targets = frame.drop(columns=names), frame[names]
     if features.shape[1] == 0:
         only = "is the only column" if len(names) == 1 else "are the only columns"
-        raise CliError(f"{_listed(names)} {only}; add at least one feature column.")
+        raise CliError(f"{first_few(names)} {only}; add at least one feature column.")
     unnamed = [name for name in features.columns if name.startswith("Unnamed: ")]
     if unnamed:
         place = list(frame.columns).index(unnamed[0]) + 1
@@ -109,15 +109,15 @@ def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     """Suggest columns of a table for a name that it does not have."""
     names = list(frame.columns)
     if len(names) == 1 and any(mark in names[0] for mark in ",;\t|"):
-        return f"the only column is {_listed(names)}, so check --sep"
+        return f"the only column is {first_few(names)}, so check --sep"
     folded = _folded(frame)
     same = folded.get(_fold(wanted))
     if same is not None:
         return f"write '{same}': names must match exactly"
     near = get_close_matches(_fold(wanted), list(folded), n=3, cutoff=0.5)
     if near:
-        return f"similar names are {_listed([folded[name] for name in near])}"
-    return f"the columns are {_listed(names)}"
+        return f"similar names are {first_few([folded[name] for name in near])}"
+    return f"the columns are {first_few(names)}"
 
 
 def _fold(name: str) -> str:
@@ -127,12 +127,6 @@ def _fold(name: str) -> str:
 def _folded(frame: "pd.DataFrame") -> dict[str, str]:
     """Names of columns by their lower-case form."""
     return {_fold(name): name for name in frame.columns}
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
-    more = len(names) - NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def prepare_targets(targets: "pd.DataFrame", task: TaskName) -> Any:
@@ -269,10 +263,10 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
         pairs = [(folded.get(_fold(name)), name) for name in missing]
         renamed = [f"'{old}' to '{new}'" for old, new in pairs if old is not None]
         others = [new for old, new in pairs if old is None]
-        advice = f"add {_listed(others)}" if others else ""
+        advice = f"add {first_few(others)}" if others else ""
         if renamed:
             advice += " and " if others else ""
-            advice += f"rename {', '.join(renamed[:NAMES_SHOWN])}: names must match exactly"
+            advice += f"rename {first_few(renamed, str)}: names must match exactly"
         raise CliError(
             f"the table lacks {len(missing)} of the {counted(len(names), 'column')} that the model "
             f"uses; {advice}."

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
+from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 from hilboost.tables import YEAR_FIRST, YEAR_LAST
 
@@ -101,7 +102,7 @@ def without_dates(features: pd.DataFrame, remedy: str = REMEDY) -> pd.DataFrame:
     dates = date_columns(features)
     if not dates:
         return features
-    listed = ", ".join(f"'{name}'" for name in dates)
+    listed = first_few(dates)
     if len(dates) == features.shape[1]:
         raise CliError(
             f"No columns are left, because {listed} contains dates, which are ignored; {remedy}."

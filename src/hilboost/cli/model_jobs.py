@@ -20,6 +20,7 @@ from hilboost.cli.side_columns import (
     survival_target,
 )
 from hilboost.cli.tables import DETECT, read_table
+from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _IMPORTANCES_SHOWN = 10
-_LEVELS_SHOWN = 6
+_TARGETS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
         what = "their columns in order, as --target FIRST,SECOND"
         if n_targets == 1:
             what = "one column with --target"
-        elif trained is not None:
+        elif trained is not None and len(trained) <= _TARGETS_SHOWN:
             what = f"their columns, as --target '{','.join(trained)}'"
         raise UsageError(f"The model predicts {counted(n_targets, 'target')}; name {what}.")
     if trained is not None and set(names) == set(trained):
@@ -134,7 +135,7 @@ def _rows_with_target(targets: "pd.DataFrame", table: LabeledTable) -> "np.ndarr
         note(f"dropped {some}, which have no target.")
     elif missing.any():
         raise CliError(
-            f"The target '{','.join(targets)}' is missing in {some} (first in data row "
+            f"The target {first_few(targets.columns)} is missing in {some} (first in data row "
             f"{missing.argmax() + 1}); fill in the values, or drop these rows with "
             "--drop-missing-target."
         )
@@ -149,11 +150,10 @@ def _other_columns(model: Any, frame: "pd.DataFrame", n_targets: int) -> list[st
     if not known or len(others) != n_targets:
         raise UsageError(
             "The column of true values is ambiguous; specify it with --target"
-            + (f" (the model does not use {', '.join(map(repr, others[:8]))})." if known else ".")
+            + (f" (the model does not use {first_few(others)})." if known else ".")
         )
-    listed = ", ".join(f"'{name}'" for name in others)
     what, only = ("target", "column") if n_targets == 1 else ("targets", "columns")
-    note(f"using {listed} as the {what}, the only {only} that the model does not use.")
+    note(f"using {first_few(others)} as the {what}, the only {only} that the model does not use.")
     return others
 
 
@@ -173,7 +173,7 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
     if not types.is_numeric_dtype(column):
         raise CliError(
             f"The target '{column.name}' contains text, but the classes of the model are numbers; "
-            f"use its labels {', '.join(str(label) for label in model.classes_[:8])}."
+            f"use its labels {first_few(model.classes_.tolist())}."
         )
     return column.to_numpy()
 
@@ -288,7 +288,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"{stages}; {counted(facts['n_columns'], 'column')}; {facts['bytes'] / 1000:.0f} kB"
     )
     if facts["classes"] is not None:
-        lines.append(f"classes: {_listed(facts['classes'])}")
+        lines.append(f"classes: {first_few(facts['classes'], str)}")
     if facts["history"] is not None:
         lines += [facts["history"]["summary"], facts["history"]["remark"]]
     kernel = facts["kernel"]
@@ -310,16 +310,10 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     width = max(len(column["name"]) for column in columns[:_IMPORTANCES_SHOWN])
     for column in columns[:_IMPORTANCES_SHOWN]:
         gain = f"  {100 * gains[column['name']]:5.1f} % of total gain" if gains else ""
-        levels = f"  levels {_listed(column['levels'])}" if column["levels"] else ""
+        levels = f"  levels {first_few(column['levels'], str)}" if column["levels"] else ""
         lines.append(f"  {column['name']:{width}}{gain}{levels}".rstrip())
     more = len(columns) - _IMPORTANCES_SHOWN
     return [*lines, f"  and {more} more"] if more > 0 else lines
-
-
-def _listed(levels: list[str]) -> str:
-    more = len(levels) - _LEVELS_SHOWN
-    shown = ", ".join(levels[:_LEVELS_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def run_export(model_path: Path, form: str, out: Path) -> str:

@@ -13,6 +13,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
 from hilboost.cli.tables import DETECT, read_table, write_table
+from hilboost.core.errors import first_few
 from hilboost.core.words import counted, with_article
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def model_columns(
     frame = with_calendar(frame, list(names), date_order)
     features, extra = align_columns(frame, list(names))
     if extra:
-        listed = ", ".join(f"'{name}'" for name in extra)
-        note(f"ignoring {counted(len(extra), 'column')} that the model does not use: {listed}.")
+        what = counted(len(extra), "column")
+        note(f"ignoring {what} that the model does not use: {first_few(extra)}.")
     features = features_for_fit(features)
     refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
     _note_new_levels(model, features)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import islice
@@ -189,20 +189,22 @@ def shown(value: Any) -> str:
     return " ".join(_BRIEF.repr(value).split())
 
 
-def first_few(values: Iterable[Any]) -> str:
-    """Return the first of several values for a message, and say whether there are more.
+def first_few(values: Collection[Any], write: Callable[[Any], str] = shown) -> str:
+    """Return the first of several values for a message, and say how many more there are.
 
     Parameters
     ----------
-    values : iterable
+    values : collection
+    write : callable, default=shown
+        Converts a value to text.
 
     Returns
     -------
     str
     """
-    first = list(islice(values, _NAMES_SHOWN + 1))
-    more = [", ..."] if len(first) > _NAMES_SHOWN else []
-    return "".join([", ".join(map(repr, first[:_NAMES_SHOWN])), *more])
+    first = ", ".join(map(write, islice(values, _NAMES_SHOWN)))
+    more = len(values) - _NAMES_SHOWN
+    return f"{first} and {more} more" if more > 0 else first
 
 
 def unknown_name(

@@ -9,7 +9,7 @@ from typing import Any
 
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, errors_of, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
 from hilboost.core.target import Target
 from hilboost.encoders import level_weights
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
@@ -73,7 +73,7 @@ def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
     if given.y is None or set(given.y) != set(given.X):
         raise InvalidData(
             "X_val is a dict of validation sets, so that y_val must be a dict with the same names: "
-            f"{', '.join(map(repr, given.X))}."
+            f"{first_few(given.X)}."
         )
     if "" in given.X or len({str(name) for name in given.X}) < len(given.X):
         raise InvalidData(
@@ -98,7 +98,7 @@ def _check_names(argument: str, given: Any, sets: Mapping[Any, Any] | None) -> N
     if unknown:
         raise InvalidData(
             f"{argument} contains {unknown[0]!r}, which is not one of the validation sets of "
-            f"X_val: {', '.join(map(repr, sets or ()))}."
+            f"X_val: {first_few(sets or ())}."
         )
 
 

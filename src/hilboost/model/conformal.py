@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, first_few, shown
 from hilboost.model.additive import AdditiveModel, members_of
 from hilboost.model.distance_scale import DistanceScale
 
@@ -167,10 +167,9 @@ class Calibration:
                     f"class {given[row]!r:.60} has no calibration rows; call calibrate "
                     "with rows of every class."
                 )
-            known = ", ".join(map(repr, listed[:10])) + (", …" if len(listed) > 10 else "")
             raise InvalidData(
                 f"row {row} of groups is {given[row]!r:.60}, a group without calibration "
-                f"rows; known are {known}. Call calibrate with rows of every group."
+                f"rows; known are {first_few(listed)}. Call calibrate with rows of every group."
             )
         return found
 

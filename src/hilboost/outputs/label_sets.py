@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
@@ -199,7 +199,7 @@ class LabelSetEmbedding(Embedding):
             difference = f"{new[0]} is new" if new else "some are missing or in a different order"
             raise InvalidData(
                 f"the columns of {what} differ from those in fit: {difference}; pass the columns "
-                f"{', '.join(map(str, self.names))}."
+                f"{first_few(self.names)}."
             )
 
     def _as_given(self, table: Bools) -> Any:
@@ -329,10 +329,9 @@ def _indicators(
     for i, row in enumerate(rows):
         for label in row:
             if label not in number:
-                known = ", ".join(map(repr, list(number)[:10]))
                 raise InvalidData(
                     f"row {i} of {what} contains the label {label!r}, which does not occur in the "
-                    f"training labels: {known}{', …' if len(number) > 10 else ''}."
+                    f"training labels: {first_few(number)}."
                 )
             table[i, number[label]] = True
     return table

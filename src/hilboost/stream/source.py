@@ -228,8 +228,9 @@ def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ..
 def values_of(dataset: Any, name: str) -> NDArray[Any]:
     """Read one column into memory, (n,)."""
     if name not in dataset.schema.names:
-        names = ", ".join(map(repr, dataset.schema.names[:10]))
-        raise InvalidData(f"the table has no column {name!r}; its columns are {names}.")
+        raise InvalidData(
+            f"the table has no column {name!r}; its columns are {first_few(dataset.schema.names)}."
+        )
     with _reading(f"column {name!r} cannot be read"):
         parts = [_numpy(batch.column(0)) for batch in reader_of(dataset)([name])]
     if not parts:

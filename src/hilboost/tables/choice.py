@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.errors import InvalidParameter, first_few, shown
 from hilboost.core.words import counted
 
 FROM_DTYPE = "from_dtype"
@@ -66,7 +66,7 @@ def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]
     if unknown:
         raise InvalidParameter(
             "categorical_features contains columns that X does not have: "
-            f"{', '.join(map(repr, unknown))}; remove them or correct their names."
+            f"{first_few(unknown)}; remove them or correct their names."
         )
     return tuple(sorted({known[name] for name in entries}))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, shown
+from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, first_few, shown
 from hilboost.core.words import with_article
 from hilboost.tables.arrays import index_names, is_pandas, refuse_dates_and_complex, without_mask
 from hilboost.tables.columns import (
@@ -215,7 +215,7 @@ def repeated_name(X: Any, what: str) -> InvalidData:
     names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
     twice = [name for name, count in Counter(names).items() if count > 1]
     return InvalidData(
-        f"{what} has more than one column named {', '.join(map(repr, twice))}; rename all but one."
+        f"{what} has more than one column named {first_few(twice)}; rename all but one."
     )
 
 

@@ -10,12 +10,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.errors import DataWarning, warn_caller
+from hilboost.core.errors import DataWarning, first_few, warn_caller
 from hilboost.tables.columns import Labels
 from hilboost.tables.number_text import Form, Written, form_of, is_numeric
 from hilboost.tables.schema import place
 
-_MOST_NAMES = 5  # in one warning
 _FEWEST_ROWS_OF_NAMES = 50
 _ADVICE: dict[Written, str] = {
     "numbers": "convert {them}, for instance with pandas.to_numeric",
@@ -156,8 +155,5 @@ def _names(columns: Mapping[object, int]) -> str:
 
 def _listed(columns: Sequence[object]) -> str:
     """Name the first few columns, followed by the verb."""
-    names = ", ".join(map(repr, columns[:_MOST_NAMES]))
-    beyond = len(columns) - _MOST_NAMES
-    if len(columns) == 1:
-        return f"column {names} is"
-    return f"columns {names}{f' and {beyond} more' if beyond > 0 else ''} are"
+    names = first_few(columns)
+    return f"column {names} is" if len(columns) == 1 else f"columns {names} are"

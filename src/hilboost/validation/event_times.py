@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, first_few, shown, warn_caller
 from hilboost.tables import as_array, named_columns, refuse_dates_and_complex
 
 FORMS = (
@@ -85,8 +85,9 @@ def _of_fields(fields: Fields) -> tuple[Floats, Floats]:
     if len(names) != 2:
         pair = [name for name in names if name.lower() not in ("index", "level_0")]
         advice = f"y[{pair}]" if len(pair) == 2 else "y[['event', 'time']]"
-        listed = ", ".join(map(repr, names))
-        raise InvalidData(f"{FORMS}; y has the fields {listed}: pass only two, such as {advice}.")
+        raise InvalidData(
+            f"{FORMS}; y has the fields {first_few(names)}: pass only two, such as {advice}."
+        )
     event = _event_of(fields)
     (time,) = (name for name in names if name != event)
     _refuse_exchanged(event, time, fields)
