@@ -210,7 +210,7 @@ def test_missing_values():
 
 def test_held_out_rows_without_use():
     with pytest.raises(InvalidData, match="AveragedKernelRidge.fit does not support callbacks"):
-        AveragedKernelRidge(**PLAIN).fit(X[TRAIN], Y[TRAIN], X_val=X, y_val=Y)
+        AveragedKernelRidge(**PLAIN).fit(X[TRAIN], Y[TRAIN], X_val=X[TEST], y_val=Y[TEST])
 
 
 def test_more_members_than_memory(monkeypatch):
