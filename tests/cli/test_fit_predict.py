@@ -329,7 +329,7 @@ def test_coverage_that_is_not_available(regression_model):
         assert f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {wrong}." in (
             " ".join(run(*missing).output.split())
         )
-    model, features = hilboost.load("model"), regression_model.drop(columns="price")
+    model, features = hilboost.load("model"), regression_model.drop(columns="price") + 1e-9
     part = (features["width"] > 0).to_numpy()
     model.calibrate(features, regression_model["price"], groups=part)
     model.save("by_group", training_data=True)

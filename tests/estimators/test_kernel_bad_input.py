@@ -152,7 +152,7 @@ def test_gaps_are_refused_by_column(value, estimator):
 
 
 def test_gaps_in_held_out_rows_are_refused():
-    bad = X.copy()
+    bad = X + 1e-9
     bad[5, 2] = np.nan
     with pytest.raises(ValueError, match=r"column 2|NaN"):
         build().fit(X, Y, X_val=bad, y_val=Y)
@@ -161,7 +161,7 @@ def test_gaps_in_held_out_rows_are_refused():
 def test_held_out_targets_are_checked():
     counts = np.arange(60.0)
     with pytest.raises(InvalidData, match="row 2 has -1"):
-        build(loss="poisson").fit(X, counts, X_val=X[:3], y_val=[1.0, 2.0, -1.0])
+        build(loss="poisson").fit(X, counts, X_val=X[:3] + 1e-9, y_val=[1.0, 2.0, -1.0])
     model = build(loss="poisson").fit(X, counts, X_val=X[:3] + 1e-9, y_val=np.zeros(3))
     assert np.isfinite(model.history_.validation).all()
 
