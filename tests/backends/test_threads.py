@@ -5,12 +5,11 @@ import threading
 import time
 import weakref
 
-import numpy as np
 import pytest
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.threads import ThreadTeam
-from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads, barrier
+from hilboost.engine.ops.cpu.sync import ABORT, Threads, barrier, new_sync
 
 
 def test_map_keeps_the_order_of_the_tasks():
@@ -25,7 +24,7 @@ def test_nothing_of_a_task_is_kept_until_the_next_one():
     memory = Memory()
     used = weakref.ref(memory)
     with ThreadTeam(2) as team:
-        team.run(lambda _thread, _memory: None, memory)
+        team.run(lambda _, held=memory: None)
         del memory
         assert used() is None
 
@@ -48,7 +47,7 @@ def meet(threads):
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_threads_at_a_barrier_are_released_when_one_fails(failing):
-    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    sync = new_sync()
     meet(Threads(0, 1, sync))  # compiled before others wait
 
     def work(thread):

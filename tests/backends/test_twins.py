@@ -73,7 +73,7 @@ SEEDS = range(6)
 # see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and
 # `draw_candidates` of `grow_vector`, which have twins
 BATCHES = {
-    "partition_nodes", "sum_nodes", "search_nodes", "inherit", "draw_candidates",
+    "partition_nodes", "run_operation", "inherit", "draw_candidates",
     "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 seeded = pytest.mark.parametrize("seed", SEEDS)
@@ -144,8 +144,9 @@ def test_accumulate(seed, compact, d):
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
         part = histogram.Part(first, last, begin, end)
-        given = table, histogram.OrderedRows(rows, ordered), compact
-        module.accumulate(*given, part, result)
+        given = table, histogram.OrderedRows(rows, ordered), compact, part
+        module.accumulate(*given, True, result)
+        module.accumulate(*given, False, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
@@ -164,19 +165,19 @@ def test_accumulate_joint(seed, sizes, compact):
     for k in range(len(sizes)):
         words[k // 8] |= bins[:, k].astype(np.uint64) << np.uint64(8 * (k % 8))
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
-    joint = joint._replace(sums=np.full((2, 256 * len(joint.n_codes)), -7))
     rows, begin, end = draw_rows(rng, n)
     ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact))
     table, results = table_of_words(words, n_values, n_bins), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
+        sums = np.full(256 * len(joint.n_codes), -7)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
             part = histogram.Part(*ends, begin, end)
-            module.accumulate_joint(joint, 1, table, ordered, compact, part, result)
+            module.accumulate_joint(joint, table, ordered, compact, part, True, sums, result)
         results.append(result)
     naive = np.zeros_like(results[0])
     part = histogram.Part(0, len(words), begin, end)
-    histogram_twin.accumulate(table, ordered, compact, part, naive)
+    histogram_twin.accumulate(table, ordered, compact, part, True, naive)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], naive)
 
@@ -195,48 +196,40 @@ def test_accumulate_channels(seed, d, n_channels, counts_one):
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * n_bins * n_channels, -7)
-        module.accumulate_channels(table, rows, packed, part, n_channels, result)
+        module.accumulate_channels(table, rows, packed, part, n_channels, True, result)
+        module.accumulate_channels(table, rows, packed, part, n_channels, False, result)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
 
-@pytest.mark.parametrize("n_parts", [1, 2, 3])
-def test_merge_and_subtract(n_parts):
-    rng = np.random.default_rng(n_parts)
-    whole, private = rng.integers(-99, 99, size=40), rng.integers(-99, 99, size=(3, 40))
+def test_add_and_subtract():
+    whole, *others = np.random.default_rng(0).integers(-99, 99, size=(3, 40))
     results = []
     for module in (histogram, histogram_twin):
         result = whole.copy()
-        module.merge(result, private, n_parts, 5, 33)
-        module.subtract(result, private[0], 0, 20)
+        module.add(result, others[0], 5, 33)
+        module.subtract(result, others[1], 0, 20)
         results.append(result)
     np.testing.assert_array_equal(*results)
 
 
 @seeded
-@pytest.mark.parametrize("keeps", [0, 1])
-@pytest.mark.parametrize("backwards", [False, True])
-def test_flag_rows_and_move_rows(seed, keeps, backwards):
+@pytest.mark.parametrize("side", [0, 1])
+def test_flag_rows_and_move_rows(seed, side):
     rng = np.random.default_rng(seed)
     d = 11
     table = draw_bin_table(rng, 80, d, 6)
     rows, begin, end = draw_rows(rng, 80)
     m, column, missing_left = len(rows), int(rng.integers(d)), int(rng.integers(2))
-    ordered = rng.integers(99, size=2 * m if seed % 2 else 0)
+    ordered = rng.integers(99, size=(2, m if seed % 2 else 0))
     ordered = ordered.astype(np.int32 if seed % 3 else np.int64)
     results = []
     for module in (partition, partition_twin):
         buffers = partition.RowBuffers(
-            np.concatenate([rows, np.zeros_like(rows)]),
-            ordered.copy(),
-            np.full(m, 9, dtype=np.uint8),
-            np.zeros(8, dtype=np.int64),
+            np.stack([rows, rows]), ordered.copy(), np.full(m, 9, dtype=np.uint8)
         )
         n_left = module.flag_rows(table, column, 2, missing_left, rows, begin, end, buffers.flags)
-        n_others = end - begin - n_left if keeps else n_left
-        places = (end, m + n_others) if backwards else (begin, m)
-        module.move_rows(buffers, keeps, begin, end, *places, backwards)
-        module.copy_rows(buffers, m, m + n_others, begin if backwards else end - n_others)
+        module.move_rows(buffers, side, begin, end, begin, begin + n_left)
         results.append((n_left, *buffers[:3]))
     for compiled, naive in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, naive)
@@ -565,10 +558,12 @@ def draw_leaves(rng, n):
     """Rows, and nodes of which some are leaves that cover all rows once."""
     bounds = np.unique(np.concatenate([[0, n], rng.integers(0, n, size=4)]))
     nodes = np.full((2 * len(bounds), fields.N_NODE_FIELDS), -1, dtype=np.int64)
+    nodes[:, fields.ARRAY] = rng.integers(2, size=len(nodes))
     leaves = np.sort(rng.choice(len(nodes), len(bounds) - 1, replace=False))
     for node, begin, end in zip(leaves, bounds[:-1], bounds[1:], strict=True):
         nodes[node, :2] = begin, end
-    return nodes, leaves, rng.permutation(n).astype(np.uint32)
+    rows = rng.permutation(n).astype(np.uint32)
+    return nodes, leaves, np.stack([rows, rows])
 
 
 @seeded
@@ -579,7 +574,7 @@ def test_mark_cells(seed, n_threads, is_sorted):
     n = size + 50
     nodes, leaves, given = draw_leaves(rng, n)
     for begin, end in nodes[leaves, :2]:
-        given[begin:end].sort()
+        given[:, begin:end].sort(axis=1)
     offsets = None
     if is_sorted:
         offsets = np.concatenate([rng.permutation(size), rng.permutation(50)]).astype(np.uint16)
@@ -594,7 +589,10 @@ def test_mark_cells(seed, n_threads, is_sorted):
     for found, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(found, expected)
     if is_sorted:
-        np.testing.assert_array_equal(results[0][2][given], results[0][0][results[0][1]])
+        for leaf, node in enumerate(leaves):
+            here = nodes[node, fields.ARRAY], slice(*nodes[node, :2])
+            assert (results[0][2][given[here]] == leaf).all()
+            assert (results[0][0][results[0][1][here]] == leaf).all()
     assert (results[0][0] >= 0).all()
 
 
@@ -623,7 +621,7 @@ def test_leaf_sums(seed, r, weights, logistic):
     n = int(rng.choice([50, compiled_row_order.ROWS_PER_BLOCK + 50]))
     nodes, leaves, rows = draw_leaves(rng, n)
     for begin, end in nodes[leaves, :2]:
-        rows[begin:end].sort()
+        rows[:, begin:end].sort(axis=1)
     values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
     values = values.clip(-1, 1) if logistic else values
     weight = draw_weights(rng, n, weights)

@@ -19,6 +19,7 @@ from hilboost.engine.growth_inputs import growth_of
 from hilboost.engine.ops import reference
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     BIN,
     COLUMN,
@@ -57,7 +58,7 @@ def cpu(n_threads=1):
     return CpuOperations(ThreadTeam(n_threads), n_threads)
 
 
-def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1):
+def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1, batch_size=1):
     """Memory for some rows of a table, filled with their numbers."""
     space = buffers.TreeBuffers(
         {},
@@ -69,6 +70,7 @@ def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads
         max_leaves=max_leaves,
         spare_leaves=spare_leaves,
         has_sets=bool(settings.categorical),
+        batch_size=batch_size,
     )
     space.learn_from_all(ThreadTeam())
     return space
@@ -113,7 +115,8 @@ def tree_of(growth, with_rows=True):
     compared = np.delete(fields[:n_nodes], [BEGIN, END, SLOT], axis=1)[inner]
     categories = growth.categories
     sets = np.empty((n_nodes, 0)) if categories is None else categories.left_sets[:n_nodes]
-    rows = [growth.buffers.rows[begin:end] for begin, end in fields[:n_nodes, [BEGIN, END]][~inner]]
+    places = fields[:n_nodes, [ARRAY, BEGIN, END]][~inner]
+    rows = [growth.buffers.rows[array, begin:end] for array, begin, end in places]
     leaves = np.concatenate(rows) if with_rows else rows[:0]
     gains, totals = growth.nodes.gains[:n_nodes][inner], growth.sums.totals[:n_nodes]
     bounds = [] if growth.constraints is None else growth.constraints.bounds[:n_nodes][~inner]
@@ -157,8 +160,8 @@ def test_every_device_grows_the_same_tree(parameters, budget, seed, batch, n_thr
         cpu().grow(whole, symmetric=False)
         expected, trace = tree_of(whole), Trace()
         for device in (cpu(n_threads), reference, trace):
-            growth = growth_with(*given_, n_threads=n_threads)
-            driver.grow_tree(growth, device, batch)
+            growth = growth_with(*given_, n_threads=n_threads, batch_size=batch)
+            driver.grow_tree(growth, device)
             assert_same(tree_of(growth), expected)
     names = [name for name, _ in trace.calls]
     assert names[:2] == ["histogram", "search"]
@@ -177,9 +180,9 @@ def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batc
 
     def work(exchange):
         rows = np.flatnonzero(owner == exchange.rank)
-        growth = growth_with(settings, table, space, packed, rows, seed)
+        growth = growth_with(settings, table, space, packed, rows, seed, batch_size=batch)
         share = RowShare(exchange, N, rows.astype(np.uint32))
-        driver.grow_tree(growth, cpu(), batch, share, counted=seed % 3 > 0)
+        driver.grow_tree(growth, cpu(), share, counted=seed % 3 > 0)
         return tree_of(growth, with_rows=False)
 
     for found in run_together(n_workers, work):
@@ -216,8 +219,9 @@ def test_batches_take_fewer_steps():
     given_ = settings, *draw(settings, 1), np.arange(N), 1
     n_steps = {}
     for batch in (1, 2, 4):
-        growth, trace = growth_with(*given_, max_leaves=31, spare_leaves=6), Trace()
-        driver.grow_tree(growth, trace, batch)
+        sizes = {"max_leaves": 31, "spare_leaves": 6, "batch_size": batch}
+        growth, trace = growth_with(*given_, **sizes), Trace()
+        driver.grow_tree(growth, trace)
         n_steps[batch] = sum(name == "partition" for name, _ in trace.calls)
         n_splits = int(growth.nodes.control[N_NODES]) // 2
     assert n_steps[1] == n_splits > 20
@@ -241,12 +245,10 @@ def splits_by_path(growth):
 def test_column_draws_do_not_depend_on_the_order_in_which_nodes_are_opened(seed):
     settings = TreeSettings(min_samples_leaf=3, max_features=0.4)
     given_, trees = (settings, *draw(settings, seed), np.arange(N), seed), []
-    for in_turn, max_leaves in ((False, N), (True, N), (False, 8)):
+    for max_leaves in (N, 8):
         growth = growth_with(*given_, max_leaves=max_leaves)
-        limits = growth.limits._replace(in_turn=in_turn, max_leaves=max_leaves)
-        cpu().grow(growth._replace(limits=limits), symmetric=False)
+        cpu().grow(growth, symmetric=False)
         trees.append(splits_by_path(growth))
-    best_first, in_turn, small = trees
-    assert best_first == in_turn
+    best_first, small = trees
     assert small.items() <= best_first.items()
     assert len(small) == 7 < len(best_first)

@@ -66,9 +66,9 @@ def test_memory_for_sums_grows_with_the_number_of_groups():
     sizes = {"n_rows": 2000, "n_columns": 4, "n_bins": 256, "n_threads": 1, "max_leaves": 2}
     space = buffers.TreeBuffers.borrow({}, **sizes)
     few, many = joint_columns(*bins(2000, 2, 2, 2, 2)), joint_columns(*bins(2000, 16, 16, 16, 16))
-    assert space.joint(few).sums.shape == (1, 256)
-    assert space.joint(many).sums.shape == (1, 512)
-    assert space.joint(few).sums.shape == (1, 512)
+    assert space.joint(few).sums.shape == (1, 2, 256)
+    assert space.joint(many).sums.shape == (1, 2, 512)
+    assert space.joint(few).sums.shape == (1, 2, 512)
 
 
 @pytest.fixture

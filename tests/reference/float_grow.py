@@ -96,7 +96,7 @@ def grow(growth, gradient, hessian):
             best_split(node, bins, table.n_values, gradient, hessian, of_split)
         return node
 
-    nodes = [opened(growth.buffers.rows[: len(growth.buffers.flags)].copy(), 0)]
+    nodes = [opened(growth.buffers.rows[0, : len(growth.buffers.flags)].copy(), 0)]
     for _ in range(limits.max_leaves - 1):
         node = max((node for node in nodes if node.left < 0), key=lambda node: node.gain)
         if node.gain == -np.inf:
@@ -120,7 +120,7 @@ def _write(nodes, growth):
         if node.left < 0:
             begin, end = end, end + len(node.rows)
             fields[number, [BEGIN, END]] = begin, end
-            growth.buffers.rows[begin:end] = node.rows
+            growth.buffers.rows[0, begin:end] = node.rows
     growth.nodes.control[N_NODES] = len(nodes)
 
 

@@ -14,16 +14,17 @@ def table_of(words, n_columns):
     return np.column_stack([bins_of(words, k) for k in range(n_columns)])
 
 
-def accumulate(table, ordered, compact, part, histogram):
+def accumulate(table, ordered, compact, part, is_first, histogram):
     rows, gradients = ordered
     for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
         bins = bins_of(table.words, k)
         for b in (*range(table.n_values[k]), table.n_bins - 1):
             here = [i for i in range(part.begin, part.end) if bins[rows[i]] == b]
-            histogram[256 * k + b] = sum(in_64_bits(gradients[i], compact) for i in here)
+            before = 0 if is_first else histogram[256 * k + b]
+            histogram[256 * k + b] = before + sum(in_64_bits(gradients[i], compact) for i in here)
 
 
-def accumulate_channels(table, rows, packed, part, n_channels, histogram):
+def accumulate_channels(table, rows, packed, part, n_channels, is_first, histogram):
     packed = np.hstack([packed, np.ones((len(packed), n_channels - packed.shape[1]), dtype=int)])
     n_bins = table.n_bins
     for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
@@ -31,11 +32,13 @@ def accumulate_channels(table, rows, packed, part, n_channels, histogram):
         for b in range(n_bins):
             here = [row for row in rows[part.begin : part.end] if bins[row] == b]
             for c in range(n_channels):
-                histogram[(k * n_bins + b) * n_channels + c] = sum(int(packed[i, c]) for i in here)
+                cell = (k * n_bins + b) * n_channels + c
+                before = 0 if is_first else histogram[cell]
+                histogram[cell] = before + sum(int(packed[i, c]) for i in here)
 
 
-def merge(histogram, private, n_parts, begin, end):
-    histogram[begin:end] += private[1:n_parts, begin:end].sum(axis=0)
+def add(histogram, other, begin, end):
+    histogram[begin:end] += other[begin:end]
 
 
 def subtract(histogram, other, begin, end):

@@ -3,7 +3,7 @@
 from tests.reference.compact_gradients import in_64_bits
 
 
-def accumulate_joint(joint, thread, table, ordered, compact, part, histogram):
+def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histogram):
     (rows, gradients), n_values, n_bins = ordered, table.n_values, table.n_bins
     for group in range(8 * part.first_word, min(8 * part.last_word, len(joint.n_codes))):
         for k in range(joint.starts[group], joint.starts[group + 1]):

@@ -6,13 +6,15 @@ from tests.reference.fixed_point import curvature
 
 from hilboost.backends.exact_sums import empty_sums, rounded
 from hilboost.engine.ops.cpu.leaves import LeafNumbers
+from hilboost.engine.ops.cpu.nodes import ARRAY
 from hilboost.engine.ops.reference import leaf_value
 
 
 def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
-    nodes, leaves, rows = of_leaves
+    nodes, leaves, _ = of_leaves
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
+        rows = of_leaves.rows[nodes[leaves[leaf], ARRAY]]
         if leaf_at is not None:
             leaf_at[rows[begin:end]] = leaf
         if offsets is not None:
@@ -26,7 +28,7 @@ def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
     values, weights, whole, with_curvature = numbers
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
-        chosen = rows[begin:end]
+        chosen = rows[nodes[leaves[leaf], ARRAY], begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
         add_values(values[chosen], w, whole, sums[0, leaf])
         if with_curvature:

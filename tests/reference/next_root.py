@@ -21,13 +21,13 @@ def find_unexpected(before, leaves, compact, ordered, begin, end, positions, dif
     return len(found)
 
 
-def write_root(thread, n_threads, table, steps, packing, unexpected, histograms):
+def write_root(part, n_parts, table, steps, packing, unexpected, histograms):
     """Add up each cell; unpack those of leaves, and pack the sums again."""
     n_words, d = len(table.words), len(table.n_values)
     unit = packing._replace(gradient_step=1.0)
     slots, kept = histograms.slots.copy(), histograms.kept
     for f in range(d):
-        if not n_words * thread // n_threads <= f // 8 < n_words * (thread + 1) // n_threads:
+        if not n_words * part // n_parts <= f // 8 < n_words * (part + 1) // n_parts:
             continue
         for b in (*range(table.n_values[f]), table.n_bins - 1):
             cell = f * STRIDE + b
@@ -35,7 +35,7 @@ def write_root(thread, n_threads, table, steps, packing, unexpected, histograms)
                 root = int(kept[cell])
             else:
                 gradient, count = 0, 0
-                for slot, step in enumerate(steps):
+                for slot, step in steps:
                     g, _, _ = unpack(slots[slot, cell], unit)
                     c = int(slots[slot, cell]) & packing.count_mask
                     gradient, count = gradient + int(g) - int(step) * c, count + c

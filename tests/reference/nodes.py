@@ -5,11 +5,11 @@ import math
 from tests.reference.random_bits import mix
 
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     DEPTH,
     END,
     LEFT,
-    LEFT_BEGIN,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -51,16 +51,15 @@ def open_children(nodes):
     table, control = nodes.fields, nodes.control
     node, left = int(control[NODE]), int(control[N_NODES])
     begin, end, n_rows = table[node, [BEGIN, END, N_ROWS]]
-    n_left, left_begin = control[[N_LEFT_HERE, LEFT_BEGIN]]
-    right_begin = begin + n_left if left_begin == begin else begin
-    n_right = end - begin - n_left
+    middle = begin + control[N_LEFT_HERE]
     sides = [
-        (left, left_begin, left_begin + n_left, control[N_LEFT]),
-        (left + 1, right_begin, right_begin + n_right, n_rows - control[N_LEFT]),
+        (left, begin, middle, control[N_LEFT]),
+        (left + 1, middle, end, n_rows - control[N_LEFT]),
     ]
     for child, first, last, rows in sides:
-        fields = [BEGIN, END, DEPTH, SLOT, LEFT, RIGHT, N_ROWS]
-        table[child, fields] = [first, last, table[node, DEPTH] + 1, -1, -1, -1, rows]
+        fields = [BEGIN, END, DEPTH, SLOT, LEFT, RIGHT, N_ROWS, ARRAY]
+        depth, array = table[node, [DEPTH, ARRAY]]
+        table[child, fields] = [first, last, depth + 1, -1, -1, -1, rows, 1 - array]
         nodes.gains[child] = nodes.priority[child] = -math.inf
     table[node, [LEFT, RIGHT]] = left, left + 1
     seed = int(nodes.seeds[node])

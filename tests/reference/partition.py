@@ -11,17 +11,10 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     return int(flags[begin:end].sum())
 
 
-def move_rows(buffers, keeps, begin, end, kept, others, backwards):
-    is_kept = buffers.flags[begin:end] == keeps
+def move_rows(buffers, side, begin, end, left, right):
+    goes_left = buffers.flags[begin:end] == 1
     for moved in (buffers.rows, buffers.ordered):
-        if len(moved):
-            here = moved[begin:end].copy()
-            for place, chosen in ((kept, here[is_kept]), (others, here[~is_kept])):
-                place -= len(chosen) if backwards else 0
-                moved[place : place + len(chosen)] = chosen
-
-
-def copy_rows(buffers, begin, end, target):
-    for moved in (buffers.rows, buffers.ordered):
-        if len(moved):
-            moved[target : target + end - begin] = moved[begin:end]
+        if moved.size:
+            here = moved[side, begin:end]
+            for place, chosen in ((left, here[goes_left]), (right, here[~goes_left])):
+                moved[1 - side, place : place + len(chosen)] = chosen

@@ -8,6 +8,7 @@ from tests.reference.leaves import mark_leaves, newton_leaves
 from tests.reference.nodes import open_root
 
 from hilboost.backends.exact_sums import empty_sums, rounded
+from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import BinnedTree
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
@@ -15,6 +16,7 @@ from hilboost.engine.ops.cpu.grow import grow
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.symmetric import grow_symmetric
+from hilboost.engine.ops.cpu.sync import Threads, new_sync
 
 
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
@@ -39,7 +41,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         )
         grown.steps[tree] = packing.gradient_step
         m = len(growth.buffers.flags)
-        rows, ordered = growth.buffers.rows[:m], growth.buffers.ordered[:m]
+        rows, ordered = growth.buffers.rows[0, :m], growth.buffers.ordered[0, :m]
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
         pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
         packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
@@ -48,6 +50,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
             growth.constraints.allowed[:] = stage.allowed[tree]
         growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
+        growth.batch.state[STEP], alone = BEGIN_TREE, Threads(0, 1, new_sync())
         if summed is None:
             grow(alone, own)
         else:
@@ -62,7 +65,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         grown.depths[tree] = write_tree(*given, here)
         leaves = here.leaves[: (size + 1) // 2]
         leaf_of_row[tree] = -1
-        of_leaves = RowsOfLeaves(fields, leaves, rows)
+        of_leaves = RowsOfLeaves(fields, leaves, growth.buffers.rows)
         mark_leaves(0, 1, of_leaves, None, leaf_of_row[tree], None)
         exact = LeafGradients(
             gradients,

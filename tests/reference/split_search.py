@@ -43,9 +43,9 @@ def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch
     return max(found, key=lambda one: one[0])  # the first of equals
 
 
-def best_of_threads(gains, splits):
-    thread = max(range(len(gains)), key=lambda t: gains[t, 0])  # the first of equals
-    return gains[thread, 0], *(int(x) for x in splits[thread, :3])
+def best_of_parts(gains, splits):
+    part = max(range(len(gains)), key=lambda i: gains[i])  # the first of equals
+    return gains[part], *(int(x) for x in splits[part])
 
 
 def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):

@@ -15,7 +15,7 @@ from hilboost.engine.ops.cpu.nodes import N_ROWS
 
 def sum_rows(node, growth):
     begin, end = growth.nodes.fields[node, :2]
-    here, gradients = growth.buffers.rows[begin:end], growth.gradients
+    here, gradients = growth.buffers.rows[0, begin:end], growth.gradients
     growth.sums.totals[node] = gradients.values[here].sum(axis=0)
     weight, squares = weights_of(gradients.weights, here).sum(), gradients.squares[here].sum()
     growth.sums.masses[node, :2] = weight, squares

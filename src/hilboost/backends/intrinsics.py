@@ -12,7 +12,7 @@ import time
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
-from numba.core import config
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 from hilboost.backends.compiled import INTERPRETED
@@ -20,6 +20,10 @@ from hilboost.backends.compiled import INTERPRETED
 _SLEEP_MICROSECONDS = 20
 _WINDOWS = sys.platform == "win32"
 _X86 = platform.machine() in ("x86_64", "AMD64")
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine() if sys.platform == "linux" else "")
+"""Number of the system call by which a thread sleeps until a word changes; ``None`` elsewhere."""
+_WAIT, _WAKE = 128, 129  # among the threads of one process
+_MOST_NANOSECONDS = 10_000_000
 
 
 def _has_avx512() -> bool:
@@ -110,6 +114,85 @@ def atomic_add(typing_context, array, index, value):
 
 
 @intrinsic
+def atomic_load(typing_context, array, index):
+    """``array[index]``, which another thread may write meanwhile."""
+    signature = types.int64(array, types.intp)
+
+    def codegen(context, builder, sig, args):
+        pointer = element_pointer(context, builder, sig.args[0], *args)
+        return builder.load_atomic(pointer, "seq_cst", 8)
+
+    return signature, codegen
+
+
+@intrinsic
+def atomic_store(typing_context, array, index, value):
+    """Write ``array[index]``, which other threads may read or add to meanwhile."""
+    signature = types.void(array, types.intp, types.int64)
+
+    def codegen(context, builder, sig, args):
+        pointer = element_pointer(context, builder, sig.args[0], args[0], args[1])
+        builder.atomic_rmw("xchg", pointer, args[2], "seq_cst")
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def sleep_while(typing_context, array, index, value):
+    """Leave the core to others while ``array[index]`` is ``value``, or for some time at most.
+
+    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the
+    thread it waits for queued behind another program; one that sleeps makes room for it.
+    """
+    signature = types.void(array, types.intp, types.int64)
+
+    def codegen(context, builder, sig, args):
+        if _FUTEX is None:
+            _sleep_a_moment(builder)
+            return context.get_dummy_value()
+        int64 = ir.IntType(64)
+        limit = cgutils.alloca_once(builder, ir.ArrayType(int64, 2))  # seconds, nanoseconds
+        builder.store(ir.Constant(limit.type.pointee, [0, _MOST_NANOSECONDS]), limit)
+        _futex(context, builder, sig.args[0], args[:2], _WAIT, args[2], limit)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def wake(typing_context, array, index, n_threads):
+    """Wake threads that :func:`sleep_while` made sleep at ``array[index]``."""
+    signature = types.void(array, types.intp, types.int64)
+
+    def codegen(context, builder, sig, args):
+        if _FUTEX is not None:
+            nothing = ir.Constant(ir.IntType(8).as_pointer(), None)
+            _futex(context, builder, sig.args[0], args[:2], _WAKE, args[2], nothing)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _futex(context, builder, kind, place, operation, value, limit):
+    """Call the system for the lower half of an entry of an array."""
+    int64, int32 = ir.IntType(64), ir.IntType(32)
+    call = builder.module.globals.get("syscall") or ir.Function(
+        builder.module, ir.FunctionType(int64, [int64], var_arg=True), name="syscall"
+    )
+    word = builder.bitcast(element_pointer(context, builder, kind, *place), int32.as_pointer())
+    value = builder.trunc(value, int32)
+    builder.call(call, [int64(_FUTEX), word, int32(operation), value, limit])
+
+
+def _sleep_a_moment(builder):
+    int32 = ir.IntType(32)
+    name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
+    function = declared(builder, name, int32, arguments)
+    builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
+
+
+@intrinsic
 def add_pair(typing_context, array, index, first, second):
     """Add to ``array[index]`` and ``array[index + 1]``, int64, by one vector instruction."""
     signature = types.void(array, types.uint64, types.int64, types.int64)
@@ -141,16 +224,6 @@ def flag_bits(typing_context, flags, index):
         return builder.bitcast(is_set, ir.IntType(8))
 
     return signature, codegen
-
-
-@intrinsic
-def count_ones(typing_context, bits):
-    """How many bits of a uint8 are set, uint64."""
-
-    def codegen(context, builder, sig, args):
-        return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
-
-    return types.uint64(types.uint8), codegen
 
 
 @intrinsic
@@ -188,23 +261,6 @@ def compress_eight(typing_context, source, index, bits, target, place):
         return count
 
     return signature, codegen
-
-
-@intrinsic
-def sleep(typing_context):
-    """Leave the core to others for a moment.
-
-    A thread that spins, or yields on a core of its own, looks busy, and the system leaves the
-    thread it waits for queued behind another program; one that sleeps makes room for it.
-    """
-
-    def codegen(context, builder, sig, args):
-        int32 = ir.IntType(32)
-        name, arguments = ("SwitchToThread", []) if _WINDOWS else ("usleep", [int32])
-        function = declared(builder, name, int32, arguments)
-        return builder.call(function, [int32(_SLEEP_MICROSECONDS)] if arguments else [])
-
-    return types.int32(), codegen
 
 
 @intrinsic
@@ -275,7 +331,16 @@ def _add_both(array, index, first, second):
     array[index + np.uint64(1)] += second
 
 
-def _sleep_in_python():
+def _load_in_python(array, index):
+    return int(array[index])
+
+
+def _store_in_turn(array, index, value):
+    with _lock:
+        array[index] = value
+
+
+def _sleep_in_python(array, index, value):
     time.sleep(1e-6 * _SLEEP_MICROSECONDS)
 
 
@@ -293,7 +358,8 @@ def _float_in_python(value):
 
 
 if INTERPRETED:
-    keep_apart = keep_inside = prefetch = pause = _nothing
-    atomic_add, sleep, lowest_bit = _add_in_turn, _sleep_in_python, _lowest_bit_in_python
+    keep_apart = keep_inside = prefetch = pause = wake = _nothing
+    atomic_add, atomic_load, atomic_store = _add_in_turn, _load_in_python, _store_in_turn
+    sleep_while, lowest_bit = _sleep_in_python, _lowest_bit_in_python
     float_bits, add_pair = _bits_in_python, _add_both
     float_of_bits = _float_in_python

@@ -83,6 +83,35 @@ def threads_for_kernels(n_jobs: int | None, n_rows: int) -> int:
     return threads_for(n_jobs, n_rows * _KERNEL_VALUES_PER_ROW)
 
 
+class _Errand:
+    """Work that the calling thread does, and that others share if they come before it is over."""
+
+    def __init__(self, work: Callable[[int], Any], on_error: Callable[[], None]) -> None:
+        self._work: Callable[[int], Any] | None = work
+        self._on_error = on_error
+        self.begun: list[int] = []
+        self.ends: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def share(self, thread: int) -> None:
+        """Take part, unless it is over."""
+        work = self._work
+        if work is None:
+            return
+        self.begun.append(thread)
+        failure: BaseException | None = None
+        try:
+            work(thread)
+        except BaseException as error:
+            failure = error
+        self.ends.put(failure)
+        if failure is not None:
+            self._on_error()
+
+    def end(self) -> None:
+        """Let nobody begin any more, and keep nothing of what was used."""
+        self._work = None
+
+
 class ThreadTeam:
     """``n_threads`` threads, the calling one included."""
 
@@ -101,85 +130,99 @@ class ThreadTeam:
         self._workers = []
 
     def _start(self) -> None:
-        for _ in range(1, self.n_threads):
+        for number in range(1, self.n_threads):
             inbox: SimpleQueue[Any] = SimpleQueue()
-            thread = threading.Thread(target=self._work, args=(inbox,), daemon=True)
+            thread = threading.Thread(target=self._serve, args=(number, inbox), daemon=True)
             thread.start()
             self._workers.append((thread, inbox))
 
-    def _work(self, inbox: SimpleQueue[Any]) -> None:
-        while (task := inbox.get()) is not None:
-            function, arguments, on_error, outbox = task
-            failure: BaseException | None = None
-            try:
-                function(*arguments)
-            except BaseException as error:
-                on_error()
-                failure = error
-            # Until the next task, nothing that this one used is kept in memory.
-            del task, function, arguments, on_error
-            outbox.put(failure)
-            del failure, outbox
+    @staticmethod
+    def _serve(number: int, inbox: SimpleQueue[_Errand | None]) -> None:
+        while (errand := inbox.get()) is not None:
+            errand.share(number)
+            del errand  # until the next one, nothing that this one used is kept in memory
 
-    def run(
-        self,
-        function: Callable[..., Any],
-        *arguments: Any,
-        on_error: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Call ``function(thread, *arguments)`` once in every thread and wait for all.
+    def run(self, work: Callable[[int], Any], on_error: Callable[[], None] = lambda: None) -> None:
+        """Call ``work(thread)`` once in every thread and wait for all.
 
         ``on_error`` is called where one fails, to release others that wait for it.
         """
-        if self.n_threads == 1:
-            function(0, *arguments)
-            return
-        if not self._workers:
-            self._start()
-        n_begun = 0  # an interrupt may come before all have
-        # One for each run: what an interrupt leaves behind is not taken for an end of the next run.
-        outbox: SimpleQueue[BaseException | None] = SimpleQueue()
-        try:
-            for number, (_thread, inbox) in enumerate(self._workers, start=1):
-                inbox.put((function, (number, *arguments), on_error, outbox))
-                n_begun = number
-            function(0, *arguments)
-        except BaseException:
-            on_error()
-            raise
-        finally:
-            errors = _ends_of(n_begun, outbox)
-        for error in errors:
-            if error is not None:
-                raise error
+        self._call(work, self.n_threads, on_error, waits_for_all=True)
+
+    def share(self, work: Callable[[int], Any], on_error: Callable[[], None]) -> None:
+        """Call ``work(thread)`` here, and in other threads that are free before it ends.
+
+        The threads claim tasks; a call ends when all tasks are done, whoever has done them.
+        """
+        self._call(work, self.n_threads, on_error)
 
     def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
         """Results of ``function`` for every task, in the tasks' order.
 
-        Tasks go to threads in turn as these become free; each result depends on its task alone.
+        Tasks go to threads as these become free; each result depends on its task alone.
         """
         tasks = list(tasks)
         if self.n_threads == 1 or len(tasks) < 2:
             return [function(task) for task in tasks]
         results: list[Any] = [None] * len(tasks)
-        counter = iter(range(len(tasks)))  # next() on it is atomic
+        numbers = iter(range(len(tasks)))  # next() on it is atomic
 
         def work(_: int) -> None:
-            for i in counter:
+            for i in numbers:
                 results[i] = function(tasks[i])
 
-        self.run(work)
+        def give_up() -> None:
+            for _ in numbers:
+                pass
+
+        self._call(work, min(self.n_threads, len(tasks)), give_up, waits_for_begun=True)
         return results
 
+    def _call(
+        self,
+        work: Callable[[int], Any],
+        n_threads: int,
+        on_error: Callable[[], None],
+        *,
+        waits_for_all: bool = False,
+        waits_for_begun: bool = False,
+    ) -> None:
+        if n_threads == 1:
+            work(0)
+            return
+        if not self._workers:
+            self._start()
+        errand, n_asked = _Errand(work, on_error), 0  # an interrupt may come before all are asked
+        try:
+            for _thread, inbox in self._workers[: n_threads - 1]:
+                inbox.put(errand)
+                n_asked += 1
+            work(0)
+        except BaseException:
+            on_error()
+            waits_for_begun = True
+            raise
+        finally:
+            if waits_for_all:
+                failures = _ends_of(n_asked, errand.ends)
+                errand.end()
+            else:
+                errand.end()
+                n_ends = len(errand.begun) if waits_for_begun else errand.ends.qsize()
+                failures = _ends_of(n_ends, errand.ends)
+        for failure in failures:
+            if failure is not None:
+                raise failure
 
-def _ends_of(n_tasks: int, outbox: SimpleQueue[BaseException | None]) -> list[BaseException | None]:
-    """Wait until other threads have ended their tasks, also if an interrupt comes meanwhile."""
+
+def _ends_of(n_ends: int, outbox: SimpleQueue[BaseException | None]) -> list[BaseException | None]:
+    """Wait until other threads have ended their work, also if an interrupt comes meanwhile."""
     ends: list[BaseException | None] = []
     interrupt: KeyboardInterrupt | None = None
-    while len(ends) < n_tasks:
+    while len(ends) < n_ends:
         try:
             # An interrupt between get and append in Python would lose an end.
-            ends.extend(islice(iter(outbox.get, outbox), n_tasks - len(ends)))
+            ends.extend(islice(iter(outbox.get, outbox), n_ends - len(ends)))
         except KeyboardInterrupt as error:
             interrupt = error
     if interrupt is not None:

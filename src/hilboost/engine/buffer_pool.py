@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.driver import n_spare_leaves
+from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.growth_inputs import growth_of, n_levels
 from hilboost.engine.ops.cpu.stage_series import Series
 from hilboost.engine.separate import (
@@ -31,19 +31,29 @@ def borrowed(
     table = data.table
     m = table.n_rows if sample.rows is None else len(sample.rows)
     leaves = min(settings.max_leaf_nodes, data.n_rows, 2 ** min(n_levels(settings), 31))
+    # Threads and devices divide several nodes at once, some of them in vain.
+    several = n_threads > 1 or data.plan.operations is not None
     space = TreeBuffers.borrow(
         data.buffers,
         n_rows=table.n_rows,
         n_columns=len(table.n_values),
         n_bins=table.n_bins,
-        n_threads=min(n_threads, len(table.n_values)),
+        n_threads=n_threads,
         max_leaves=leaves,
-        spare_leaves=0 if data.plan.operations is None else n_spare_leaves(leaves),
+        spare_leaves=n_spare_leaves(leaves) if several and not settings.symmetric else 0,
         has_sets=int(bool(settings.categorical)),
         keeps_all=int(settings.symmetric),
+        batch_size=_batch_size(settings, leaves, several),
     )
     space.learn_from(m)
     return space
+
+
+def _batch_size(settings: TreeSettings, leaves: int, several: bool) -> int:
+    """Return how many nodes are divided together at most."""
+    if settings.symmetric:
+        return max(1, leaves // 2)
+    return batch_size(leaves) if several else 1
 
 
 def fit_separately(

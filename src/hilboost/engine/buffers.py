@@ -9,16 +9,21 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
+from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP, empty_batch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.nodes import empty_nodes
-from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
+from hilboost.engine.ops.cpu.partition import RowBuffers
 from hilboost.engine.ops.cpu.split_search import NodeSums, SearchScratch
 
 HISTOGRAM_BUDGET = 2**29
 """Bytes of histograms that may be kept for sibling subtraction."""
+
+PRIVATE_BUDGET = 2**28
+"""Bytes of histograms of the threads."""
+_MOST_CUT = 8
 
 _BLOCK_ROWS = 2**16
 _NO_CELLS = np.empty(0, dtype=dtypes.PACKED)
@@ -40,13 +45,14 @@ class TreeBuffers:
         spare_leaves: int = 0,
         has_sets: int = 0,
         keeps_all: int = 0,
+        batch_size: int = 1,
     ) -> None:
         self._pool, self._key = pool, key
         self.n_rows, self.n_threads, self.max_leaves = n_rows, n_threads, max_leaves
         self._n_columns, self._n_bins, self._keeps_all = n_columns, n_bins, keeps_all
         self.n_nodes, self._spare_leaves = 2 * (max_leaves + spare_leaves) - 1, spare_leaves
-        self._n_places = n_rows + n_spare(n_rows, n_threads)
-        self._places = np.empty(self._n_places, dtype=dtypes.ROW)
+        self.places = np.empty((2, n_rows), dtype=dtypes.ROW)
+        """The rows, in one array for each other level of the tree."""
         self.flags = np.empty(n_rows, dtype=np.uint8)
         """Of growth, which leaves this memory free for the leaf of each position."""
         self.learn_from(n_rows)
@@ -54,11 +60,9 @@ class TreeBuffers:
         """What separate trees are grown with in this memory."""
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
         self.left_sets = np.zeros((self.n_nodes if has_sets else 0, SET_WORDS), dtype=np.uint64)
-        self._counts = np.zeros(8 * n_threads, dtype=np.int64)
+        self.batch = empty_batch(batch_size, n_rows, n_threads, n_columns, self.n_nodes)
         self._permitted = np.empty(n_columns, dtype=np.uint8)
-        self._drawn = np.empty((2, n_columns), dtype=np.uint8)
-        self._best_gains = np.empty((n_threads, 2, 8))
-        self._best_splits = np.empty((n_threads, 2, 8), dtype=np.int64)
+        self._drawn = np.empty((2 * batch_size, 2, n_columns), dtype=np.uint8)
         self._scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
         self._scan_gains = np.empty((n_threads, 512))
         self._joint_sums: NDArray[np.int64] | None = None
@@ -66,7 +70,7 @@ class TreeBuffers:
         self._moved: dict[bool, NDArray[Any]] = {}
         self.may_be_compact = True
         """Whether the packed gradients of every tree so far fit into 32 bits, if this was tried."""
-        self._histograms: dict[int, NDArray[np.int64]] = {}
+        self._histograms: dict[int, Histograms] = {}
 
     @classmethod
     def borrow(cls, pool: dict, **sizes: int) -> Self:
@@ -83,7 +87,7 @@ class TreeBuffers:
 
     def learn_from(self, n_learned: int) -> None:
         """Set ``rows`` to (n_learned,); buffers cover the whole table, samples may be smaller."""
-        self.rows = self._places[:n_learned]
+        self.rows = self.places[0, :n_learned]
 
     def learn_from_all(self, team: ThreadTeam) -> None:
         """Write the numbers of all rows to ``rows``."""
@@ -105,23 +109,23 @@ class TreeBuffers:
 
     def ordered(self, n_channels: int, compact: bool = False) -> NDArray[Any]:
         """(n_learned,) int64 with one channel, or int32 if ``compact``; (0,) with more."""
-        return self._moved_along(n_channels, compact)[: len(self.rows)]
+        return self._moved_along(n_channels, compact)[0, : len(self.rows)]
 
     def _moved_along(self, n_channels: int, compact: bool) -> NDArray[Any]:
-        """Memory for packed gradients that move along with the rows, and for the spare ones."""
+        """Memory for packed gradients that move along with the rows, (2, n_rows) or (2, 0)."""
         if n_channels > 1:
-            return np.empty(0, dtype=dtypes.PACKED)
+            return np.empty((2, 0), dtype=dtypes.PACKED)
         if compact not in self._moved:
             self._moved.clear()
             kind = dtypes.COMPACT if compact else dtypes.PACKED
-            self._moved[compact] = np.empty(self._n_places, dtype=kind)
+            self._moved[compact] = np.empty(self.places.shape, dtype=kind)
         return self._moved[compact]
 
     def row_buffers(self, n_channels: int, compact: Compact | None = None) -> RowBuffers:
         """The training rows of the tree, and the values that move along with them."""
         ordered = self._moved_along(n_channels, compact is not None)
         flags = self.flags[: len(self.rows)]
-        return RowBuffers(self._places, ordered, flags, self._counts, compact)
+        return RowBuffers(self.places, ordered, flags, compact)
 
     def histograms(self, n_channels: int) -> Histograms:
         """A slot for each leaf and spare ones; two if memory is short, and not all are needed."""
@@ -134,19 +138,25 @@ class TreeBuffers:
                 n_slots = min(2, self.max_leaves)
             else:
                 n_slots += max(0, min(self._spare_leaves, most - n_slots))
-            self._histograms[n_channels] = np.zeros(
-                (n_slots + self.n_threads, n_cells), dtype=dtypes.PACKED
+            n_cut = self._n_cut(8 * n_cells * self.n_threads)
+            self._histograms[n_channels] = Histograms(
+                np.zeros((n_slots, n_cells), dtype=dtypes.PACKED),
+                np.zeros((self.n_threads, n_cut, n_cells), dtype=dtypes.PACKED),
+                _NO_CELLS,
             )
-        whole = self._histograms[n_channels]
-        return Histograms(whole[: -self.n_threads], whole[-self.n_threads :], _NO_CELLS)
+        return self._histograms[n_channels]
+
+    def _n_cut(self, n_bytes: int) -> int:
+        """Of how many nodes of a batch the rows may be cut, for which threads need memory."""
+        return max(1, min(len(self.batch.divided), _MOST_CUT, PRIVATE_BUDGET // n_bytes))
 
     def joint(self, columns: JointColumns | None) -> JointColumns | None:
         """Groups of columns, with memory for their sums."""
         if columns is None:
             return None
-        shape = self.n_threads, len(columns.n_codes) * STRIDE
+        shape = self.n_threads, len(self.batch.summed), len(columns.n_codes) * STRIDE
         # Tables of equal size share this memory, but not the number of groups.
-        if self._joint_sums is None or self._joint_sums.shape[1] < shape[1]:
+        if self._joint_sums is None or self._joint_sums.shape[2] < shape[2]:
             self._joint_sums = np.empty(shape, dtype=dtypes.PACKED)
         return columns._replace(sums=self._joint_sums)
 
@@ -156,6 +166,7 @@ class TreeBuffers:
         """Initialize the sums of the nodes and the search state; ``totals`` (n_channels,)."""
         n_channels = len(totals)
         self._permitted[:] = self._drawn[:] = allowed
+        self.batch.state[STEP] = BEGIN_TREE
         sums = NodeSums(
             np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
             np.zeros((self.n_nodes, n_channels), dtype=dtypes.PACKED),
@@ -164,8 +175,6 @@ class TreeBuffers:
         scratch = SearchScratch(
             self._permitted,
             self._drawn,
-            self._best_gains,
-            self._best_splits,
             self._scan_sums,
             self._scan_gains,
             np.zeros((self.n_threads, 2, n_channels), dtype=np.int64),

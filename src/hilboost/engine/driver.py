@@ -25,11 +25,8 @@ from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.grow import Growth, inherit
 from hilboost.engine.ops.cpu.nodes import (
-    BEGIN,
     DEPTH,
-    END,
     LEFT,
-    LEFT_BEGIN,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -37,6 +34,7 @@ from hilboost.engine.ops.cpu.nodes import (
     NODE,
     RIGHT,
     SLOT,
+    NodeStore,
     open_children,
 )
 from hilboost.reductions.sums import count
@@ -51,9 +49,9 @@ class Operations(Protocol):
     def partition(
         self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Divide the rows of each node by its split.
+        """Divide the rows of each node by its split, which moves them to the other array.
 
-        Returns (n_nodes, 2): how many of the rows that are here go left, and where they begin.
+        Returns (n_nodes,): how many of the rows that are here go left.
         """
 
     def histogram(self, growth: Growth, nodes: NDArray[np.int64]) -> None:
@@ -81,37 +79,46 @@ def n_spare_leaves(max_leaves: int) -> int:
 
 
 def grow_tree(
-    growth: Growth,
-    operations: Operations,
-    batch: int,
-    share: RowShare | None = None,
-    counted: bool = True,
+    growth: Growth, operations: Operations, share: RowShare | None = None, counted: bool = True
 ) -> None:
-    """Grow one tree from its open root.
+    """Grow one tree from its open root; ``counted`` says whether histograms count the rows."""
+    _HistogramLoop(growth, operations, share, counted).run()
 
-    ``batch`` is the number of nodes that are expanded together, ``counted`` says whether
-    histograms count the rows.
-    """
-    _HistogramLoop(growth, operations, batch, share, counted).run()
+
+def renumber(nodes: NodeStore, by_node: list[NDArray[Any]], order: NDArray[np.int64]) -> None:
+    """Number the nodes in the order in which the tree was split."""
+    numbers = np.full(len(nodes.fields) + 1, -1)  # the last one of no child
+    numbers[order] = np.arange(len(order))
+    for array in by_node:
+        array[: len(order)] = array[order]
+    here = nodes.fields[: len(order)]
+    here[:, [LEFT, RIGHT]] = numbers[here[:, [LEFT, RIGHT]]]
+    nodes.control[N_NODES] = len(order)
+
+
+def arrays_by_node(growth: Growth) -> list[NDArray[Any]]:
+    """Return the arrays with an entry for each node."""
+    arrays: list[NDArray[Any]] = [growth.nodes.fields, growth.nodes.gains]
+    arrays += [growth.sums.totals, growth.sums.left_totals]
+    if growth.categories is not None:
+        arrays.append(growth.categories.left_sets)
+    if growth.constraints is not None:
+        arrays.append(growth.constraints.bounds)
+    return arrays
 
 
 class GrowthLoop(ABC):
     """The growth of one tree; its nodes belong to all workers, and the rows are local.
 
-    ``by_node`` are more arrays with an entry for each node.
+    ``by_node`` are the arrays with an entry for each node.
     """
 
     def __init__(
-        self,
-        growth: Growth | VectorGrowth,
-        operations: Operations,
-        batch: int,
-        by_node: list[NDArray[Any]],
+        self, growth: Growth | VectorGrowth, operations: Operations, by_node: list[NDArray[Any]]
     ) -> None:
-        self._operations, self._batch = operations, batch
+        self._operations, self._batch = operations, len(growth.batch.divided)
         self._nodes, self._fields = growth.nodes, growth.nodes.fields
-        self._rows, self._n_splits = growth.buffers.rows, growth.limits.max_leaves - 1
-        self._by_node = [self._fields, self._nodes.gains, *by_node]
+        self._n_splits, self._by_node = growth.limits.max_leaves - 1, by_node
         self._room = len(self._fields) // 2  # expansions, some of which may be undone
         self._tree = [0]  # nodes by their number in the tree
         self._open: list[tuple[float, int]] = []  # priorities and numbers of open nodes
@@ -133,7 +140,7 @@ class GrowthLoop(ABC):
                 self._note_open(len(self._tree) - 1)
             n_splits += 1
         self._undo()
-        self._renumber()
+        renumber(self._nodes, self._by_node, np.array(self._tree))
 
     def _note_open(self, number: int) -> None:
         """Put a node of the tree among those that may be split."""
@@ -156,8 +163,8 @@ class GrowthLoop(ABC):
     ) -> None:
         """Open the children of divided nodes; ``n_left`` counts the rows of all workers."""
         control = self._nodes.control
-        for node, (n_here, begin), n_all in zip(batch, here, n_left, strict=True):
-            control[[NODE, N_LEFT_HERE, LEFT_BEGIN, N_LEFT]] = node, n_here, begin, n_all
+        for node, n_here, n_all in zip(batch, here, n_left, strict=True):
+            control[[NODE, N_LEFT_HERE, N_LEFT]] = node, n_here, n_all
             open_children(self._nodes)
 
     @abstractmethod
@@ -173,20 +180,9 @@ class GrowthLoop(ABC):
         is_node = np.zeros(len(self._fields), dtype=bool)
         is_node[self._tree] = True
         for node in self._tree:
-            left, begin, end = self._fields[node, [LEFT, BEGIN, END]].tolist()
+            left = self._fields[node, LEFT]
             if left >= 0 and not is_node[left]:
-                self._rows[begin:end].sort()
                 self._fields[node, [LEFT, RIGHT]] = -1
-
-    def _renumber(self) -> None:
-        """Number the nodes in the order in which the tree was split."""
-        order, fields = np.array(self._tree), self._fields
-        numbers = np.full(len(fields) + 1, -1)  # the last one of no child
-        numbers[order] = np.arange(len(order))
-        for array in self._by_node:
-            array[: len(order)] = array[order]
-        fields[: len(order), [LEFT, RIGHT]] = numbers[fields[: len(order), [LEFT, RIGHT]]]
-        self._nodes.control[N_NODES] = len(order)
 
 
 class _HistogramLoop(GrowthLoop):
@@ -196,16 +192,10 @@ class _HistogramLoop(GrowthLoop):
         self,
         growth: Growth,
         operations: Operations,
-        batch: int,
         share: RowShare | None,
         counted: bool,
     ) -> None:
-        by_node: list[NDArray[Any]] = [growth.sums.totals, growth.sums.left_totals]
-        if growth.categories is not None:
-            by_node.append(growth.categories.left_sets)
-        if growth.constraints is not None:
-            by_node.append(growth.constraints.bounds)
-        super().__init__(growth, operations, batch, by_node)
+        super().__init__(growth, operations, arrays_by_node(growth))
         self._growth, self._share, self._counted = growth, share, counted
         n_slots = len(growth.histograms.slots)
         # With two slots, histograms of parents and of other open nodes are not kept.
@@ -223,7 +213,7 @@ class _HistogramLoop(GrowthLoop):
     def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
         """Divide nodes, open their children and find the best splits of these."""
         here = self._operations.partition(self._growth, batch)
-        self._open_children(batch, here, self._n_left(batch, here[:, 0]))
+        self._open_children(batch, here, self._n_left(batch, here))
         for node in batch.tolist():
             self._inherit(node)
         self._find_splits(batch, n_splits)

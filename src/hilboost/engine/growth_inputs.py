@@ -62,6 +62,7 @@ def growth_of(
         histograms=space.histograms(n_channels),
         scratch=scratch,
         joint=None if n_channels > 1 else space.joint(data.joint),
+        batch=space.batch,
     )
 
 
@@ -93,7 +94,7 @@ def _growth_limits(
         max_depth=n_levels(settings),
         min_rows=max(2, int(fewest)),
         columns_per_node=per_node,
-        in_turn=False,
+        batch_size=len(space.batch.divided),
     )
 
 

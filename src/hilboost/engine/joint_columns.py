@@ -30,6 +30,8 @@ def joint_columns(
         return None
     strides = [np.cumprod([1, *sizes[group[:-1]]]) for group in groups]
     columns = np.concatenate(groups)
+    group_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    order = np.argsort(columns)
     return JointColumns(
         _codes(words, n_values, n_bins - 1, groups, strides, team),
         np.array([np.prod(sizes[group]) for group in groups], dtype=np.int64),
@@ -37,7 +39,9 @@ def joint_columns(
         columns.astype(np.int64),
         np.concatenate(strides).astype(np.int64),
         sizes[columns].astype(np.int64),
-        np.empty((0, 0), dtype=dtypes.PACKED),
+        group_of[order].astype(np.int64),
+        order.astype(np.int64),
+        np.empty((0, 0, 0), dtype=dtypes.PACKED),
     )
 
 

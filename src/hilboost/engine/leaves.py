@@ -1,6 +1,6 @@
 """Conversion of grown nodes to a tree, the leaf of every row, and the values of the leaves.
 
-``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (m,) uint32 are the results of growth.
+``nodes`` (n_nodes, N_NODE_FIELDS) int64 and ``rows`` (2, n) uint32 are the results of growth.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hilboost.engine.ops.cpu.leaves import (
     leaf_sums,
     mark_leaves,
 )
-from hilboost.engine.ops.cpu.nodes import N_ROWS
+from hilboost.engine.ops.cpu.nodes import END, N_ROWS
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.tree import Tree
 from hilboost.reductions.sums import is_whole, on_any_worker
@@ -90,12 +90,19 @@ def leaf_of_rows(
     If the table is sorted, ``rows`` become the numbers of the rows that are at these positions.
     ``leaf_at`` (n,) are the leaves by position, if they are wanted.
     """
-    if len(rows) < len(leaf_of_row):
+    n_learned = int(nodes[0, END])
+    if n_learned < len(leaf_of_row):
         leaf_of_row[:] = -1
     offsets = None if order is None else order.offsets
     given = RowsOfLeaves(nodes, leaves, rows), offsets, leaf_of_row, leaf_at
-    team = team if len(rows) > 2 * _ROWS_WORTH_A_TEAM else _ALONE
-    team.run(lambda thread: mark_leaves(thread, team.n_threads, *given))
+    team = team if n_learned > 2 * _ROWS_WORTH_A_TEAM else _ALONE
+    n_parts = _n_parts(team)
+    team.map(lambda part: mark_leaves(part, n_parts, *given), range(n_parts))
+
+
+def _n_parts(team: ThreadTeam) -> int:
+    """Return into how many parts work is divided, so that a late thread delays little."""
+    return 1 if team.n_threads == 1 else 4 * team.n_threads
 
 
 def leaves_of_others(
@@ -153,15 +160,17 @@ def newton_steps(
 ) -> Floats:
     """Compute the Newton step of every leaf from exact sums, (n_leaves, r)."""
     gradients, hessians, weights, ones, whole, l2, logistic = learned
-    if share is None and len(rows) * gradients.shape[1] <= _ROWS_WORTH_A_TEAM:
+    if share is None and int(nodes[0, END]) * gradients.shape[1] <= _ROWS_WORTH_A_TEAM:
         team = _ALONE
-    scratch, of_leaves = np.empty((team.n_threads, 2, CHUNK)), RowsOfLeaves(nodes, leaves, rows)
+    n_parts = _n_parts(team)
+    scratch, of_leaves = np.empty((n_parts, 2, CHUNK)), RowsOfLeaves(nodes, leaves, rows)
 
     def sums_of(values: Floats, weights: Floats, logistic: bool = False) -> Floats:
         sums = empty_sums(2, len(leaves), values.shape[1])
         numbers = LeafNumbers(values, weights, whole, logistic)
-        team.run(
-            lambda thread: leaf_sums(thread, team.n_threads, of_leaves, numbers, scratch, sums)
+        team.map(
+            lambda part: leaf_sums(part, n_parts, of_leaves, numbers, scratch, sums),
+            range(n_parts),
         )
         sums = sums if logistic else sums[0]
         return rounded(sums if share is None else share.exchange.merged(sums))

@@ -199,18 +199,13 @@ class NextRoot:
             if former.leaves.memory is not memory:
                 return False
             assert former.leaves.steps is not None  # by expect
-            steps = np.zeros(len(former.leaves.steps), dtype=np.int64)
-            steps[former.leaves.slot_of_leaf] = former.leaves.steps
+            steps = np.column_stack([former.leaves.slot_of_leaf, former.leaves.steps])
+            steps = steps[np.argsort(steps[:, 0])].astype(np.int64)
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
         unexpected = OrderedRows(positions, differences)
         given = growth.table, steps, former.packing, unexpected, growth.histograms
-        n_threads = len(growth.histograms.private)
-
-        def work(thread: int) -> None:
-            if thread < n_threads:
-                write_root(thread, n_threads, *given)
-
-        team.run(work)
+        n_parts = len(growth.histograms.private)
+        team.map(lambda part: write_root(part, n_parts, *given), range(n_parts))
         return True
 
     def note_tree(

@@ -32,7 +32,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     grow_separate_trees,
 )
 from hilboost.engine.ops.cpu.stage_series import Series
-from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads
+from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
 
@@ -173,7 +173,7 @@ class TreeGrower:
             np.empty(space.n_nodes),
         )
         summed = np.empty((1, MOST_BINS)) if symmetric else None
-        alone = Threads(0, 1, np.zeros(SYNC_SIZE, dtype=np.int64))
+        alone = Threads(0, 1, new_sync())
         walk = walk_scratch(space.n_nodes)
         return cls(settings, table, layout, alone, growth, scratch, walk, summed)
 
@@ -229,7 +229,7 @@ def grow_separately(
     n_stages = 1 if series is None else series.n_stages
     memory = growers[0].memory_of(n_stages * len(leaf_of_row))
     stage = _stage(task, table, draws or memory.undrawn, l2)
-    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    sync = new_sync()
 
     def work(thread: int) -> None:
         threads = Threads(thread, team.n_threads, sync)

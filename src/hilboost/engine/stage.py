@@ -14,7 +14,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffer_pool import borrowed, fit_separately
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.constraints import MonotonicOrder
-from hilboost.engine.driver import batch_size, grow_tree
+from hilboost.engine.driver import arrays_by_node, grow_tree, renumber
 from hilboost.engine.gradients import columns_of, pack
 from hilboost.engine.growth_inputs import category_splits, growth_of
 from hilboost.engine.leaves import (
@@ -25,6 +25,7 @@ from hilboost.engine.leaves import (
     tree_of,
 )
 from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals, unit_of_outputs
+from hilboost.engine.ops.cpu.batch import N_TREE
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import Growth
@@ -171,7 +172,7 @@ def fit_tree(
         tree, leaves = tree_of(nodes, space.nodes.gains, thresholds, categories)
         leaf_of_row = np.empty(table.n_rows, dtype=dtypes.LEAF)
         leaf_at = None if next_root is None or not next_root.by_leaves else space.flags
-        leaf_of_rows(team, nodes, leaves, space.rows, leaf_of_row, data.order, leaf_at)
+        leaf_of_rows(team, nodes, leaves, space.places, leaf_of_row, data.order, leaf_at)
         if next_root is not None:
             next_root.note_tree(nodes, leaves, space.flags, packed.packing, space)
         if sample.rows is not None:
@@ -182,7 +183,7 @@ def fit_tree(
         values = steps_of_totals(packed.packing, growth.sums.totals[leaves, 0], l2, unit)
         if values is None:
             exact = leaf_gradients(negative, hessian, logistic, weight, l2, data.share)
-            values = newton_steps(team, nodes, leaves, space.rows, exact, data.share)
+            values = newton_steps(team, nodes, leaves, space.places, exact, data.share)
         order = None
         if settings.monotonic:
             order = MonotonicOrder.of(tree, settings.monotonic)
@@ -204,9 +205,12 @@ def _grow(
     """Grow the tree from its root, in the order of the settings."""
     if data.plan.operations is None:
         CpuOperations(data.team, space.n_threads).grow(growth, settings.symmetric)
+        if len(space.batch.divided) > 1 and not settings.symmetric:
+            order = space.batch.tree[: space.batch.state[N_TREE]]
+            renumber(space.nodes, arrays_by_node(growth), order)
         return
     counted = sample.weight is None and growth.rules.packing.count_step == 1.0
-    grow_tree(growth, data.plan.operations, batch_size(space.max_leaves), data.share, counted)
+    grow_tree(growth, data.plan.operations, data.share, counted)
 
 
 def _projected(

@@ -15,12 +15,13 @@ from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.category_columns import marked_columns
-from hilboost.engine.driver import n_spare_leaves
+from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.leaves import leaf_gradients, leaf_of_rows, newton_steps, tree_of
+from hilboost.engine.ops.cpu.batch import empty_batch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.nodes import N_NODES, empty_nodes, open_root
 from hilboost.engine.ops.cpu.operations import CpuOperations
-from hilboost.engine.ops.cpu.partition import RowBuffers, n_spare
+from hilboost.engine.ops.cpu.partition import RowBuffers
 from hilboost.engine.ops.cpu.vector_candidates import (
     ValueRanges,
     empty_candidates,
@@ -44,6 +45,7 @@ from hilboost.reductions.sums import added, count
 _TIE = 1e-10
 _PURE = 1e-12
 _UNLIMITED = 2**31
+_BATCH_OF_ALL = 32  # nodes that are divided together where every node that can be split is
 
 
 @dataclass
@@ -99,7 +101,7 @@ def fit_vector_tree(
     growth = _growth(settings, data, learned, weight, rows, rng, team)
     operations = CpuOperations(team, len(growth.scratch.sums))
     if data.share is None:
-        operations.together(lambda threads: grow_vector(threads, growth))
+        operations.cooperate(lambda threads: grow_vector(threads, growth))
     else:
         VectorLoop(growth, operations, data.share.exchange).run()
     found = int(growth.nodes.control[N_NODES])
@@ -107,7 +109,7 @@ def fit_vector_tree(
     values, categories = growth.sums.values[:found], growth.categories
     tree, leaves = tree_of(nodes, growth.nodes.gains, values, categories)
     leaf_of_row = np.empty(n, dtype=dtypes.LEAF)
-    rows = growth.buffers.rows[: len(rows)]  # in the order of the leaves
+    rows = growth.buffers.rows  # in the order of the leaves
     leaf_of_rows(team, nodes, leaves, rows, leaf_of_row)
     exact = leaf_gradients(negative, np.empty((n, 0)), False, weight, 0.0, data.share)
     tree = tree.with_values(newton_steps(team, nodes, leaves, rows, exact, data.share))
@@ -143,7 +145,8 @@ def _growth(
     n_nodes = 2 * (limits.max_leaves + spare_leaves) - 1
     nodes = empty_nodes(n_nodes, by_gain=False)
     open_root(nodes, m, int(rng.integers(2**62)))
-    spare = np.empty(n_spare(m, n_threads), dtype=dtypes.ROW)
+    places = np.empty((2, m), dtype=dtypes.ROW)
+    places[0] = rows
     return VectorGrowth(
         table=data.table.bins,
         ranges=data.ranges,
@@ -152,12 +155,7 @@ def _growth(
         nodes=nodes,
         sums=empty_sums(n_nodes, k),
         categories=_category_splits(settings, d, n_nodes),
-        buffers=RowBuffers(
-            np.concatenate([rows, spare], dtype=dtypes.ROW),
-            np.zeros(0, dtype=np.int64),
-            np.empty(m, dtype=np.uint8),
-            np.zeros(8 * n_threads, dtype=np.int64),
-        ),
+        buffers=RowBuffers(places, np.zeros((2, 0), dtype=np.int64), np.empty(m, dtype=np.uint8)),
         candidates=empty_candidates(d, bool(settings.categorical)),
         scratch=VectorScratch(
             np.empty((n_threads, n_bins + 1), dtype=np.int64),
@@ -165,7 +163,15 @@ def _growth(
             np.empty((n_threads, k)),
             _level_scratch(settings, n_threads, k),
         ),
+        batch=empty_batch(_batch_size(limits, data.share), m, n_threads, d, n_nodes),
     )
+
+
+def _batch_size(limits: VectorLimits, share: RowShare | None) -> int:
+    """Return how many nodes are divided together at most."""
+    if share is None:
+        return 1
+    return _BATCH_OF_ALL if limits.in_turn else batch_size(limits.max_leaves)
 
 
 def _level_scratch(settings: VectorSettings, n_threads: int, k: int) -> LevelScratch:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
-from hilboost.engine.driver import GrowthLoop, batch_size
+from hilboost.engine.driver import GrowthLoop
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, N_ROWS, RIGHT
@@ -32,7 +32,6 @@ from hilboost.engine.ops.cpu.vector_sums import (
 )
 
 _MESSAGE_CELLS = 2**22  # numbers that are sent at once
-_BATCH_OF_ALL = 32  # nodes that are divided together where every node that can be split is
 
 
 class VectorLoop(GrowthLoop):
@@ -44,8 +43,7 @@ class VectorLoop(GrowthLoop):
     def __init__(self, growth: VectorGrowth, operations: CpuOperations, exchange: Exchange) -> None:
         limits, sets = growth.limits, growth.categories.left_sets
         by_node = [growth.sums.values, *([sets] if len(sets) else [])]
-        batch = _BATCH_OF_ALL if limits.in_turn else batch_size(limits.max_leaves)
-        super().__init__(growth, operations, batch, by_node)
+        super().__init__(growth, operations, by_node)
         if limits.in_turn:
             self._room = 2**62  # no node is divided in vain
         self._growth, self._together, self._exchange = growth, operations.together, exchange
@@ -61,8 +59,8 @@ class VectorLoop(GrowthLoop):
         on_left = self._search(batch)
         is_split = self._nodes.priority[batch] > NO_GAIN
         batch, on_left = batch[is_split], on_left[is_split]
-        here = self._operations.partition(self._growth, batch)
-        self._open_children(batch, here, here[:, 0])
+        n_left = self._operations.partition(self._growth, batch)
+        self._open_children(batch, n_left, n_left)
         for node, sums in zip(batch, on_left, strict=True):
             self._note(self._fields[node, LEFT], sums)
             self._note(self._fields[node, RIGHT], self._sums_of(node) - sums)

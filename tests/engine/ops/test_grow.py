@@ -12,9 +12,9 @@ from tests.reference.isotonic import pairs_in_order
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import buffers, separate
-from hilboost.engine.ops.cpu.batches import partition_nodes
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     BIN,
     COLUMN,
@@ -26,7 +26,6 @@ from hilboost.engine.ops.cpu.nodes import (
     RIGHT,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations
-from hilboost.engine.ops.cpu.sync import ABORT, SYNC_SIZE, Threads
 from hilboost.learners.tree import TreeLearner
 
 
@@ -48,7 +47,7 @@ def fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads, seed=0):
 
     def recording(operations, growth, symmetric):
         m = len(growth.buffers.flags)
-        rows, ordered = growth.buffers.rows[:m].copy(), growth.buffers.ordered[:m].copy()
+        rows, ordered = (array[0, :m].copy() for array in growth.buffers[:2])
         packed = None if growth.packed is None else growth.packed.copy()
         before.append(Before(rows, ordered, packed))
         grow_it(operations, growth, symmetric)
@@ -130,7 +129,7 @@ def assert_same_tree(before, after, search=grow, **given):
     assert n_nodes == len(naive)
     for number, expected in enumerate(naive):
         found = after.nodes.fields[number]
-        here = after.buffers.rows[found[BEGIN] : found[END]]
+        here = after.buffers.rows[found[ARRAY], found[BEGIN] : found[END]]
         assert found[DEPTH] == expected.depth
         if expected.left is None:
             assert found[LEFT] == -1
@@ -275,7 +274,7 @@ def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
 def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
     monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
     rng = np.random.default_rng(r)
-    n = 20_000
+    n = 40_000
     X = np.round(rng.normal(size=(n, 3)) * 2)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     gradients = draw_gradients(rng, n, r, "plain")
@@ -300,18 +299,3 @@ def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
     before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, RowSample(None, None), 2)
     assert after.sums.totals.shape[1] == 2
     assert assert_same_tree(before, after) == 17
-
-
-@pytest.mark.parametrize("n_left_of_the_other", [0, 10**6])
-def test_a_thread_that_is_left_alone_moves_no_rows(monkeypatch, n_left_of_the_other):
-    """An interrupt may keep a thread away, whose counts are then those of the node before."""
-    X = np.random.default_rng(0).normal(size=(2000, 2))
-    gradients, sample = Gradients(X[:, :1]), RowSample(None, None)
-    _, after, _ = fit_and_record(monkeypatch, TreeLearner(), X, gradients, sample, n_threads=2)
-    after.buffers.counts[0] = n_left_of_the_other
-    rows = after.buffers.rows.copy()
-    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
-    sync[ABORT] = 1
-    found = np.zeros((1, 2), dtype=np.int64)
-    partition_nodes(Threads(1, 2, sync), np.zeros(1, dtype=np.int64), after, found)
-    np.testing.assert_array_equal(after.buffers.rows, rows)

@@ -18,11 +18,11 @@ from tests.reference import split_search as search_twin
 from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     COLUMN,
     END,
     LEFT,
-    LEFT_BEGIN,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -79,17 +79,15 @@ def test_open_root(seed):
 
 
 @seeded
-@pytest.mark.parametrize("right_first", [False, True])
-def test_open_children(seed, right_first):
+def test_open_children(seed):
     results = []
     for module in (nodes, nodes_twin):
         rng = np.random.default_rng(seed)
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
         store.gains[:] = rng.normal(size=7)
-        begin, end = store.fields[1, [BEGIN, END]] = 5, 9
+        store.fields[1, [BEGIN, END, ARRAY]] = 5, 9, seed % 2
         store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
-        store.control[LEFT_BEGIN] = end - 2 if right_first else begin
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
         module.open_children(store)
         results.append(store)
@@ -143,7 +141,7 @@ def test_permit_columns(seed):
 @pytest.mark.parametrize(("n_channels", "with_levels"), [(1, False), (1, True), (3, False)])
 @pytest.mark.parametrize("limits", LEVEL_LIMITS)
 def test_search_and_settle(seed, n_channels, with_levels, limits):
-    """Over columns that are drawn or not, of categories or not; the best of two threads."""
+    """Over columns that are drawn or not, of categories or not; the best of two parts."""
     draw = np.random.default_rng(seed)
     packing = draw_packing(draw)
     n_values = np.array([8, 5, 8, 0, 8])
@@ -166,13 +164,13 @@ def test_search_and_settle(seed, n_channels, with_levels, limits):
         )
         results = []
         for module in (split_search, search_twin):
-            gains, splits = np.full((2, 8), -np.inf), np.zeros((2, 8), dtype=np.int64)
+            gains, splits = np.full(2, -np.inf), np.zeros((2, 3), dtype=np.int64)
             scratch = scan_scratch(n_channels)
-            for thread, part in enumerate(((0, 2), (2, 5))):
-                gains[thread, 0], *splits[thread, :3] = module.search_columns(
-                    *part, histogram.ravel(), drawn, totals, bounds, rules, scratch
+            for part, columns in enumerate(((0, 2), (2, 5))):
+                gains[part], *splits[part] = module.search_columns(
+                    *columns, histogram.ravel(), drawn, totals, bounds, rules, scratch
                 )
-            split = module.best_of_threads(gains, splits)
+            split = module.best_of_parts(gains, splits)
             store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
             of_levels = None if bounds is None else CategorySplits(is_category, sets)
             sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))

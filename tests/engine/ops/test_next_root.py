@@ -75,10 +75,10 @@ def test_write_root(seed, n_threads, stay, n_found):
         np.add.at(kept, f * STRIDE + bins[f], (before << 8) + 1)
     results = []
     for module in (next_root, twin):
-        private = np.full((n_threads, d * STRIDE), 99)
+        private = np.full((n_threads, 1, d * STRIDE), 99)
         histograms = Histograms(given.copy(), private, kept.copy())
         for thread in range(n_threads):
-            of_leaves = None if stay else steps
+            of_leaves = None if stay else np.column_stack([np.arange(n_leaves), steps])
             found = OrderedRows(positions, changes << 8)
             module.write_root(thread, n_threads, table, of_leaves, packing, found, histograms)
         results.append((histograms.slots[0], histograms.kept))

@@ -15,8 +15,10 @@ from tests.reference.vector_levels import to_levels
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import vector
 from hilboost.engine.ops.cpu import vector_candidates, vector_cuts, vector_grow, vector_state
+from hilboost.engine.ops.cpu.batch import empty_batch
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     BIN,
     COLUMN,
@@ -159,8 +161,7 @@ def test_sums_and_priority_of_a_node(seed, weighted, max_depth):
 def growth_of(gradients, limits, nodes, sums, here):
     """Of a table without columns."""
     table = table_of(np.zeros((0, 40), dtype=np.uint64), 0, 3)
-    rows = np.concatenate([here.rows, here.rows])
-    nothing = np.zeros(8, dtype=np.int64)
+    rows = np.stack([here.rows, here.rows])
     return vector_state.VectorGrowth(
         table,
         empty_ranges(table),
@@ -169,14 +170,15 @@ def growth_of(gradients, limits, nodes, sums, here):
         nodes,
         sums,
         CategorySplits(np.zeros(0, dtype=np.uint8), np.zeros((0, 4), dtype=np.uint64)),
-        RowBuffers(rows, np.zeros(0, dtype=np.int64), np.zeros(40, dtype=np.uint8), nothing),
+        RowBuffers(rows, np.zeros((2, 0), dtype=np.int64), np.zeros(40, dtype=np.uint8)),
         empty_candidates(1, False),
         vector_state.VectorScratch(
             np.zeros((1, 4), dtype=np.int64),
-            rows[None].copy(),
+            np.concatenate([here.rows, here.rows])[None],
             np.zeros((1, 7)),
             empty_levels(1, 0, 7),
         ),
+        empty_batch(1, 40, 1, 1, 3),
     )
 
 
@@ -216,7 +218,7 @@ def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
 
     def recording(*given):
         growth = collected(*given)
-        rows = growth.buffers.rows[: len(growth.buffers.flags)].copy()
+        rows = growth.buffers.rows[0].copy()
         before.append(Before(rows, int(growth.nodes.seeds[0])))
         after.append(growth)
         return growth
@@ -247,7 +249,7 @@ def assert_same_tree(before, after, data):
     assert int(after.nodes.control[N_NODES]) == len(naive)
     for number, expected in enumerate(naive):
         found = after.nodes.fields[number]
-        here = after.buffers.rows[found[BEGIN] : found[END]]
+        here = after.buffers.rows[found[ARRAY], found[BEGIN] : found[END]]
         assert found[DEPTH] == expected.depth
         if expected.left is None:
             assert found[LEFT] == -1

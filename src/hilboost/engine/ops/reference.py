@@ -12,7 +12,7 @@ from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Packing
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.nodes import BEGIN, BIN, COLUMN, END, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, MISSING_LEFT, SLOT
 from hilboost.engine.ops.cpu.split_search import SplitRules
 
 Sums = NDArray[np.int64]
@@ -20,22 +20,22 @@ Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
 
 
 def partition(growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Divide the rows of each node by its split, the left ones first."""
+    """Divide the rows of each node by its split, the left ones first, into the other array."""
     found = []
     for node in nodes:
-        begin, end, column, cut, missing_left = growth.nodes.fields[
-            node, [BEGIN, END, COLUMN, BIN, MISSING_LEFT]
+        begin, end, side, column, cut, missing_left = growth.nodes.fields[
+            node, [BEGIN, END, ARRAY, COLUMN, BIN, MISSING_LEFT]
         ]
-        bins = _bins(growth, column)[growth.buffers.rows[begin:end]]
+        bins = _bins(growth, column)[growth.buffers.rows[side, begin:end]]
         goes_left = bins <= cut
         if _is_category(growth.rules, column) and growth.categories is not None:
             goes_left = _members(growth.categories.left_sets[node])[bins]
         goes_left = np.where(bins == growth.table.n_bins - 1, missing_left != 0, goes_left)
         order = np.argsort(~goes_left, kind="stable")
         for moved in (growth.buffers.rows, growth.buffers.ordered):
-            if len(moved):
-                moved[begin:end] = moved[begin:end][order]
-        found.append((goes_left.sum(), begin))
+            if moved.size:
+                moved[1 - side, begin:end] = moved[side, begin:end][order]
+        found.append(goes_left.sum())
     return np.array(found, dtype=np.int64)
 
 
@@ -43,10 +43,10 @@ def histogram(growth: Growth, nodes: NDArray[np.int64]) -> None:
     """Sum the rows of each node into its slot."""
     d, n_channels = len(growth.table.n_values), growth.sums.totals.shape[1]
     for node in nodes:
-        begin, end, slot = growth.nodes.fields[node, [BEGIN, END, SLOT]]
-        rows = growth.buffers.rows[begin:end]
+        begin, end, side, slot = growth.nodes.fields[node, [BEGIN, END, ARRAY, SLOT]]
+        rows = growth.buffers.rows[side, begin:end]
         if growth.packed is None:
-            values = growth.buffers.ordered[begin:end, None].astype(np.int64)
+            values = growth.buffers.ordered[side, begin:end, None].astype(np.int64)
         else:  # a last channel that is not stored counts one for each row
             values = np.ones((len(rows), n_channels), dtype=np.int64)
             values[:, : growth.packed.shape[1]] = growth.packed[rows]

@@ -1,53 +1,91 @@
-"""Operations on batches of nodes, in which the threads of a fit share the work of each node."""
+"""Operations on batches of nodes, one at a time, whose tasks the threads of a fit share."""
 
-from hilboost.backends.compiled import compiled
-from hilboost.engine.ops.cpu.grow import search_node, settle_node
-from hilboost.engine.ops.cpu.node_histogram import fill_histogram
-from hilboost.engine.ops.cpu.nodes import LEFT_BEGIN, N_LEFT_HERE
-from hilboost.engine.ops.cpu.partition import divide_rows
-from hilboost.engine.ops.cpu.sync import barrier
+from hilboost.backends.compiled import compiled, inner
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
+    FLAG,
+    MERGE,
+    MOVE,
+    N_PAIRS,
+    N_SUMMED,
+    SEARCH,
+    STEP,
+    SUM,
+    n_tasks_of,
+    n_threads_worth,
+)
+from hilboost.engine.ops.cpu.grow import cut_columns, do_task, settle_batch
+from hilboost.engine.ops.cpu.node_histogram import cut_sums
+from hilboost.engine.ops.cpu.partition import count_left, cut_rows, flag_part, move_part
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
+
+
+@inner
+def _divide(task, table, nodes, categories, buffers, batch):
+    if batch.state[STEP] == FLAG:
+        flag_part(task, table, nodes, categories, buffers, batch)
+    elif batch.state[STEP] == MOVE:
+        move_part(task, nodes, buffers, batch)
+
+
+@inner
+def _next_of_partition(threads, nodes, batch):
+    """Begin the step that follows, if any."""
+    step = batch.state[STEP]
+    if step == BEGIN_TREE:
+        cut_rows(threads.n_threads, nodes, batch)
+    elif step == MOVE or not count_left(batch):
+        batch.state[STEP] = DONE
+        finish(threads)
+        return
+    publish(threads, n_tasks_of(batch), n_threads_worth(batch, threads.n_threads)[1])
 
 
 @compiled
-def partition_nodes(threads, batch, growth, found):
-    """Divide the rows of some nodes by their splits.
+def partition_nodes(threads, table, nodes, categories, buffers, batch):
+    """Divide the rows of the nodes of a batch by their splits; ``batch.n_left`` is written.
 
-    threads : Threads; batch : (k,) int64; growth : Growth
-    found : (k, 2) int64, written: how many rows go left, and where they begin
+    threads : Threads; table : BinTable; nodes : NodeStore; categories : CategorySplits or None
+    buffers : RowBuffers; batch : Batch
     """
-    nodes = growth.nodes
-    for i in range(batch.shape[0]):
-        divide_rows(threads, batch[i], growth.table, nodes, growth.categories, growth.buffers)
-        if threads.number == 0:
-            found[i, 0] = nodes.control[N_LEFT_HERE]
-            found[i, 1] = nodes.control[LEFT_BEGIN]
-        if not barrier(threads):
-            return
+    task = claim(threads)
+    while task >= 0:
+        _divide(task, table, nodes, categories, buffers, batch)
+        if is_last(threads):
+            _next_of_partition(threads, nodes, batch)
+        task = claim(threads)
+
+
+@inner
+def _next_of_operation(threads, operation, growth):
+    """Begin the step that follows, if any."""
+    batch = growth.batch
+    step, n_groups = batch.state[STEP], batch.gains.shape[0] // batch.pairs.shape[0]
+    if step == SEARCH:
+        settle_batch(growth)
+    if step == BEGIN_TREE and operation == SUM:
+        cut_sums(threads.n_threads, growth, growth.joint)
+    elif step == SUM:
+        cut_columns(n_groups, batch.state[N_SUMMED], MERGE, growth)
+    elif step == BEGIN_TREE:
+        cut_columns(n_groups, batch.state[N_PAIRS], SEARCH, growth)
+    else:
+        batch.state[STEP] = DONE
+        finish(threads)
+        return
+    publish(threads, n_tasks_of(batch), n_threads_worth(batch, threads.n_threads)[1])
 
 
 @compiled
-def sum_nodes(threads, batch, growth):
-    """Sum the rows of some nodes into the slots of their histograms.
+def run_operation(threads, operation, growth):
+    """Sum the rows of some nodes into their slots, or search nodes that have been summed.
 
-    threads : Threads; batch : (k,) int64; growth : Growth
+    threads : Threads; operation : int, SUM or SEARCH; growth : Growth
     """
-    for i in range(batch.shape[0]):
-        fill_histogram(threads, growth, growth.packed, growth.joint, batch[i])
-        if not barrier(threads):
-            return
-
-
-@compiled
-def search_nodes(threads, batch, columns, growth):
-    """Note the best split of each node on its columns.
-
-    threads : Threads; batch : (k,) int64; columns : (k, d) uint8; growth : Growth
-    """
-    for i in range(batch.shape[0]):
-        search_node(threads, 0, batch[i], columns[i], growth)
-        if not barrier(threads):
-            return
-        if threads.number == 0:
-            settle_node(0, batch[i], growth)
-        if not barrier(threads):
-            return
+    task = claim(threads)
+    while task >= 0:
+        do_task(task, threads, growth)
+        if is_last(threads):
+            _next_of_operation(threads, operation, growth)
+        task = claim(threads)

@@ -1,19 +1,19 @@
-"""Best-first growth of one tree, in steps that a team of threads runs together.
+"""Best-first growth of one tree, in steps whose tasks a team of threads shares.
 
-Every thread executes the whole function.  Between barriers each does its share: a range of rows
-(partition, histograms of large nodes), of words (histograms of small nodes) or of columns (search);
-thread 0 alone takes decisions.  Integer histograms and fixed tie rules make the tree the same for
-any number of threads.  Nothing is allocated here: an exception in one thread would leave the others
-waiting at a barrier.
+Nodes are taken in batches.  Each step takes all nodes of a batch::
 
-One node is split in three steps; all state lies in the records::
+    flag, move    which rows of the nodes go left; divide them
+    sum           histograms of the smaller children, or of the root
+    search        best splits of both children, by columns
 
-    divide   rows of the node to be split      -> control[N_LEFT], rows that go left
-    sum      open its children, sum their rows -> their histograms
-    decide   search, settle, choose the next   -> control[NODE], -1 at the end
+Whoever completes the last task of a step decides alone what follows: opens the children, settles
+their splits, chooses the next batch.  With one thread, or where a step is short, this thread
+executes it, too.  Integer histograms and fixed tie rules make the tree the same for any number of
+threads.  Nothing is allocated here: an exception in one thread would leave the others waiting.
 
-Other orders of growth, and rows that are divided among machines, take the same steps for batches of
-nodes: see :mod:`hilboost.engine.driver`.
+The nodes of a batch are the open ones of the largest gains.  One of them may turn out not to be
+among the first splits of the tree; then it is a leaf, so that the size of the batches changes no
+tree (see :mod:`hilboost.engine.driver`).
 
 Inputs that few trees need are ``None`` in all others: ``constraints``, ``categories``, and
 ``packed`` where there is one channel.  The compiler then leaves out the code that reads them, which
@@ -23,20 +23,41 @@ shortens the first fit.
 from typing import NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import int64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
+    FLAG,
+    MOVE,
+    N_DIVIDED,
+    N_PAIRS,
+    N_SPLITS,
+    N_SUMMED,
+    N_TREE,
+    ONLY_SUMMED,
+    SEARCH,
+    SEARCHED,
+    STEP,
+    SUM,
+    UNSEARCHED,
+    Batch,
+    item_of,
+    n_tasks_of,
+    n_threads_worth,
+    start_step,
+)
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.histogram import Histograms, n_channels_of, own_cells, subtract_sibling
+from hilboost.engine.ops.cpu.histogram import Histograms, add
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
-from hilboost.engine.ops.cpu.node_histogram import fill_histogram
+from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums, sum_part
 from hilboost.engine.ops.cpu.nodes import (
-    BIG,
     BIN,
     COLUMN,
     DEPTH,
@@ -46,18 +67,20 @@ from hilboost.engine.ops.cpu.nodes import (
     N_NODES,
     N_ROWS,
     NODE,
-    ONLY_SUMMED,
     RIGHT,
     ROOT_GIVEN,
-    SEARCHED,
     SLOT,
-    SMALL,
     SPARE,
     NodeStore,
-    choose_node,
     open_children,
 )
-from hilboost.engine.ops.cpu.partition import RowBuffers, divide_rows
+from hilboost.engine.ops.cpu.partition import (
+    RowBuffers,
+    count_left,
+    cut_rows,
+    flag_part,
+    move_part,
+)
 from hilboost.engine.ops.cpu.split_constraints import (
     SplitConstraints,
     bound_children,
@@ -67,12 +90,15 @@ from hilboost.engine.ops.cpu.split_search import (
     NodeSums,
     SearchScratch,
     SplitRules,
-    best_of_threads,
+    best_of_parts,
     scan_scratch,
     search_columns,
     settle_split,
 )
-from hilboost.engine.ops.cpu.sync import ABORT, barrier, share
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
+
+_NANOSECONDS_PER_CELL = 3
+"""That the search of a bin of both children takes, roughly."""
 
 
 class GrowthLimits(NamedTuple):
@@ -82,7 +108,7 @@ class GrowthLimits(NamedTuple):
     max_depth: int
     min_rows: int  # A node of fewer rows cannot be split
     columns_per_node: int  # so many are drawn for every node; 0 where all are searched
-    in_turn: bool  # nodes are split as they come and not by priority
+    batch_size: int  # so many nodes are divided together
 
 
 class Growth(NamedTuple):
@@ -97,25 +123,16 @@ class Growth(NamedTuple):
     limits: GrowthLimits
     # ``None`` where all columns are numbers without constraints
     constraints: SplitConstraints | None
-    # with an open root; ``max_leaves`` leaves need room for ``2 * max_leaves - 1`` nodes
+    # with an open root; ``max_leaves`` leaves need room for ``2 * max_leaves - 1`` nodes, and
+    # batches of several nodes for more
     nodes: NodeStore
     sums: NodeSums  # ``totals[0]`` filled
     categories: CategorySplits | None  # ``None`` where all columns are numbers
-    buffers: RowBuffers  # ``rows``, and ``ordered`` if there, filled but for the spare memory
+    buffers: RowBuffers  # ``rows[0]``, and ``ordered[0]`` if there, filled
     histograms: Histograms
     scratch: SearchScratch  # ``permitted`` and ``drawn`` filled with the allowed columns
     joint: JointColumns | None  # ``None`` where columns have many values, and with several channels
-
-
-@inner
-def divide_step(threads, growth):
-    """Divide the rows of the node to be split, where there is one."""
-    nodes = growth.nodes
-    node = nodes.control[NODE]
-    if node >= 0:
-        divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
-        if threads.number == 0:
-            nodes.control[N_LEFT] = nodes.control[N_LEFT_HERE]
+    batch: Batch  # before the first step
 
 
 @inner
@@ -157,21 +174,32 @@ def inherit(node, growth, permitted):
 
 
 @inner
-def _take_slots(node, nodes, keep_parents):
-    """The larger child inherits its parent's histogram, from which the smaller one is taken."""
-    fields, control = nodes.fields, nodes.control
-    small, big = control[SMALL], control[BIG]
-    if keep_parents:
-        fields[small, SLOT] = (control[N_NODES] - 1) // 2
-        fields[big, SLOT] = fields[node, SLOT] if small != big else fields[small, SLOT]
-    else:
-        fields[small, SLOT], fields[big, SLOT] = 0, np.int64(small != big)
+def keeps_parents(growth):
+    """Whether every leaf has a histogram, so that that of a larger child is a difference."""
+    return growth.histograms.slots.shape[0] >= growth.limits.max_leaves
 
 
 @inner
-def _draw_columns(small, big, seeds, limits, constraints, scratch):
+def _add_pair(small, big, mode, growth):
+    """Note two nodes to be searched, or the root twice, and which of them are summed."""
+    batch, fields = growth.batch, growth.nodes.fields
+    pair, n_summed = batch.state[N_PAIRS], batch.state[N_SUMMED]
+    batch.pairs[pair, 0], batch.pairs[pair, 1], batch.modes[pair] = small, big, mode
+    batch.first_sum[pair] = n_summed
+    if fields[small, DEPTH] > 0 or growth.nodes.control[ROOT_GIVEN] == 0:
+        batch.summed[n_summed] = small
+        n_summed += 1
+        if small != big and not keeps_parents(growth):
+            batch.summed[n_summed] = big
+            n_summed += 1
+    batch.first_sum[pair + 1] = n_summed
+    batch.state[N_PAIRS], batch.state[N_SUMMED] = pair + 1, n_summed
+
+
+@inner
+def _draw(pair, small, big, seeds, limits, constraints, scratch):
     """Columns to search, where these differ from node to node."""
-    permitted, drawn = scratch.permitted, scratch.drawn
+    permitted, drawn = scratch.permitted, scratch.drawn[pair]
     if limits.columns_per_node > 0:
         draw_columns(permitted, limits.columns_per_node, seeds[small], drawn[0])
         draw_columns(permitted, limits.columns_per_node, seeds[big], drawn[1])
@@ -181,60 +209,65 @@ def _draw_columns(small, big, seeds, limits, constraints, scratch):
 
 
 @inner
-def _open(growth):
-    """Open the children of the node that was divided, or the root; note what is to be searched."""
+def open_root_alone(growth):
+    """Begin with the root, which is summed if it may be split."""
+    batch, limits, fields = growth.batch, growth.limits, growth.nodes.fields
+    for i in range(batch.is_split.shape[0]):
+        batch.is_split[i] = 0
+    batch.used[:] = 0
+    batch.state[:] = 0
+    batch.state[N_TREE], batch.tree[0] = 1, 0
+    if limits.max_leaves > 1 and limits.max_depth > 0 and fields[0, N_ROWS] >= limits.min_rows:
+        fields[0, SLOT] = 0
+        _add_pair(int64(0), int64(0), SEARCHED, growth)
+        _draw(0, int64(0), int64(0), growth.nodes.seeds, limits, growth.constraints, growth.scratch)
+
+
+@inner
+def _mode_of(small, big, growth):
+    """What is done with the children of a split."""
+    fields, limits, control = growth.nodes.fields, growth.limits, growth.nodes.control
+    if (
+        growth.batch.state[N_SPLITS] + 2 < limits.max_leaves
+        and fields[small, DEPTH] < limits.max_depth
+        and fields[big, N_ROWS] >= limits.min_rows
+    ):
+        return SEARCHED
+    if fields[small, N_ROWS] <= control[SPARE]:
+        control[SPARE] -= fields[small, N_ROWS]
+        return ONLY_SUMMED
+    return UNSEARCHED
+
+
+@inner
+def open_batch(growth):
+    """Open the children of the nodes that were divided; note which are summed and searched."""
     keep_apart()
-    nodes, limits = growth.nodes, growth.limits
+    nodes, batch, limits = growth.nodes, growth.batch, growth.limits
     fields, control = nodes.fields, nodes.control
-    node = control[NODE]
-    small = big = control[N_NODES] - 1  # the root alone in the first turn
-    if node >= 0:
+    batch.state[N_PAIRS] = batch.state[N_SUMMED] = 0
+    for i in range(batch.state[N_DIVIDED]):
+        node = batch.divided[i]
+        control[NODE], control[N_LEFT_HERE], control[N_LEFT] = (
+            node,
+            batch.n_left[i],
+            batch.n_left[i],
+        )
         open_children(nodes)
         inherit(node, growth, growth.scratch.permitted)
         small, big = fields[node, LEFT], fields[node, RIGHT]
         if fields[big, N_ROWS] < fields[small, N_ROWS]:
             small, big = big, small
-    control[SMALL], control[BIG] = small, big
-    control[SEARCHED] = (
-        (control[N_NODES] + 1) // 2 < limits.max_leaves
-        and fields[small, DEPTH] < limits.max_depth
-        and fields[big, N_ROWS] >= limits.min_rows
-    )
-    if control[SEARCHED] == 0 and node >= 0 and fields[small, N_ROWS] <= control[SPARE]:
-        control[SEARCHED] = ONLY_SUMMED
-        control[SPARE] -= fields[small, N_ROWS]
-    if control[SEARCHED]:
-        _take_slots(node, nodes, growth.histograms.slots.shape[0] >= limits.max_leaves)
-        _draw_columns(small, big, nodes.seeds, limits, growth.constraints, growth.scratch)
-
-
-@inner
-def _n_awaited(control, n_slots, max_leaves):
-    """How many histograms are to be filled: of the smaller child, then of the larger one.
-
-    The larger one is found by subtraction where its parent's was kept: where there is a slot for
-    every leaf.
-    """
-    if control[SEARCHED] == 0:
-        return 0
-    if control[SMALL] == control[BIG]:
-        return 1 - control[ROOT_GIVEN]
-    return 1 if n_slots >= max_leaves else 2
-
-
-@inner
-def sum_step(threads, growth):
-    """Open the children of the node that was divided, and sum their rows if they are searched."""
-    if threads.number == 0:
-        _open(growth)
-    barrier(threads)
-    nodes, n_slots = growth.nodes, growth.histograms.slots.shape[0]
-    n_awaited = _n_awaited(nodes.control, n_slots, growth.limits.max_leaves)
-    for child in range(n_awaited):
-        node = nodes.control[SMALL] if child == 0 else nodes.control[BIG]
-        if child > 0:
-            barrier(threads)
-        fill_histogram(threads, growth, growth.packed, growth.joint, node)
+        mode, pair = _mode_of(small, big, growth), batch.state[N_PAIRS]
+        if mode == UNSEARCHED:
+            continue
+        if keeps_parents(growth):
+            fields[small, SLOT] = (control[N_NODES] - 1) // 2
+            fields[big, SLOT] = fields[node, SLOT]
+        else:
+            fields[small, SLOT], fields[big, SLOT] = 0, 1
+        _add_pair(small, big, mode, growth)
+        _draw(pair, small, big, nodes.seeds, limits, growth.constraints, growth.scratch)
 
 
 @inner
@@ -246,83 +279,208 @@ def _bounds_of(node, constraints):
 
 
 @inner
-def search_node(threads, child, node, drawn, growth):
-    """Search a thread's share of the drawn columns for the best split of a node."""
-    fields, rules, scratch = growth.nodes.fields, growth.rules, growth.scratch
-    gain, column, cut, left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
-    if fields[node, N_ROWS] >= growth.limits.min_rows:
-        first, last = share(rules.n_values.shape[0], threads.number, threads.n_threads)
-        gain, column, cut, left = search_columns(
-            first,
-            last,
-            growth.histograms.slots[fields[node, SLOT]],
-            drawn,
-            growth.sums.totals[node],
-            _bounds_of(node, growth.constraints),
-            rules,
-            scan_scratch(scratch, threads.number),
+def cut_columns(n_groups, n_pairs, step, growth):
+    """Cut the columns of the nodes that are searched into tasks."""
+    batch = growth.batch
+    for i in range(n_pairs):
+        batch.first_task[i + 1] = (i + 1) * n_groups
+    n_cells = growth.histograms.slots.shape[1]
+    start_step(step, n_pairs, _NANOSECONDS_PER_CELL * n_cells * n_pairs, batch)
+
+
+@inner
+def search_part(task, threads, growth):
+    """Search some columns for the best splits of the children of a split, or of the root."""
+    keep_apart()
+    batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
+    item = item_of(task, batch)
+    n_groups = batch.first_task[item + 1] - batch.first_task[item]
+    n_columns, group = growth.rules.n_values.shape[0], task - batch.first_task[item]
+    first, last = share(n_columns, group, n_groups)
+    complete_columns(first, last, item, growth, growth.packed, growth.joint)
+    if batch.modes[item] == ONLY_SUMMED:
+        return
+    small, big = batch.pairs[item, 0], batch.pairs[item, 1]
+    for child in range(1 if small == big else 2):
+        node = small if child == 0 else big
+        gain, column, cut, left = NO_GAIN, int64(0), int64(0), int64(0)
+        if fields[node, N_ROWS] >= growth.limits.min_rows:
+            gain, column, cut, left = search_columns(
+                first,
+                last,
+                growth.histograms.slots[fields[node, SLOT]],
+                scratch.drawn[item, child],
+                growth.sums.totals[node],
+                _bounds_of(node, growth.constraints),
+                growth.rules,
+                scan_scratch(scratch, threads.number),
+            )
+        split = batch.splits[task, child]
+        batch.gains[task, child] = gain
+        split[0], split[1], split[2] = column, cut, left
+
+
+@inner
+def settle_batch(growth):
+    """Settle the best splits that were found."""
+    keep_apart()
+    batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
+    for item in range(batch.state[N_PAIRS]):
+        if batch.modes[item] == ONLY_SUMMED:
+            continue
+        first, last = batch.first_task[item], batch.first_task[item + 1]
+        small, big = batch.pairs[item, 0], batch.pairs[item, 1]
+        for child in range(1 if small == big else 2):
+            node = small if child == 0 else big
+            settle_split(
+                node,
+                best_of_parts(batch.gains[first:last, child], batch.splits[first:last, child]),
+                growth.histograms.slots[fields[node, SLOT]],
+                growth.nodes,
+                growth.sums,
+                growth.categories,
+                growth.rules,
+                scan_scratch(scratch, int64(0)),
+            )
+
+
+@inner
+def _best_open(batch, nodes, is_new):
+    """The node of the largest priority, the first of equals, or -1; ``is_new``: not yet divided."""
+    chosen = int64(-1)
+    for k in range(batch.state[N_TREE]):
+        node = batch.tree[k]
+        if batch.is_split[node] == 0 and nodes.priority[node] > NO_GAIN:
+            is_better = chosen < 0 or nodes.priority[node] > nodes.priority[chosen]
+            if is_better and not (is_new and nodes.fields[node, LEFT] >= 0):
+                chosen = node
+    return chosen
+
+
+@inner
+def _accept_splits(n_splits, batch, nodes):
+    """Take divided nodes into the tree, as long as they have the largest priority."""
+    state, fields = batch.state, nodes.fields
+    while state[N_SPLITS] < n_splits:
+        node = _best_open(batch, nodes, False)
+        if node < 0 or fields[node, LEFT] < 0:
+            return node
+        batch.is_split[node] = 1
+        batch.tree[state[N_TREE]], batch.tree[state[N_TREE] + 1] = (
+            fields[node, LEFT],
+            fields[node, RIGHT],
         )
-    split = scratch.splits[threads.number, child]
-    scratch.gains[threads.number, child, 0] = gain
-    split[0], split[1], split[2] = column, cut, left
+        state[N_TREE] += 2
+        state[N_SPLITS] += 1
+    return int64(-1)
 
 
 @inner
-def settle_node(child, node, growth):
-    """Settle the best split of a node that any thread has found."""
-    scratch = growth.scratch
-    settle_split(
-        node,
-        best_of_threads(scratch.gains[:, child], scratch.splits[:, child]),
-        growth.histograms.slots[growth.nodes.fields[node, SLOT]],
-        growth.nodes,
-        growth.sums,
-        growth.categories,
-        growth.rules,
-        scan_scratch(scratch, np.int64(0)),
-    )
+def choose_batch(growth):
+    """Choose the nodes to divide next."""
+    keep_apart()
+    nodes, batch, limits = growth.nodes, growth.batch, growth.limits
+    state = batch.state
+    state[N_DIVIDED] = 0
+    if _accept_splits(limits.max_leaves - 1, batch, nodes) < 0:
+        return
+    # Others than the first one may be divided in vain, for which there is not always room.
+    n_left, n_divided = limits.max_leaves - 1 - state[N_SPLITS], nodes.control[N_NODES] // 2
+    room = n_divided + n_left
+    if keeps_parents(growth):
+        room = min(nodes.fields.shape[0] // 2, growth.histograms.slots.shape[0] - 1)
+    most = min(limits.batch_size, n_left, 1 + room - n_divided - n_left)
+    for i in range(most):
+        node = _best_open(batch, nodes, True)
+        if node < 0:
+            break
+        batch.divided[i], batch.is_split[node] = node, 1
+        state[N_DIVIDED] = i + 1
+    for i in range(state[N_DIVIDED]):
+        batch.is_split[batch.divided[i]] = 0
 
 
 @inner
-def _keep_root(threads, growth):
-    """Copy the histogram of the root for the next tree, if it is needed there."""
-    histograms = growth.histograms
-    if histograms.kept.shape[0] > 0 and growth.nodes.control[ROOT_GIVEN] == 0:
-        begin, end = own_cells(threads, growth.table, n_channels_of(growth))
-        for i in range(begin, end):
-            histograms.kept[uint64(i)] = histograms.slots[0, uint64(i)]
+def _undo(growth):
+    """Make leaves of the nodes whose splits are not part of the tree."""
+    nodes, batch, slots = growth.nodes, growth.batch, growth.histograms.slots
+    fields = nodes.fields
+    for k in range(batch.state[N_TREE]):
+        node = batch.tree[k]
+        left, right = fields[node, LEFT], fields[node, RIGHT]
+        if left < 0 or batch.is_split[node] != 0:
+            continue
+        fields[node, LEFT] = fields[node, RIGHT] = -1
+        if keeps_parents(growth) and fields[left, SLOT] >= 0:  # that of a child was its own
+            other = left if fields[right, SLOT] == fields[node, SLOT] else right
+            sums = slots[fields[node, SLOT]]
+            add(sums, slots[fields[other, SLOT]], 0, sums.shape[0])
 
 
 @inner
-def decide_step(threads, growth):
-    """Find the best splits of the nodes that were summed, and choose the node to split next."""
-    nodes, limits, slots = growth.nodes, growth.limits, growth.histograms.slots
-    fields, control = nodes.fields, nodes.control
-    small, big = control[SMALL], control[BIG]
-    n_children = 0 if control[SEARCHED] == 0 else (1 if small == big else 2)
-    if n_children == 1:
-        _keep_root(threads, growth)
-    if n_children > 0:
-        histogram = slots[fields[small, SLOT]]
-        if n_children == 2 and _n_awaited(control, slots.shape[0], limits.max_leaves) == 1:
-            sums = slots[fields[big, SLOT]]
-            subtract_sibling(threads, growth, growth.packed, sums, histogram)
-        if control[SEARCHED] == ONLY_SUMMED:
-            n_children = 0
-        for child in range(n_children):
-            drawn = growth.scratch.drawn[child]
-            search_node(threads, child, small if child == 0 else big, drawn, growth)
-        barrier(threads)
-    if threads.number == 0:
-        for child in range(n_children):
-            settle_node(child, small if child == 0 else big, growth)
-        control[NODE] = choose_node(nodes, limits.max_leaves, limits.in_turn)
-    barrier(threads)
+def next_step(n_threads, n_groups, growth):
+    """Decide what follows a step, when all of its tasks are done."""
+    keep_apart()
+    batch = growth.batch
+    step = batch.state[STEP]
+    if step == FLAG and count_left(batch):
+        return
+    if step == BEGIN_TREE:
+        open_root_alone(growth)
+    elif step in (FLAG, MOVE):
+        open_batch(growth)
+    if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:
+        cut_sums(n_threads, growth, growth.joint)
+        return
+    if step != SEARCH and batch.state[N_PAIRS] > 0:
+        cut_columns(n_groups, batch.state[N_PAIRS], SEARCH, growth)
+        return
+    if step == SEARCH:
+        settle_batch(growth)
+    choose_batch(growth)
+    if batch.state[N_DIVIDED] > 0:
+        cut_rows(n_threads, growth.nodes, batch)
+        return
+    _undo(growth)
+    batch.state[STEP] = DONE
+
+
+@inner
+def do_task(task, threads, growth):
+    """Do a task of the current step."""
+    keep_apart()
+    step, batch = growth.batch.state[STEP], growth.batch
+    if step == FLAG:
+        flag_part(task, growth.table, growth.nodes, growth.categories, growth.buffers, batch)
+    elif step == MOVE:
+        move_part(task, growth.nodes, growth.buffers, batch)
+    elif step == SUM:
+        sum_part(task, threads, growth, growth.packed, growth.joint)
+    elif step == SEARCH:
+        search_part(task, threads, growth)
+
+
+@inner
+def take_steps(threads, growth):
+    """Decide on the next steps and execute them, up to one that is worth sharing."""
+    batch = growth.batch
+    n_groups = batch.gains.shape[0] // batch.pairs.shape[0]
+    while True:
+        next_step(threads.n_threads, n_groups, growth)
+        if batch.state[STEP] == DONE:
+            finish(threads)
+            return
+        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
+        if n_threads > 1:
+            publish(threads, n_tasks_of(batch), n_waked)
+            return
+        for task in range(n_tasks_of(batch)):
+            do_task(task, threads, growth)
 
 
 @compiled
 def grow(threads, growth):
-    """Grow one tree.
+    """Grow one tree; ``batch.tree`` lists its nodes in the order in which they were split.
 
     threads : Threads, growth : Growth
 
@@ -330,10 +488,9 @@ def grow(threads, growth):
     -----
     Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
     """
-    control = growth.nodes.control
-    while True:
-        divide_step(threads, growth)
-        sum_step(threads, growth)
-        decide_step(threads, growth)
-        if control[NODE] < 0 or threads.sync[ABORT] != 0:
-            return
+    task = claim(threads)
+    while task >= 0:
+        do_task(task, threads, growth)
+        if is_last(threads):
+            take_steps(threads, growth)
+        task = claim(threads)

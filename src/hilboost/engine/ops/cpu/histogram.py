@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
 from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
-from hilboost.engine.ops.cpu.sync import share
 
 _AHEAD = 128
 """Rows between the one that is added and the one that is asked for, in nodes of many rows."""
@@ -37,7 +36,8 @@ class Histograms(NamedTuple):
     # ``n_bins`` with more.  One slot for every leaf keeps parents for subtraction; two slots do
     # without.
     slots: NDArray[np.int64]
-    private: NDArray[np.int64]  # (n_threads, d * stride * n_channels) int64: one for every thread
+    # (n_threads, k, d * stride * n_channels) int64: sums over parts of the rows of k nodes
+    private: NDArray[np.int64]
     # (d * stride * n_channels,) int64: a copy of the root's, for the next tree; (0,) if it is not
     # needed
     kept: NDArray[np.int64]
@@ -81,25 +81,26 @@ def _add_eight(word, value, base, histogram):
 
 
 @compiled
-def accumulate(table, ordered, compact, part, histogram):
-    """Fill the slabs of some words with the sums over some rows, one channel.
+def accumulate(table, ordered, compact, part, is_first, histogram):
+    """Add some rows to the slabs of some words, one channel.
 
     Cells of bins that a column does not have remain as they are.
 
     ``table``: BinTable. ``ordered``: OrderedRows. ``compact``: how 32 bits of a gradient are read;
-    None with 64. ``part``: Part. ``histogram``: (d * STRIDE,) int64, overwritten in the slabs of
-    these words.
+    None with 64. ``part``: Part. ``is_first``: whether what is in the slabs is overwritten.
+    ``histogram``: (d * STRIDE,) int64.
     """
     keep_apart()
     first_word, last_word, begin, end = part
     rows, gradients = ordered
     words, n_values, n_bins = table.words, table.n_values, table.n_bins
     n_columns = n_values.shape[0]
-    for f in range(8 * first_word, min(8 * last_word, n_columns)):
-        slab = uint64(f * STRIDE)
-        for b in range(n_values[f]):
-            histogram[slab + uint64(b)] = 0
-        histogram[slab + uint64(n_bins - 1)] = 0
+    if is_first:
+        for f in range(8 * first_word, min(8 * last_word, n_columns)):
+            slab = uint64(f * STRIDE)
+            for b in range(n_values[f]):
+                histogram[slab + uint64(b)] = 0
+            histogram[slab + uint64(n_bins - 1)] = 0
     mask, ahead = uint64(255), _rows_ahead(begin, end)
     last_asked = max(begin, end - ahead)
     for w in range(first_word, last_word):
@@ -136,7 +137,7 @@ def accumulate(table, ordered, compact, part, histogram):
 
 
 @compiled
-def accumulate_channels(table, rows, packed, part, n_channels, histogram):
+def accumulate_channels(table, rows, packed, part, n_channels, is_first, histogram):
     """The same for several channels, ``packed`` (n, width) int64 in the table's row order.
 
     If the width is one less than ``n_channels``, the last channel counts one for each row.
@@ -146,7 +147,8 @@ def accumulate_channels(table, rows, packed, part, n_channels, histogram):
     words, n_columns, n_bins = table.words, table.n_values.shape[0], table.n_bins
     width = packed.shape[1]
     low, high = _bin_range(first_word, last_word, n_columns, n_bins, n_channels)
-    histogram[low:high] = 0
+    if is_first:
+        histogram[low:high] = 0
     if n_channels == 2:
         for w in range(first_word, last_word):
             slabs = histogram[16 * w * n_bins :]
@@ -205,12 +207,10 @@ def _accumulate_pairs(table, w, rows, packed, counts, part, slabs):
 
 
 @compiled
-def merge(histogram, private, n_parts, begin, end):
-    """Add the other threads' histograms ``private[1:n_parts]`` over ``[begin, end)``."""
-    for part in range(1, n_parts):
-        other = private[part]
-        for i in range(begin, end):
-            histogram[uint64(i)] += other[uint64(i)]
+def add(histogram, other, begin, end):
+    """Add another histogram over ``[begin, end)``."""
+    for i in range(begin, end):
+        histogram[uint64(i)] += other[uint64(i)]
 
 
 @compiled
@@ -228,26 +228,11 @@ def n_channels_of(growth):
     return np.int64(growth.sums.totals.shape[1])
 
 
-@inner
-def subtract_sibling(threads, growth, packed, histogram, sibling):
-    """Subtract a histogram in place, in the columns of one thread's share."""
-    keep_apart()
-    table = growth.table
-    if packed is not None:
-        low, high = own_cells(threads, table, n_channels_of(growth))
-        subtract(histogram, sibling, low, high)
-        return
-    first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
-    for f in range(first, last):
-        begin = f * STRIDE
-        missing = begin + table.n_bins - 1
-        subtract(histogram, sibling, begin, begin + table.n_values[f])
-        subtract(histogram, sibling, missing, missing + 1)
-
-
 @tiny
-def own_cells(threads, table, n_channels):
-    """The cells of a histogram that one thread adds: its share of the columns."""
-    stride = STRIDE if n_channels == 1 else table.n_bins
-    first, last = share(table.n_values.shape[0], threads.number, threads.n_threads)
-    return first * stride * n_channels, last * stride * n_channels
+def cells_of(column, table, n_channels):
+    """The cells of a column without those of missing values if these lie apart, and their place."""
+    if n_channels == 1:
+        begin = column * STRIDE
+        return begin, begin + table.n_values[column], begin + table.n_bins - 1
+    begin = column * table.n_bins * n_channels
+    return begin, begin + table.n_bins * n_channels, np.int64(-1)

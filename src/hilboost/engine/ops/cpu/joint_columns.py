@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.binning import BinTable
-from hilboost.engine.ops.cpu.histogram import STRIDE, accumulate
+from hilboost.engine.ops.cpu.histogram import STRIDE, accumulate, cells_of
 
 FEWEST_ROWS = 512
 """In nodes of fewer rows, the sums over the codes take longer than they save."""
@@ -42,51 +42,47 @@ class JointColumns(NamedTuple):
     # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
     # column is that of missing values.
     sizes: NDArray[np.int64]
-    sums: NDArray[np.int64]  # (n_threads, n_groups * STRIDE) int64: working memory
+    # (d,) int64: the group of a column of the table, and its place in the arrays above
+    groups: NDArray[np.int64]
+    # (d,) int64: the group of a column of the table, and its place in the arrays above
+    places: NDArray[np.int64]
+    sums: NDArray[np.int64]  # (n_threads, k, n_groups * STRIDE) int64: working memory for k nodes
 
 
 @inner
-def _sum_codes(sums, first, n_codes, stride, size, histogram, slab):
-    """Add up the sums of codes to sums of the bins of one column."""
-    for b in range(size):
-        histogram[uint64(slab + b)] = 0
-    for begin in range(first, first + n_codes, stride * size):
-        if stride == 1:
-            for b in range(size):
-                histogram[uint64(slab + b)] += sums[uint64(begin + b)]
-            continue
+def add_codes(joint, column, table, sums, histogram):
+    """Add the sums of the codes of a group to those of the bins of one of its columns.
+
+    ``sums``: (n_groups * STRIDE,) int64. ``histogram``: (d * STRIDE,) int64.
+    """
+    place, group = joint.places[column], joint.groups[column]
+    stride, size, first = joint.strides[place], joint.sizes[place], group * STRIDE
+    slab, present = column * STRIDE, table.n_values[column]
+    for begin in range(first, first + joint.n_codes[group], stride * size):
         for b in range(size):
             total, here = np.int64(0), begin + b * stride
             for i in range(stride):
                 total += sums[uint64(here + i)]
-            histogram[uint64(slab + b)] += total
+            bin_number = b if b < present else table.n_bins - 1
+            histogram[uint64(slab + bin_number)] += total
 
 
 @compiled
-def accumulate_joint(joint, thread, table, ordered, compact, part, histogram):
+def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histogram):
     """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words.
 
-    ``thread``: whose working memory is used. ``part``: with words of ``joint``.
+    ``part``: with words of ``joint``. ``sums``: (n_groups * STRIDE,) int64, of the codes.
+    ``histogram``: ``None`` if only the sums of the codes are wanted.
     """
     keep_apart()
-    sums, n_codes, n_bins = joint.sums[thread], joint.n_codes, table.n_bins
+    n_codes = joint.n_codes
     codes = BinTable(joint.words, table.flat, n_codes, np.int64(STRIDE))
-    accumulate(codes, ordered, compact, part, sums)
-    for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
-        for k in range(joint.starts[group], joint.starts[group + 1]):
-            column, size = joint.columns[k], joint.sizes[k]
-            slab, present = column * STRIDE, table.n_values[column]
-            _sum_codes(
-                sums,
-                group * STRIDE,
-                joint.n_codes[group],
-                joint.strides[k],
-                size,
-                histogram,
-                slab,
-            )
-            missing = np.int64(0)
-            if size > present:
-                missing = histogram[slab + present]
-                histogram[slab + present] = 0
-            histogram[slab + n_bins - 1] = missing
+    accumulate(codes, ordered, compact, part, is_first, sums)
+    if histogram is not None:
+        for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
+            for k in range(joint.starts[group], joint.starts[group + 1]):
+                column = joint.columns[k]
+                begin, end, missing = cells_of(column, table, 1)
+                histogram[begin:end] = 0
+                histogram[missing] = 0
+                add_codes(joint, column, table, sums, histogram)

@@ -13,7 +13,7 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.logistic import curvature
 from hilboost.engine.ops.cpu.criterion import leaf_value
-from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
 from hilboost.engine.ops.cpu.sync import share
 
@@ -46,7 +46,7 @@ class RowsOfLeaves(NamedTuple):
 
     nodes: NDArray[np.int64]  # (n_nodes, N_NODE_FIELDS) int64
     leaves: NDArray[np.int64]  # (n_leaves,) int64: their node numbers
-    rows: NDArray[np.uint32]  # (m,) uint32, or more: ordered by leaf
+    rows: NDArray[np.uint32]  # (2, m) uint32, or wider: ordered by leaf
 
 
 @inner
@@ -89,11 +89,12 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
     leaf_at : (n,) uint8 or None
         The same by position.
     """
-    nodes, leaves, rows = of_leaves
+    nodes, leaves = of_leaves.nodes, of_leaves.leaves
     n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     first, last = share(n_blocks, thread, n_threads)
     for block in range(first, last):
         for leaf in range(leaves.shape[0]):
+            rows = of_leaves.rows[nodes[leaves[leaf], ARRAY]]
             begin, end = _in_block(block, nodes, leaves[leaf], rows)
             if leaf_at is not None:
                 for i in range(begin, end):
@@ -113,11 +114,12 @@ def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
     ``numbers``: LeafNumbers. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (1 or 2,
     n_leaves, r, 5) int64; the second one is that of the curvature.
     """
-    nodes, leaves, rows = of_leaves
+    nodes, leaves = of_leaves.nodes, of_leaves.leaves
     values, weights, whole = numbers.values, numbers.weights, numbers.whole
     n_blocks = (values.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
     for block in range(n_blocks):
         for leaf in range(thread, leaves.shape[0], n_threads):
+            rows = of_leaves.rows[nodes[leaves[leaf], ARRAY]]
             first, end = _in_block(block, nodes, leaves[leaf], rows)
             for begin in range(first, end, CHUNK):
                 last = min(begin + CHUNK, end)

@@ -80,8 +80,8 @@ def _add_leaves(steps, packing, slots, begin, end):
     """Turn the cells of the first slot into those expected of the root."""
     keep_apart()
     mask = packing.count_mask
-    for slot in range(steps.shape[0]):
-        step = steps[slot] << packing.gradient_shift
+    for leaf in range(steps.shape[0]):
+        slot, step = steps[leaf, 0], steps[leaf, 1] << packing.gradient_shift
         if slot == 0:
             for i in range(begin, end):
                 slots[0, uint64(i)] -= step * (slots[0, uint64(i)] & mask)
@@ -108,19 +108,19 @@ def _write_cells(steps, packing, histograms, differences, begin, end):
 
 
 @compiled
-def write_root(thread, n_threads, table, steps, packing, unexpected, histograms):
-    """Write the histogram of the root to the first slot, in the words of a thread's share.
+def write_root(part, n_parts, table, steps, packing, unexpected, histograms):
+    """Write the histogram of the root to the first slot, in some of the words.
 
-    ``steps``: (n_leaves,) int64 or None: of the leaf whose histogram is in each slot; with
-    ``None``, the kept root is expected, and replaced by this one. ``unexpected``: OrderedRows: the
+    ``steps``: (n_leaves, 2) int64 or None: the slots of the leaves, from 0 on, and their steps;
+    with ``None``, the kept root is expected, and replaced by this one. ``unexpected``: OrderedRows: the
     positions of gradients that are not as expected, and their differences from those expected.
     ``histograms``: with one channel.
     """
     n_columns = table.n_values.shape[0]
-    first_word, last_word = share(table.words.shape[0], thread, n_threads)
-    changes, n_changes = histograms.private[thread], np.int64(unexpected.rows.shape[0])
-    part = Part(first_word, last_word, np.int64(0), n_changes)
-    accumulate(table, unexpected, None, part, changes)
+    first_word, last_word = share(table.words.shape[0], part, n_parts)
+    changes, n_changes = histograms.private[part, 0], np.int64(unexpected.rows.shape[0])
+    here = Part(first_word, last_word, np.int64(0), n_changes)
+    accumulate(table, unexpected, None, here, True, changes)
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
         begin = f * STRIDE
         missing = begin + table.n_bins - 1

@@ -11,18 +11,15 @@ from hilboost.backends.random_bits import mix
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 
 # Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
-# LEFT is -1, and the node's split after.  The rows of a node are ``rows[BEGIN:END]``;
+# LEFT is -1, and the node's split after.  The rows of a node are ``rows[ARRAY, BEGIN:END]``;
 # N_ROWS counts those on other machines as well.  SLOT is the histogram of an open node.
-BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS = range(10)
-N_NODE_FIELDS = 10
+BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS, ARRAY = range(11)
+N_NODE_FIELDS = 11
 # Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
-# rows go left, here and on all machines; the children to be searched (twice the root at first), and
-# whether they are, or are only summed; where the rows that go left begin, before or after those
-# that go right; whether the histogram of the root is given; how many rows may be summed in children
-# that are not searched, so that all leaves have histograms in the end.
-NODE, N_NODES, N_LEFT_HERE, N_LEFT, SMALL, BIG, SEARCHED, LEFT_BEGIN, ROOT_GIVEN, SPARE = range(10)
-CONTROL_SIZE = 10
-ONLY_SUMMED = 2
+# rows go left, here and on all machines; whether the histogram of the root is given; how many rows
+# may be summed in children that are not searched, so that all leaves have histograms in the end.
+NODE, N_NODES, N_LEFT_HERE, N_LEFT, ROOT_GIVEN, SPARE = range(6)
+CONTROL_SIZE = 6
 
 
 class NodeStore(NamedTuple):
@@ -97,25 +94,20 @@ def open_children(nodes):
     """Note the split of ``control[NODE]``: its two children are leaves that hold its rows.
 
     nodes : NodeStore, ``control[N_LEFT_HERE]`` and ``control[N_LEFT]`` say how many go left
-        ``control[LEFT_BEGIN]`` says where those that are here begin.
     """
     fields, control = nodes.fields, nodes.control
     node, left, n_left = control[NODE], control[N_NODES], control[N_LEFT_HERE]
-    left_begin = right_begin = control[LEFT_BEGIN]
-    if left_begin == fields[node, BEGIN]:
-        right_begin += n_left
-    else:
-        right_begin = fields[node, BEGIN]
+    begin, end = fields[node, BEGIN], fields[node, END]
     for child in (left, left + 1):
         fields[child, DEPTH] = fields[node, DEPTH] + 1
+        fields[child, ARRAY] = 1 - fields[node, ARRAY]
         fields[child, SLOT] = -1
         fields[child, LEFT] = -1
         fields[child, RIGHT] = -1
         nodes.gains[child] = NO_GAIN
         nodes.priority[child] = NO_GAIN
-    n_right = fields[node, END] - fields[node, BEGIN] - n_left
-    fields[left, BEGIN], fields[left, END] = left_begin, left_begin + n_left
-    fields[left + 1, BEGIN], fields[left + 1, END] = right_begin, right_begin + n_right
+    fields[left, BEGIN], fields[left, END] = begin, begin + n_left
+    fields[left + 1, BEGIN], fields[left + 1, END] = begin + n_left, end
     fields[left, N_ROWS] = control[N_LEFT]
     fields[left + 1, N_ROWS] = fields[node, N_ROWS] - control[N_LEFT]
     fields[node, LEFT], fields[node, RIGHT] = left, left + 1

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import clear_sum, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
+from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import (
     BinnedTree,
     WalkScratch,
@@ -36,11 +37,11 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import Growth, decide_step, divide_step, sum_step
+from hilboost.engine.ops.cpu.grow import Growth, take_steps
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.histogram import n_channels_of
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, NODE, open_root
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
     add_outputs,
@@ -49,7 +50,7 @@ from hilboost.engine.ops.cpu.stage_series import (
     end_stage,
     n_stages_of,
 )
-from hilboost.engine.ops.cpu.symmetric import grow_symmetric
+from hilboost.engine.ops.cpu.symmetric import take_symmetric_steps
 from hilboost.engine.ops.cpu.sync import Threads
 
 
@@ -155,7 +156,8 @@ def _allow(allowed, constraints, scratch):
     """Let a tree use some columns."""
     for column in range(allowed.shape[0]):
         scratch.permitted[column] = allowed[column]
-        scratch.drawn[0, column] = scratch.drawn[1, column] = allowed[column]
+        for pair in range(scratch.drawn.shape[0]):
+            scratch.drawn[pair, 0, column] = scratch.drawn[pair, 1, column] = allowed[column]
         if constraints is not None:
             constraints.allowed[column] = allowed[column]
 
@@ -167,7 +169,7 @@ def _start(tree, place, stage, packing, rounding, growth):
     gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
     logistic = stage.learned.logistic
     learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
-    rows, ordered = growth.buffers.rows, growth.buffers.ordered
+    rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
     m = growth.buffers.flags.shape[0]
     for i in range(m):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
@@ -178,6 +180,7 @@ def _start(tree, place, stage, packing, rounding, growth):
         pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
     packed_sums(growth.packed, ordered[:m], rows[:m], growth.sums.totals[0])
     open_root(growth.nodes, m, stage.seeds[place])
+    growth.batch.state[STEP] = BEGIN_TREE
     _allow(stage.allowed[place], growth.constraints, growth.scratch)
 
 
@@ -206,6 +209,7 @@ def _with_packing(packing, growth):
         growth.histograms,
         growth.scratch,
         growth.joint,
+        growth.batch,
     )
 
 
@@ -298,16 +302,9 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 def _grow_tree(alone, growth, summed):
     """Grow a tree whose root is open."""
     if summed is not None:
-        grow_symmetric(alone, growth, summed)
+        take_symmetric_steps(alone, growth, summed)
     else:
-        # The steps of :func:`~hilboost.engine.ops.cpu.grow.grow`: a call of it would let the
-        # compiler optimize all of them once more.
-        while True:
-            divide_step(alone, growth)
-            sum_step(alone, growth)
-            decide_step(alone, growth)
-            if growth.nodes.control[NODE] < 0:
-                break
+        take_steps(alone, growth)
 
 
 @inner

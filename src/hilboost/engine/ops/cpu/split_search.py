@@ -51,16 +51,11 @@ class NodeSums(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """Notes of the threads during a search, for both children of a split."""
+    """Memory for searches."""
 
     permitted: NDArray[np.uint8]  # (d,) uint8: columns on which the next nodes may be split
-    drawn: NDArray[np.uint8]  # (2, d) uint8: the ones that are searched
-    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
-    # missing values
-    gains: NDArray[np.float64]
-    # (n_threads, 2, 8) float64, int64: every thread's best: its gain; its column, cut and side of
-    # missing values
-    splits: NDArray[np.int64]
+    # (2 b, 2, d) uint8: the ones that are searched for both children of each split
+    drawn: NDArray[np.uint8]
     sums: NDArray[np.int64]  # (n_threads, 2, 512) int64
     bin_gains: NDArray[np.float64]  # (n_threads, 512) float64
     sides: NDArray[np.int64]  # (n_threads, 2, n_channels) int64
@@ -171,16 +166,16 @@ def _heavier_left(left_totals, totals, packing):
 
 
 @compiled
-def best_of_threads(gains, splits):
-    """The best of the threads' splits, the first of equals.
+def best_of_parts(gains, splits):
+    """The best of the splits of some groups of columns, the first of equals.
 
-    gains, splits : (n_threads, 8) float64, int64, as :func:`search_columns` returns them
+    gains, splits : (n,) float64, (n, 3) int64, as :func:`search_columns` returns them
     """
     chosen = 0
-    for t in range(1, gains.shape[0]):
-        if gains[t, 0] > gains[chosen, 0]:
-            chosen = t
-    return gains[chosen, 0], splits[chosen, 0], splits[chosen, 1], splits[chosen, 2]
+    for part in range(1, gains.shape[0]):
+        if gains[part] > gains[chosen]:
+            chosen = part
+    return gains[chosen], splits[chosen, 0], splits[chosen, 1], splits[chosen, 2]
 
 
 @inner

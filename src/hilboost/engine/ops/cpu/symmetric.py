@@ -7,7 +7,7 @@ allowed adds nothing to the sum and stays a leaf, which the next level may still
     level 2       x1 <= 2    x1 <= 2         here one cut of x1 for both
     level 3     x7 <= 0 ...
 
-A node is divided and its children are summed in the same steps as in
+The nodes of a level are divided and their children summed together, in the same steps as in
 :mod:`hilboost.engine.ops.cpu.grow`, with a histogram kept for every leaf.
 """
 
@@ -15,6 +15,21 @@ import numpy as np
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
+    FLAG,
+    MOVE,
+    N_DIVIDED,
+    N_LEVELS,
+    N_PAIRS,
+    N_SUMMED,
+    SEARCH,
+    STEP,
+    WORK,
+    n_tasks_of,
+    n_threads_worth,
+)
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
     fill_gains,
@@ -24,10 +39,10 @@ from hilboost.engine.ops.cpu.column_splits import (
 )
 from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.grow import divide_step, sum_step
-from hilboost.engine.ops.cpu.histogram import STRIDE, subtract_sibling
+from hilboost.engine.ops.cpu.grow import cut_columns, do_task, open_batch, open_root_alone
+from hilboost.engine.ops.cpu.histogram import STRIDE
+from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
-    BIG,
     BIN,
     COLUMN,
     DEPTH,
@@ -35,20 +50,18 @@ from hilboost.engine.ops.cpu.nodes import (
     MISSING_LEFT,
     N_NODES,
     N_ROWS,
-    NODE,
     RIGHT,
-    SEARCHED,
     SLOT,
-    SMALL,
 )
+from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
-    best_of_threads,
+    best_of_parts,
     column_of,
     count_bits,
     scan_scratch,
     sum_left,
 )
-from hilboost.engine.ops.cpu.sync import ABORT, barrier, share
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
 
 
 @inner
@@ -201,22 +214,24 @@ def _search_column(number, n_nodes, growth, scratch, summed):
 
 
 @inner
-def _search_level(threads, growth, summed):
-    """Search a thread's columns for the best cut of a level."""
+def _search_part(task, threads, growth, summed):
+    """Search some columns for the best cut of a level."""
     keep_apart()
-    rules, scratch = growth.rules, growth.scratch
+    rules, scratch, batch = growth.rules, growth.scratch, growth.batch
     own = scan_scratch(scratch, threads.number)
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
-    first, last = share(rules.n_values.shape[0], threads.number, threads.n_threads)
+    first, last = share(rules.n_values.shape[0], task, n_tasks_of(batch))
+    for item in range(batch.state[N_PAIRS]):
+        complete_columns(first, last, item, growth, growth.packed, growth.joint)
     for number in range(first, last):
-        if scratch.drawn[0, number] and rules.n_values[number] > 0:
+        if scratch.drawn[0, 0, number] and rules.n_values[number] > 0:
             gain, cut, left = _search_column(
                 number, growth.nodes.control[N_NODES], growth, own, summed[threads.number]
             )
             if gain > best:
                 best, best_column, best_cut, best_left = gain, np.int64(number), cut, left
-    scratch.gains[threads.number, 0, 0] = best
-    split = scratch.splits[threads.number, 0]
+    split = batch.splits[task, 0]
+    batch.gains[task, 0] = best
     split[0], split[1], split[2] = best_column, best_cut, best_left
 
 
@@ -246,8 +261,9 @@ def _settle_level(growth):
     nodes, sums, rules, limits = growth.nodes, growth.sums, growth.rules, growth.limits
     scratch = scan_scratch(growth.scratch, 0)
     n_channels, n_nodes = sums.totals.shape[1], nodes.control[N_NODES]
-    gain, number, cut, missing_left = best_of_threads(
-        growth.scratch.gains[:, 0], growth.scratch.splits[:, 0]
+    n_tasks = n_tasks_of(growth.batch)
+    gain, number, cut, missing_left = best_of_parts(
+        growth.batch.gains[:n_tasks, 0], growth.batch.splits[:n_tasks, 0]
     )
     accepted = gain > 0.0 and gain >= rules.limits.min_gain
     on_left, on_both = 0, 0
@@ -277,32 +293,14 @@ def _settle_level(growth):
 
 
 @inner
-def _next_node(nodes):
-    """The next node of the level that is to be split, -1 at its end."""
-    for node in range(nodes.control[NODE] + 1, nodes.control[N_NODES]):
+def _choose_level(nodes, batch):
+    """Choose the nodes of a level that are split."""
+    n_divided = 0
+    for node in range(nodes.control[N_NODES]):
         if nodes.fields[node, LEFT] < 0 and nodes.gains[node] > NO_GAIN:
-            return node
-    return -1
-
-
-@inner
-def _split_level(threads, growth):
-    """Divide the nodes of a level, and sum the rows of their children; returns how many."""
-    nodes, slots = growth.nodes, growth.histograms.slots
-    fields, control = nodes.fields, nodes.control
-    n_split = 0
-    while True:
-        if threads.number == 0:
-            control[NODE] = _next_node(nodes)
-        barrier(threads)
-        if control[NODE] < 0 or threads.sync[ABORT] != 0:
-            return n_split
-        divide_step(threads, growth)
-        sum_step(threads, growth)
-        if control[SEARCHED] != 0:
-            small, big = slots[fields[control[SMALL], SLOT]], slots[fields[control[BIG], SLOT]]
-            subtract_sibling(threads, growth, growth.packed, big, small)
-        n_split += 1
+            batch.divided[n_divided] = node
+            n_divided += 1
+    batch.state[N_DIVIDED] = n_divided
 
 
 @inner
@@ -320,7 +318,68 @@ def _draw_level(nodes, limits, scratch):
     """Draw the columns of a level, where these differ from level to level."""
     if limits.columns_per_node > 0:
         seed = nodes.seeds[nodes.control[N_NODES] - 1]
-        draw_columns(scratch.permitted, limits.columns_per_node, seed, scratch.drawn[0])
+        draw_columns(scratch.permitted, limits.columns_per_node, seed, scratch.drawn[0, 0])
+
+
+@inner
+def _next_step(n_threads, n_groups, growth):
+    """Decide what follows a step, when all of its tasks are done."""
+    keep_apart()
+    nodes, batch, limits = growth.nodes, growth.batch, growth.limits
+    step, state = batch.state[STEP], batch.state
+    if step == FLAG and count_left(batch):
+        return
+    if step == BEGIN_TREE:
+        open_root_alone(growth)
+    elif step in (FLAG, MOVE):
+        open_batch(growth)
+    if step != SEARCH:
+        if state[N_SUMMED] > 0:
+            cut_sums(n_threads, growth, growth.joint)
+            state[N_SUMMED] = 0
+            return
+        if state[N_LEVELS] < limits.max_depth:
+            state[N_LEVELS] += 1
+            _draw_level(nodes, limits, growth.scratch)
+            cut_columns(n_groups, 1, SEARCH, growth)
+            state[WORK] *= nodes.control[N_NODES]
+            return
+        state[N_DIVIDED] = 0
+    else:
+        _settle_level(growth)
+        _choose_level(nodes, batch)
+    if state[N_DIVIDED] > 0:
+        cut_rows(n_threads, nodes, batch)
+        return
+    _restore_depths(nodes)
+    state[STEP] = DONE
+
+
+@inner
+def _do_task(task, threads, growth, summed):
+    """Do a task of the current step."""
+    if growth.batch.state[STEP] == SEARCH:
+        _search_part(task, threads, growth, summed)
+    else:
+        do_task(task, threads, growth)
+
+
+@inner
+def take_symmetric_steps(threads, growth, summed):
+    """Decide on the next steps and execute them, up to one that is worth sharing."""
+    batch = growth.batch
+    n_groups = batch.gains.shape[0] // batch.pairs.shape[0]
+    while True:
+        _next_step(threads.n_threads, n_groups, growth)
+        if batch.state[STEP] == DONE:
+            finish(threads)
+            return
+        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
+        if n_threads > 1:
+            publish(threads, n_tasks_of(batch), n_waked)
+            return
+        for task in range(n_tasks_of(batch)):
+            _do_task(task, threads, growth, summed)
 
 
 @compiled
@@ -328,22 +387,13 @@ def grow_symmetric(threads, growth, summed):
     """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
 
     threads : Threads
-    growth : Growth, with a histogram for every leaf, without directions, groups and categories;
-        ``rules.n_outputs`` is a number also with one channel
+    growth : Growth, with a histogram for every leaf, without directions, groups and categories, and
+        with room for the nodes of a level; ``rules.n_outputs`` is a number also with one channel
     summed : (n_threads, 512) float64, working memory
     """
-    nodes, limits = growth.nodes, growth.limits
-    sum_step(threads, growth)
-    for _ in range(limits.max_depth):
-        if threads.number == 0:
-            _draw_level(nodes, limits, growth.scratch)
-        barrier(threads)
-        _search_level(threads, growth, summed)
-        barrier(threads)
-        if threads.number == 0:
-            _settle_level(growth)
-        if _split_level(threads, growth) == 0 or threads.sync[ABORT] != 0:
-            break
-    barrier(threads)
-    if threads.number == 0:
-        _restore_depths(nodes)
+    task = claim(threads)
+    while task >= 0:
+        _do_task(task, threads, growth, summed)
+        if is_last(threads):
+            take_symmetric_steps(threads, growth, summed)
+        task = claim(threads)

@@ -1,21 +1,42 @@
-"""Threads inside one compiled call: who one is, how work is shared out, where all meet.
+"""Threads inside one compiled call: who one is, and how work is shared out.
 
-A tree is grown by a fixed team of threads that all run the same compiled function and meet at
-barriers (single program, multiple data).  A meeting costs well under a microsecond, where handing
-a task to a Python thread costs about forty.
+A step of growth is divided into tasks, which threads claim one by one.  Whoever completes the last
+task of a step decides what the next one is, alone, and publishes its tasks::
+
+    thread 0    | task 0 | task 3 | last: next step | task 0 | …
+    thread 1    | task 1 | task 2 |     waits       | task 1 | …
+    thread 2       comes late                                | task 2 | …
+
+Nobody waits for a thread that has claimed nothing: one that comes late, or that lost its core,
+helps when it can.  Threads that find nothing to do spin for a moment and then sleep.
+
+Where all threads are needed, they meet at a barrier.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import INTERPRETED, inner, tiny
-from hilboost.backends.intrinsics import atomic_add, pause, sleep
+from hilboost.backends.intrinsics import (
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    pause,
+    sleep_while,
+    wake,
+)
 
-_COUNT, _GENERATION, ABORT = 0, 8, 16  # a cache line apart
-SYNC_SIZE = 24
-_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 2000
+# Entries of ``sync``, a cache line apart.  The ticket holds the number of the step, how many tasks
+# it has, and how many have been claimed.
+_TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT = 0, 8, 16, 24, 32, 40
+SYNC_SIZE = 48
+_FIELD = 2**20  # of the ticket, for each of the two numbers of tasks
+_OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
+MOST_TASKS = 2**18
+_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 500
 
 
 class Threads(NamedTuple):
@@ -23,14 +44,82 @@ class Threads(NamedTuple):
 
     number: int  # this one, and how many there are
     n_threads: int  # this one, and how many there are
-    # (SYNC_SIZE,) int64: shared by all, zero at first; a thread that fails sets ``sync[ABORT]``
+    # (SYNC_SIZE,) int64: shared by all, as :func:`new_sync` creates it; a thread that fails sets
+    # ``sync[ABORT]``
     sync: NDArray[np.int64]
+
+
+def new_sync() -> NDArray[np.int64]:
+    """Return what threads share in one call; the first step has one task."""
+    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    sync[_TICKET] = _FIELD
+    return sync
 
 
 @tiny
 def share(n, part, n_parts):
     """One part of ``range(n)``, cut into parts as equal as can be: its first number and its end."""
     return n * part // n_parts, n * (part + 1) // n_parts
+
+
+@inner
+def _wait_while(sync, entry, value):
+    """Wait while an entry is as it was, and no thread has failed."""
+    spins = 0
+    while atomic_load(sync, entry) == value and atomic_load(sync, ABORT) == 0:
+        spins += 1
+        if spins < _SPINS_BEFORE_SLEEP:
+            pause()
+        else:
+            atomic_add(sync, _SLEEPERS, 1)
+            sleep_while(sync, entry, value)
+            atomic_add(sync, _SLEEPERS, -1)
+
+
+@inner
+def claim(threads):
+    """Claim a task of the current step: its number; -1 if there are no more steps.
+
+    threads : Threads
+    """
+    sync = threads.sync
+    while True:
+        ticket = atomic_load(sync, _TICKET)
+        n_tasks = (ticket // _FIELD) % _FIELD
+        if n_tasks != _OVER and ticket % _FIELD < n_tasks:
+            ticket = atomic_add(sync, _TICKET, 1)
+            n_tasks = (ticket // _FIELD) % _FIELD
+            if n_tasks != _OVER and ticket % _FIELD < n_tasks:
+                return ticket % _FIELD
+        if n_tasks == _OVER or atomic_load(sync, ABORT) != 0:
+            return int64(-1)
+        if ticket % _FIELD >= n_tasks:
+            _wait_while(sync, _TICKET, ticket)
+
+
+@inner
+def is_last(threads):
+    """Note that a task has been completed; whether it was the last one of the step."""
+    sync = threads.sync
+    n_tasks = (atomic_load(sync, _TICKET) // _FIELD) % _FIELD
+    return atomic_add(sync, _DONE, 1) + 1 == n_tasks
+
+
+@inner
+def publish(threads, n_tasks, n_helpers):
+    """Begin a step; ``n_helpers`` sleeping threads are worth waking for it."""
+    sync = threads.sync
+    step = atomic_load(sync, _TICKET) // (_FIELD * _FIELD) + 1
+    atomic_store(sync, _DONE, 0)
+    atomic_store(sync, _TICKET, ((step % 2**20) * _FIELD + n_tasks) * _FIELD)
+    if n_helpers > 0 and atomic_load(sync, _SLEEPERS) > 0:
+        wake(sync, _TICKET, n_helpers)
+
+
+@inner
+def finish(threads):
+    """End the last step."""
+    publish(threads, int64(_OVER), threads.n_threads)
 
 
 @inner
@@ -45,15 +134,12 @@ def barrier(threads):
     if threads.n_threads == 1:
         return True
     sync = threads.sync
-    generation = atomic_add(sync, _GENERATION, 0)
+    generation = atomic_load(sync, _GENERATION)
     if atomic_add(sync, _COUNT, 1) + 1 == threads.n_threads:
         atomic_add(sync, _COUNT, -threads.n_threads)
         atomic_add(sync, _GENERATION, 1)
+        if atomic_load(sync, _SLEEPERS) > 0:
+            wake(sync, _GENERATION, threads.n_threads)
         return True
-    spins = 0
-    while atomic_add(sync, _GENERATION, 0) == generation and atomic_add(sync, ABORT, 0) == 0:
-        spins += 1
-        pause()
-        if spins > _SPINS_BEFORE_SLEEP:
-            sleep()
-    return atomic_add(sync, ABORT, 0) == 0
+    _wait_while(sync, _GENERATION, generation)
+    return atomic_load(sync, ABORT) == 0

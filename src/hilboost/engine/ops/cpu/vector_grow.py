@@ -1,17 +1,30 @@
 """Growth of one tree with vector leaves by squared error.
 
-The node of largest total variance is split next (G2007, section 2.4.2).  Every thread executes the
-whole function; between barriers the candidate columns are shared out, and thread 0 alone takes
-decisions, so that the tree is the same on any number of threads.
+The node of largest total variance is split next (G2007, section 2.4.2).  Threads share the
+candidate columns and the rows that are divided; whoever completes a step decides alone what
+follows, so that the tree is the same on any number of threads.
 """
 
 from numba import int64
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    CANDIDATES,
+    DONE,
+    FLAG,
+    MOVE,
+    N_DIVIDED,
+    STEP,
+    n_tasks_of,
+    n_threads_worth,
+    start_step,
+)
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
     BEGIN,
     BIN,
     COLUMN,
@@ -27,8 +40,8 @@ from hilboost.engine.ops.cpu.nodes import (
     choose_node,
     open_children,
 )
-from hilboost.engine.ops.cpu.partition import divide_rows
-from hilboost.engine.ops.cpu.sync import ABORT, barrier
+from hilboost.engine.ops.cpu.partition import count_left, cut_rows, flag_part, move_part
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
 from hilboost.engine.ops.cpu.vector_candidates import (
     CUT,
     GAIN,
@@ -55,12 +68,15 @@ from hilboost.engine.ops.cpu.vector_levels import (
 )
 from hilboost.engine.ops.cpu.vector_state import SQUARES, VARIANCE, WEIGHT
 
+_NANOSECONDS_PER_NUMBER = 1
+"""That a candidate needs for each output of a row, roughly."""
+
 
 @inner
 def rows_of(node, growth):
     """The rows of a node, and their sums."""
     fields, sums = growth.nodes.fields, growth.sums
-    rows = growth.buffers.rows
+    rows = growth.buffers.rows[fields[node, ARRAY]]
     weight = sums.masses[node, WEIGHT]
     return NodeRows(rows, fields[node, BEGIN], fields[node, END], sums.totals[node], weight)
 
@@ -77,7 +93,7 @@ def sum_rows(node, growth):
     """Sum the gradients, weights and squares of a node's rows."""
     keep_apart()
     fields, gradients = growth.nodes.fields, growth.gradients
-    rows, masses = growth.buffers.rows, growth.sums.masses
+    rows, masses = growth.buffers.rows[fields[node, ARRAY]], growth.sums.masses
     weighted = gradients.weights.shape[0] > 0
     totals = growth.sums.totals[node]
     totals[:] = 0.0
@@ -192,15 +208,6 @@ def try_candidate(thread, c, table, place, here, gradients, growth):
 
 
 @inner
-def _try_candidates(threads, node, growth):
-    """Find the best splits, or score the drawn ones, of a thread's share of the candidates."""
-    candidates, here = growth.candidates, rows_of(node, growth)
-    for c in range(threads.number, candidates.number[0], threads.n_threads):
-        column, gradients = candidates.columns[c], growth.gradients
-        try_candidate(threads.number, c, growth.table, column, here, gradients, growth)
-
-
-@inner
 def _around_cut(table, column, cut, here, weights):
     """The weight below a cut, the next bin above it that holds rows, and how many lack a value."""
     offset, missing = offset_of(table, column), table.n_bins - 1
@@ -281,11 +288,73 @@ def _settle(node, growth):
 def _open(node, growth):
     """Open the children of a node that was divided, and weigh them."""
     control = growth.nodes.control
-    control[N_LEFT] = control[N_LEFT_HERE]
+    control[N_LEFT_HERE] = control[N_LEFT] = growth.batch.n_left[0]
     open_children(growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
     _weigh(left, growth)
     _weigh(right, growth)
+
+
+@inner
+def _next_step(n_threads, growth):
+    """Decide what follows a step, when all of its tasks are done."""
+    keep_apart()
+    nodes, batch = growth.nodes, growth.batch
+    step, node = batch.state[STEP], nodes.control[NODE]
+    if step == FLAG and count_left(batch):
+        return
+    if step == BEGIN_TREE:
+        _weigh(node + 1, growth)  # the root; a literal 0 would be a type of its own
+    elif step in (FLAG, MOVE):
+        _open(node, growth)
+    else:
+        _settle(node, growth)
+        if nodes.priority[node] > NO_GAIN:
+            batch.divided[0], batch.state[N_DIVIDED] = node, 1
+            cut_rows(n_threads, nodes, batch)
+            return
+    _choose(growth)
+    node = nodes.control[NODE]
+    if node < 0:
+        batch.state[STEP] = DONE
+        return
+    n_candidates = growth.candidates.number[0]
+    n_numbers = (nodes.fields[node, END] - nodes.fields[node, BEGIN]) * growth.sums.totals.shape[1]
+    batch.first_task[1] = n_candidates
+    start_step(CANDIDATES, 1, _NANOSECONDS_PER_NUMBER * n_numbers * n_candidates, batch)
+
+
+@inner
+def _do_task(task, threads, growth):
+    """Do a task of the current step."""
+    keep_apart()
+    nodes, batch, buffers = growth.nodes, growth.batch, growth.buffers
+    step, node = batch.state[STEP], nodes.control[NODE]
+    if step == FLAG:
+        flag_part(task, growth.table, nodes, growth.categories, buffers, batch)
+    elif step == MOVE:
+        move_part(task, nodes, buffers, batch)
+    elif step == CANDIDATES:
+        column, here = growth.candidates.columns[task], rows_of(node, growth)
+        gradients = growth.gradients
+        try_candidate(threads.number, task, growth.table, column, here, gradients, growth)
+
+
+@inner
+def _take_steps(threads, growth):
+    """Decide on the next steps and execute them, up to one that is worth sharing."""
+    batch = growth.batch
+    while True:
+        _next_step(threads.n_threads, growth)
+        if batch.state[STEP] == DONE:
+            finish(threads)
+            return
+        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
+        if n_threads > 1:
+            publish(threads, n_tasks_of(batch), n_waked)
+            return
+        for task in range(n_tasks_of(batch)):
+            _do_task(task, threads, growth)
 
 
 @compiled
@@ -299,23 +368,9 @@ def grow_vector(threads, growth):
     Cost O(m d k log(leaves)) for balanced trees, with the number of columns drawn in place of ``d``
     where these are.
     """
-    nodes = growth.nodes
-    if threads.number == 0:
-        _weigh(nodes.control[NODE] + 1, growth)  # the root; a literal 0 would be a type of its own
-    while True:
-        if threads.number == 0:
-            _choose(growth)
-        barrier(threads)
-        node = nodes.control[NODE]
-        if node < 0 or threads.sync[ABORT] != 0:
-            return
-        _try_candidates(threads, node, growth)
-        barrier(threads)
-        if threads.number == 0:
-            _settle(node, growth)
-        barrier(threads)
-        if nodes.priority[node] > NO_GAIN:
-            divide_rows(threads, node, growth.table, nodes, growth.categories, growth.buffers)
-            barrier(threads)
-            if threads.number == 0:
-                _open(node, growth)
+    task = claim(threads)
+    while task >= 0:
+        _do_task(task, threads, growth)
+        if is_last(threads):
+            _take_steps(threads, growth)
+        task = claim(threads)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.engine.ops.cpu.batch import Batch
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.nodes import NodeStore
@@ -62,6 +63,7 @@ class VectorGrowth(NamedTuple):
     nodes: NodeStore  # with an open root; ``priority`` an array of its own
     sums: VectorSums
     categories: CategorySplits
-    buffers: RowBuffers  # ``rows`` filled but for the spare memory, nothing in ``ordered``
+    buffers: RowBuffers  # ``rows[0]`` filled, nothing in ``ordered``
     candidates: Candidates
     scratch: VectorScratch
+    batch: Batch  # before the first step

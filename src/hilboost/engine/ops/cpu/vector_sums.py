@@ -8,7 +8,7 @@ from numba import int64
 from hilboost.backends.compiled import compiled
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.vector_candidates import best_candidate
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows, VectorGradients, bin_of
 from hilboost.engine.ops.cpu.vector_grow import (
@@ -26,7 +26,8 @@ def mark_bins(threads, node, growth, present):
 
     threads : Threads; growth : VectorGrowth; present : (d, n_bins) uint8, zero at first
     """
-    fields, rows = growth.nodes.fields, growth.buffers.rows
+    fields = growth.nodes.fields
+    rows = growth.buffers.rows[fields[node, ARRAY]]
     for column in range(threads.number, present.shape[0], threads.n_threads):
         offset = offset_of(growth.table, column)
         for i in range(fields[node, BEGIN], fields[node, END]):
@@ -41,7 +42,8 @@ def sum_bins(threads, node, columns, groups, growth, sums):
     groups : (c, n_bins) int64, -1 for bins that are left out
     sums : (c, n_groups, k + 3) float64, zero at first
     """
-    fields, rows, gradients = growth.nodes.fields, growth.buffers.rows, growth.gradients
+    fields, gradients = growth.nodes.fields, growth.gradients
+    rows = growth.buffers.rows[fields[node, ARRAY]]
     values, k = gradients.values, gradients.values.shape[1]
     weighted = gradients.weights.shape[0] > 0
     for c in range(threads.number, columns.shape[0], threads.n_threads):
