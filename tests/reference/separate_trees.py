@@ -15,7 +15,6 @@ from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import grow
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
-from hilboost.engine.ops.cpu.symmetric import grow_symmetric
 from hilboost.engine.ops.cpu.sync import Threads, new_sync
 
 
@@ -51,10 +50,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
         growth.batch.state[STEP], alone = BEGIN_TREE, Threads(0, 1, new_sync())
-        if summed is None:
-            grow(alone, own)
-        else:
-            grow_symmetric(alone, own, summed)
+        grow(alone, own, summed)
 
         fields, size = growth.nodes.fields, int(growth.nodes.control[N_NODES])
         grown.sizes[tree] = size

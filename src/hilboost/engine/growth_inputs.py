@@ -10,7 +10,7 @@ from hilboost.engine.constraints import constraints_of
 from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
-from hilboost.engine.ops.cpu.grow import Growth, GrowthLimits
+from hilboost.engine.ops.cpu.growth import Growth, GrowthLimits
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.separate import drawn_columns
 from hilboost.engine.settings import TreeSettings

@@ -16,7 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.criterion import leaf_values
-from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
 from hilboost.engine.ops.cpu.nodes import SLOT

@@ -21,8 +21,8 @@ from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.binned_leaves import WalkScratch, walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import TreeGradients
-from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.operations import MOST_BINS
 from hilboost.engine.ops.cpu.separate_trees import (
     GrownTrees,

@@ -28,7 +28,7 @@ from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals,
 from hilboost.engine.ops.cpu.batch import N_TREE
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
-from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, ROOT_GIVEN, SPARE, open_root
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.row_order import ranks_of_leaves

@@ -12,7 +12,7 @@ from tests.reference.isotonic import pairs_in_order
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import buffers, separate
-from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
     BEGIN,

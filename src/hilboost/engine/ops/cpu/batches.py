@@ -15,7 +15,9 @@ from hilboost.engine.ops.cpu.batch import (
     n_tasks_of,
     n_threads_worth,
 )
-from hilboost.engine.ops.cpu.grow import cut_columns, do_task, settle_batch
+from hilboost.engine.ops.cpu.best_first import settle_batch
+from hilboost.engine.ops.cpu.grow import do_task
+from hilboost.engine.ops.cpu.growth import cut_columns
 from hilboost.engine.ops.cpu.node_histogram import cut_sums
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows, flag_part, move_part
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
@@ -61,15 +63,15 @@ def partition_nodes(threads, table, nodes, categories, buffers, batch):
 def _next_of_operation(threads, operation, growth):
     """Begin the step that follows, if any."""
     batch = growth.batch
-    step, n_groups = batch.state[STEP], batch.gains.shape[0] // batch.pairs.shape[0]
+    step = batch.state[STEP]
     if step == SEARCH:
         settle_batch(growth)
     if step == BEGIN_TREE and operation == SUM:
         cut_sums(threads.n_threads, growth, growth.joint)
     elif step == SUM:
-        cut_columns(n_groups, batch.state[N_SUMMED], MERGE, growth)
+        cut_columns(batch.state[N_SUMMED], MERGE, growth)
     elif step == BEGIN_TREE:
-        cut_columns(n_groups, batch.state[N_PAIRS], SEARCH, growth)
+        cut_columns(batch.state[N_PAIRS], SEARCH, growth)
     else:
         batch.state[STEP] = DONE
         finish(threads)
@@ -85,7 +87,7 @@ def run_operation(threads, operation, growth):
     """
     task = claim(threads)
     while task >= 0:
-        do_task(task, threads, growth)
+        do_task(task, threads, growth, None)
         if is_last(threads):
             _next_of_operation(threads, operation, growth)
         task = claim(threads)

@@ -112,8 +112,9 @@ def write_root(part, n_parts, table, steps, packing, unexpected, histograms):
     """Write the histogram of the root to the first slot, in some of the words.
 
     ``steps``: (n_leaves, 2) int64 or None: the slots of the leaves, from 0 on, and their steps;
-    with ``None``, the kept root is expected, and replaced by this one. ``unexpected``: OrderedRows: the
-    positions of gradients that are not as expected, and their differences from those expected.
+    with ``None``, the kept root is expected, and replaced by this one.
+    ``unexpected``: OrderedRows: the positions of gradients that are not as expected, and their
+    differences from those expected.
     ``histograms``: with one channel.
     """
     n_columns = table.n_values.shape[0]

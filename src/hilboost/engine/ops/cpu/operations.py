@@ -22,8 +22,8 @@ from hilboost.engine.ops.cpu.batch import (
     SUM,
 )
 from hilboost.engine.ops.cpu.batches import partition_nodes, run_operation
-from hilboost.engine.ops.cpu.grow import Growth, grow
-from hilboost.engine.ops.cpu.symmetric import grow_symmetric
+from hilboost.engine.ops.cpu.grow import grow
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:
@@ -68,11 +68,8 @@ class CpuOperations:
 
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
-        if symmetric:
-            summed = np.empty((self.n_threads, MOST_BINS))
-            self.cooperate(lambda threads: grow_symmetric(threads, growth, summed))
-        else:
-            self.cooperate(lambda threads: grow(threads, growth))
+        summed = np.empty((self.n_threads, MOST_BINS)) if symmetric else None
+        self.cooperate(lambda threads: grow(threads, growth, summed))
 
     def cooperate(self, work: Callable[[Threads], None]) -> None:
         """Begin tasks that other threads share if they come in time."""

@@ -37,8 +37,9 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import Growth, take_steps
+from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import n_channels_of
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
@@ -50,7 +51,6 @@ from hilboost.engine.ops.cpu.stage_series import (
     end_stage,
     n_stages_of,
 )
-from hilboost.engine.ops.cpu.symmetric import take_symmetric_steps
 from hilboost.engine.ops.cpu.sync import Threads
 
 
@@ -299,15 +299,6 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 
 
 @inner
-def _grow_tree(alone, growth, summed):
-    """Grow a tree whose root is open."""
-    if summed is not None:
-        take_symmetric_steps(alone, growth, summed)
-    else:
-        take_steps(alone, growth)
-
-
-@inner
 def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
     """Grow trees of a stage until all have been taken."""
     keep_apart()
@@ -322,7 +313,7 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         packing = _packing_of(stage, rounding, growth.rules.packing)
         grown.steps[place] = packing.gradient_step
         _start(tree, place, stage, packing, rounding, growth)
-        _grow_tree(memory.alone, _with_packing(packing, growth), memory.summed)
+        take_steps(memory.alone, _with_packing(packing, growth), memory.summed)
         n_leaves = _write_nodes(
             place, stage, growth.nodes, growth.rules.is_category, scratch, grown
         )

@@ -1,4 +1,4 @@
-"""Growth of one symmetric tree: all nodes of a level are split on the same column at the same cut.
+"""Symmetric growth: all nodes of a level are split on the same column at the same cut.
 
 The cut of a level maximizes the sum of the gains of its nodes.  A node in which the cut is not
 allowed adds nothing to the sum and stays a leaf, which the next level may still split::
@@ -7,13 +7,13 @@ allowed adds nothing to the sum and stays a leaf, which the next level may still
     level 2       x1 <= 2    x1 <= 2         here one cut of x1 for both
     level 3     x7 <= 0 ...
 
-The nodes of a level are divided and their children summed together, in the same steps as in
-:mod:`hilboost.engine.ops.cpu.grow`, with a histogram kept for every leaf.
+There is a histogram for every leaf, and room for the nodes of a level in a batch; a growth has no
+directions, groups and categories, and ``rules.n_outputs`` is a number also with one channel.
 """
 
 import numpy as np
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
@@ -28,7 +28,6 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     WORK,
     n_tasks_of,
-    n_threads_worth,
 )
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
@@ -39,7 +38,7 @@ from hilboost.engine.ops.cpu.column_splits import (
 )
 from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.grow import cut_columns, do_task, open_batch, open_root_alone
+from hilboost.engine.ops.cpu.growth import cut_columns, open_batch, open_root_alone
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
@@ -61,7 +60,7 @@ from hilboost.engine.ops.cpu.split_search import (
     scan_scratch,
     sum_left,
 )
-from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
+from hilboost.engine.ops.cpu.sync import share
 
 
 @inner
@@ -214,7 +213,7 @@ def _search_column(number, n_nodes, growth, scratch, summed):
 
 
 @inner
-def _search_part(task, threads, growth, summed):
+def search_levels(task, threads, growth, summed):
     """Search some columns for the best cut of a level."""
     keep_apart()
     rules, scratch, batch = growth.rules, growth.scratch, growth.batch
@@ -322,7 +321,7 @@ def _draw_level(nodes, limits, scratch):
 
 
 @inner
-def _next_step(n_threads, n_groups, growth):
+def next_level(n_threads, growth):
     """Decide what follows a step, when all of its tasks are done."""
     keep_apart()
     nodes, batch, limits = growth.nodes, growth.batch, growth.limits
@@ -341,7 +340,7 @@ def _next_step(n_threads, n_groups, growth):
         if state[N_LEVELS] < limits.max_depth:
             state[N_LEVELS] += 1
             _draw_level(nodes, limits, growth.scratch)
-            cut_columns(n_groups, 1, SEARCH, growth)
+            cut_columns(1, SEARCH, growth)
             state[WORK] *= nodes.control[N_NODES]
             return
         state[N_DIVIDED] = 0
@@ -353,47 +352,3 @@ def _next_step(n_threads, n_groups, growth):
         return
     _restore_depths(nodes)
     state[STEP] = DONE
-
-
-@inner
-def _do_task(task, threads, growth, summed):
-    """Do a task of the current step."""
-    if growth.batch.state[STEP] == SEARCH:
-        _search_part(task, threads, growth, summed)
-    else:
-        do_task(task, threads, growth)
-
-
-@inner
-def take_symmetric_steps(threads, growth, summed):
-    """Decide on the next steps and execute them, up to one that is worth sharing."""
-    batch = growth.batch
-    n_groups = batch.gains.shape[0] // batch.pairs.shape[0]
-    while True:
-        _next_step(threads.n_threads, n_groups, growth)
-        if batch.state[STEP] == DONE:
-            finish(threads)
-            return
-        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
-        if n_threads > 1:
-            publish(threads, n_tasks_of(batch), n_waked)
-            return
-        for task in range(n_tasks_of(batch)):
-            _do_task(task, threads, growth, summed)
-
-
-@compiled
-def grow_symmetric(threads, growth, summed):
-    """Grow one symmetric tree of at most ``growth.limits.max_depth`` levels.
-
-    threads : Threads
-    growth : Growth, with a histogram for every leaf, without directions, groups and categories, and
-        with room for the nodes of a level; ``rules.n_outputs`` is a number also with one channel
-    summed : (n_threads, 512) float64, working memory
-    """
-    task = claim(threads)
-    while task >= 0:
-        _do_task(task, threads, growth, summed)
-        if is_last(threads):
-            take_symmetric_steps(threads, growth, summed)
-        task = claim(threads)

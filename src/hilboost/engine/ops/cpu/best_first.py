@@ -1,0 +1,213 @@
+"""Best-first growth: the open nodes of the largest gains are split next, some of them at a time.
+
+One of them may turn out not to be among the first splits of the tree; then it is a leaf, so that
+the size of the batches changes no tree (see :mod:`hilboost.engine.driver`).
+"""
+
+from numba import int64
+
+from hilboost.backends.compiled import inner
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
+    FLAG,
+    MOVE,
+    N_DIVIDED,
+    N_PAIRS,
+    N_SPLITS,
+    N_SUMMED,
+    N_TREE,
+    ONLY_SUMMED,
+    SEARCH,
+    STEP,
+    SUM,
+    item_of,
+)
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN
+from hilboost.engine.ops.cpu.growth import cut_columns, keeps_parents, open_batch, open_root_alone
+from hilboost.engine.ops.cpu.histogram import add
+from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
+from hilboost.engine.ops.cpu.nodes import (
+    LEFT,
+    N_NODES,
+    N_ROWS,
+    RIGHT,
+    SLOT,
+)
+from hilboost.engine.ops.cpu.partition import (
+    count_left,
+    cut_rows,
+)
+from hilboost.engine.ops.cpu.split_search import (
+    best_of_parts,
+    scan_scratch,
+    search_columns,
+    settle_split,
+)
+from hilboost.engine.ops.cpu.sync import share
+
+
+@inner
+def _bounds_of(node, constraints):
+    """Least and greatest value below a node, or ``None``."""
+    if constraints is None:
+        return None
+    return constraints.bounds[node]
+
+
+@inner
+def search_part(task, threads, growth):
+    """Search some columns for the best splits of the children of a split, or of the root."""
+    keep_apart()
+    batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
+    item = item_of(task, batch)
+    n_groups = batch.first_task[item + 1] - batch.first_task[item]
+    n_columns, group = growth.rules.n_values.shape[0], task - batch.first_task[item]
+    first, last = share(n_columns, group, n_groups)
+    complete_columns(first, last, item, growth, growth.packed, growth.joint)
+    if batch.modes[item] == ONLY_SUMMED:
+        return
+    small, big = batch.pairs[item, 0], batch.pairs[item, 1]
+    for child in range(1 if small == big else 2):
+        node = small if child == 0 else big
+        gain, column, cut, left = NO_GAIN, int64(0), int64(0), int64(0)
+        if fields[node, N_ROWS] >= growth.limits.min_rows:
+            gain, column, cut, left = search_columns(
+                first,
+                last,
+                growth.histograms.slots[fields[node, SLOT]],
+                scratch.drawn[item, child],
+                growth.sums.totals[node],
+                _bounds_of(node, growth.constraints),
+                growth.rules,
+                scan_scratch(scratch, threads.number),
+            )
+        split = batch.splits[task, child]
+        batch.gains[task, child] = gain
+        split[0], split[1], split[2] = column, cut, left
+
+
+@inner
+def settle_batch(growth):
+    """Settle the best splits that were found."""
+    keep_apart()
+    batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
+    for item in range(batch.state[N_PAIRS]):
+        if batch.modes[item] == ONLY_SUMMED:
+            continue
+        first, last = batch.first_task[item], batch.first_task[item + 1]
+        small, big = batch.pairs[item, 0], batch.pairs[item, 1]
+        for child in range(1 if small == big else 2):
+            node = small if child == 0 else big
+            settle_split(
+                node,
+                best_of_parts(batch.gains[first:last, child], batch.splits[first:last, child]),
+                growth.histograms.slots[fields[node, SLOT]],
+                growth.nodes,
+                growth.sums,
+                growth.categories,
+                growth.rules,
+                scan_scratch(scratch, int64(0)),
+            )
+
+
+@inner
+def _best_open(batch, nodes, is_new):
+    """The node of the largest priority, the first of equals, or -1; ``is_new``: not yet divided."""
+    chosen = int64(-1)
+    for k in range(batch.state[N_TREE]):
+        node = batch.tree[k]
+        if batch.is_split[node] == 0 and nodes.priority[node] > NO_GAIN:
+            is_better = chosen < 0 or nodes.priority[node] > nodes.priority[chosen]
+            if is_better and not (is_new and nodes.fields[node, LEFT] >= 0):
+                chosen = node
+    return chosen
+
+
+@inner
+def _accept_splits(n_splits, batch, nodes):
+    """Take divided nodes into the tree, as long as they have the largest priority."""
+    state, fields = batch.state, nodes.fields
+    while state[N_SPLITS] < n_splits:
+        node = _best_open(batch, nodes, False)
+        if node < 0 or fields[node, LEFT] < 0:
+            return node
+        batch.is_split[node] = 1
+        batch.tree[state[N_TREE]], batch.tree[state[N_TREE] + 1] = (
+            fields[node, LEFT],
+            fields[node, RIGHT],
+        )
+        state[N_TREE] += 2
+        state[N_SPLITS] += 1
+    return int64(-1)
+
+
+@inner
+def choose_batch(growth):
+    """Choose the nodes to divide next."""
+    keep_apart()
+    nodes, batch, limits = growth.nodes, growth.batch, growth.limits
+    state = batch.state
+    state[N_DIVIDED] = 0
+    if _accept_splits(limits.max_leaves - 1, batch, nodes) < 0:
+        return
+    # Others than the first one may be divided in vain, for which there is not always room.
+    n_left, n_divided = limits.max_leaves - 1 - state[N_SPLITS], nodes.control[N_NODES] // 2
+    room = n_divided + n_left
+    if keeps_parents(growth):
+        room = min(nodes.fields.shape[0] // 2, growth.histograms.slots.shape[0] - 1)
+    most = min(limits.batch_size, n_left, 1 + room - n_divided - n_left)
+    for i in range(most):
+        node = _best_open(batch, nodes, True)
+        if node < 0:
+            break
+        batch.divided[i], batch.is_split[node] = node, 1
+        state[N_DIVIDED] = i + 1
+    for i in range(state[N_DIVIDED]):
+        batch.is_split[batch.divided[i]] = 0
+
+
+@inner
+def _undo(growth):
+    """Make leaves of the nodes whose splits are not part of the tree."""
+    nodes, batch, slots = growth.nodes, growth.batch, growth.histograms.slots
+    fields = nodes.fields
+    for k in range(batch.state[N_TREE]):
+        node = batch.tree[k]
+        left, right = fields[node, LEFT], fields[node, RIGHT]
+        if left < 0 or batch.is_split[node] != 0:
+            continue
+        fields[node, LEFT] = fields[node, RIGHT] = -1
+        if keeps_parents(growth) and fields[left, SLOT] >= 0:  # that of a child was its own
+            other = left if fields[right, SLOT] == fields[node, SLOT] else right
+            sums = slots[fields[node, SLOT]]
+            add(sums, slots[fields[other, SLOT]], 0, sums.shape[0])
+
+
+@inner
+def next_step(n_threads, growth):
+    """Decide what follows a step, when all of its tasks are done."""
+    keep_apart()
+    batch = growth.batch
+    step = batch.state[STEP]
+    if step == FLAG and count_left(batch):
+        return
+    if step == BEGIN_TREE:
+        open_root_alone(growth)
+    elif step in (FLAG, MOVE):
+        open_batch(growth)
+    if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:
+        cut_sums(n_threads, growth, growth.joint)
+        return
+    if step != SEARCH and batch.state[N_PAIRS] > 0:
+        cut_columns(batch.state[N_PAIRS], SEARCH, growth)
+        return
+    if step == SEARCH:
+        settle_batch(growth)
+    choose_batch(growth)
+    if batch.state[N_DIVIDED] > 0:
+        cut_rows(n_threads, growth.nodes, batch)
+        return
+    _undo(growth)
+    batch.state[STEP] = DONE
