@@ -42,7 +42,8 @@ class VectorLoop(GrowthLoop):
 
     def __init__(self, growth: VectorGrowth, operations: CpuOperations, exchange: Exchange) -> None:
         limits, sets = growth.limits, growth.categories.left_sets
-        by_node = [growth.sums.values, *([sets] if len(sets) else [])]
+        nodes, by_node = growth.nodes, [growth.sums.values, *([sets] if len(sets) else [])]
+        by_node = [nodes.fields, nodes.gains, *by_node]
         super().__init__(growth, operations, by_node)
         if limits.in_turn:
             self._room = 2**62  # no node is divided in vain

@@ -46,7 +46,8 @@ class CpuOperations:
         batch, n = growth.batch, len(nodes)
         batch.divided[:n], batch.state[[STEP, N_DIVIDED]] = nodes, (BEGIN_TREE, n)
         given = growth.table, growth.nodes, growth.categories, growth.buffers, batch
-        self.cooperate(lambda threads: partition_nodes(threads, *given))
+        if n > 0:
+            self.cooperate(lambda threads: partition_nodes(threads, *given))
         return batch.n_left[:n].copy()
 
     def histogram(self, growth: Growth, nodes: NDArray[np.int64]) -> None:
@@ -55,7 +56,8 @@ class CpuOperations:
         batch.state[[STEP, N_SUMMED]] = BEGIN_TREE, n
         batch.summed[:n], batch.first_sum[: n + 1] = nodes, np.arange(n + 1)
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], ONLY_SUMMED
-        self.cooperate(lambda threads: run_operation(threads, SUM, growth))
+        if n > 0:
+            self.cooperate(lambda threads: run_operation(threads, SUM, growth))
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
         """Note the best split of each node."""
@@ -64,7 +66,8 @@ class CpuOperations:
         batch.first_sum[: n + 1] = 0
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], SEARCHED
         growth.scratch.drawn[:n, 0] = columns
-        self.cooperate(lambda threads: run_operation(threads, SEARCH, growth))
+        if n > 0:
+            self.cooperate(lambda threads: run_operation(threads, SEARCH, growth))
 
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
