@@ -22,18 +22,18 @@ import numpy as np
 from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import history, loop
-from hilboost.engine import buffer_pool
 from hilboost.engine import stage as fitting
 from hilboost.engine.driver import grow_tree
 from hilboost.engine.ops.cpu.grow import Growth
 from hilboost.engine.ops.cpu.nodes import N_ROWS
 from hilboost.engine.ops.cpu.operations import CpuOperations
+from hilboost.engine.plan import Plan
 
 STEPS = {
     "pack gradients": (fitting, "pack"),
     "leaf of every row": (fitting, "leaf_of_rows"),
-    "leaf values": (fitting, "newton_steps"),
-    "tree": (fitting, "tree_of"),
+    "leaf values": (CpuOperations, "leaves"),
+    "tree": (fitting, "grown_tree"),
     "add to raw": (loop, "add_stage"),
     "loss and gradients": (history, "mean_loss_and_gradients"),
 }
@@ -101,7 +101,7 @@ class Clock:
     def running(self) -> Iterator[None]:
         """Note the times of all fits meanwhile."""
         patches = [
-            patch.object(buffer_pool, "one_thread_each", lambda *_: False),
+            patch.object(Plan, "separates", lambda *_: False),
             patch.object(CpuOperations, "grow", lambda *given: self.grow(*given)),
         ]
         for step, (module, name) in STEPS.items():

@@ -22,10 +22,10 @@ import numpy as np
 
 from _common import RESULTS, ROOT, in_parts, markdown_table, standard_error
 from hilboost import BoostingClassifier
-from hilboost.engine import buffer_pool
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
 from hilboost.engine.ops.cpu.operations import CpuOperations
+from hilboost.engine.plan import Plan
 from tables import TABLES
 
 sys.path.insert(0, str(ROOT))
@@ -57,13 +57,13 @@ def growing(kind: str, n: int) -> Iterator[None]:
     """Replace the growth of trees, or the layout of the gradients of ``n`` rows."""
     before = fitting.pack, packing._fields, packing.factor_of
     grow = CpuOperations.grow
-    one_thread_each = buffer_pool.one_thread_each
+    separates = Plan.separates
     pack, fields, factor_of = before
     if kind == "float64":
         twin = Float64Growth(pack)
         fitting.pack = twin.pack
         CpuOperations.grow = lambda _, growth, symmetric: twin.grow(growth)
-        buffer_pool.one_thread_each = lambda *_: False
+        Plan.separates = lambda *_: False
     elif kind in AS_ROWS:
         m = AS_ROWS[kind]
         packing._fields = lambda curved, coarse, whole, of_count, sum_w, _: fields(
@@ -75,7 +75,7 @@ def growing(kind: str, n: int) -> Iterator[None]:
     finally:
         fitting.pack, packing._fields, packing.factor_of = before
         CpuOperations.grow = grow
-        buffer_pool.one_thread_each = one_thread_each
+        Plan.separates = separates
 
 
 def split(table: str, seed: int) -> tuple[np.ndarray, ...]:

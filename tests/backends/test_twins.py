@@ -47,7 +47,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.engine import Forest, Tree
 from hilboost.engine.joint_columns import joint_columns
-from hilboost.engine.leaves import binned_tree, tree_of
+from hilboost.engine.leaves import grown_tree
 from hilboost.engine.ops.cpu import binned_forest as compiled_forest
 from hilboost.engine.ops.cpu import binned_leaves as compiled_walk
 from hilboost.engine.ops.cpu import (
@@ -795,11 +795,9 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     n, d, n_bins = 300, 10, 7
     table = draw_bin_table(rng, n, d, n_bins)
     nodes = draw_nodes(rng, n_leaves, d, n_bins)
-    zeros, none = (
-        np.zeros(len(nodes)),
-        category_splits.CategorySplits(np.empty(0, np.uint8), draw_sets(rng, 0)),
-    )
-    tree = binned_tree(nodes, tree_of(nodes, zeros, zeros, none)[0])
+    zeros = np.zeros(len(nodes))
+    store = fields.NodeStore(nodes, zeros, zeros, zeros, zeros)
+    tree = compiled_walk.binned_tree(nodes, grown_tree(store, zeros, np.empty(0, np.uint8))[0])
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     categories = category_splits.CategorySplits(marked, left_sets)
@@ -819,8 +817,8 @@ def test_order_leaves(seed, n_leaves):
     rng = np.random.default_rng(seed)
     nodes = draw_nodes(rng, n_leaves, 10, 7)
     zeros, size = np.zeros(len(nodes)), len(nodes)
-    none = category_splits.CategorySplits(np.empty(0, np.uint8), draw_sets(rng, 0))
-    tree = tree_of(nodes, zeros, zeros, none)[0]
+    store = fields.NodeStore(nodes, zeros, zeros, zeros, zeros)
+    tree = grown_tree(store, zeros, np.empty(0, np.uint8))[0]
     results = []
     for module in (compiled_walk, walk_twin):
         scratch = compiled_walk.walk_scratch(size + 4)
@@ -972,7 +970,7 @@ def test_walk_rows(n, dtype, missing, sets):
 def test_forest_cells(n, dtype, missing, sets):
     rng = np.random.default_rng(n)
     forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
-    compiled = np.full((n, len(forest.depths)), -1, dtype=np.int32)
+    compiled = np.full((n, len(forest.trees.depths)), -1, dtype=np.int32)
     naive = compiled.copy()
     for module, found in ((traverse, compiled), (traverse_twin, naive)):
         module.forest_leaves(X, forest.trees, forest.flat_leaves.number, 0, n, found)

@@ -117,7 +117,7 @@ def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
         ("boosting.stages_ahead.StagesAhead.take", 3, 2),
         ("boosting.stages_ahead.StagesAhead._losses", 3, 2),
         ("boosting.loop.LossRecorder.note", 4, 2),
-        ("engine.buffer_pool.trees_of", 3, 4),
+        ("engine.separate.trees_of", 3, 4),
         ("engine.separate.grow_separate_trees", 3, 4),
     ],
 )

@@ -11,9 +11,10 @@ from tests.workers.together import run_together
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import buffers, driver, prepare_trees
+from hilboost.engine import gradients as packing
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import growth_of
 from hilboost.engine.ops import reference
@@ -29,7 +30,6 @@ from hilboost.engine.ops.cpu.nodes import (
     N_NODES,
     RIGHT,
     SLOT,
-    open_root,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.settings import TreeSettings
@@ -53,9 +53,12 @@ PARAMETERS = [
 parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 
 
+TEAMS = {1: ThreadTeam(1), 2: ThreadTeam(2)}
+
+
 def cpu(n_threads=1):
     """The operations on some threads, which are those of the fit."""
-    return CpuOperations(ThreadTeam(n_threads), n_threads)
+    return CpuOperations(TEAMS[n_threads], n_threads)
 
 
 def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1, batch_size=1):
@@ -72,7 +75,7 @@ def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads
         has_sets=bool(settings.categorical),
         batch_size=batch_size,
     )
-    space.learn_from_all(ThreadTeam())
+    space.write_rows(None, ThreadTeam())
     return space
 
 
@@ -89,7 +92,7 @@ def draw(settings, seed):
     space = buffers_for(settings, table, N)
     negative, salt = rng.normal(size=(N, r)), np.uint64(1)
     learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
-    return table, space, pack(space, learned, False, salt, ThreadTeam())
+    return table, space, pack(space, learned, False, salt, TreeData(table, ThreadTeam(), {}))
 
 
 def growth_with(settings, table, space, packed, rows, seed, **sizes):
@@ -103,9 +106,7 @@ def growth_with(settings, table, space, packed, rows, seed, **sizes):
         values = values[rows]
     rng = np.random.default_rng(seed)
     data = TreeData(own, ThreadTeam(), {})
-    growth = growth_of(settings, data, mine, replace(packed, values=values), rng)
-    open_root(growth.nodes, len(rows), int(rng.integers(2**62)))
-    return growth
+    return growth_of(settings, data, mine, replace(packed, values=values), rng)
 
 
 def tree_of(growth, with_rows=True):
@@ -135,6 +136,10 @@ class Trace:
     def __init__(self):
         self.calls = []
 
+    def quantize(self, learned, *given):
+        self.calls.append(("quantize", len(learned.gradients)))
+        return reference.quantize(learned, *given)
+
     def partition(self, growth, nodes):
         self.calls.append(("partition", len(nodes)))
         return reference.partition(growth, nodes)
@@ -146,6 +151,14 @@ class Trace:
     def search(self, growth, nodes, columns):
         self.calls.append(("search", len(nodes)))
         reference.search(growth, nodes, columns)
+
+    def leaves(self, growth, leaves, learned):
+        self.calls.append(("leaves", len(leaves)))
+        return reference.leaves(growth, leaves, learned)
+
+    def walk(self, growth, tree, leaf_of_row):
+        self.calls.append(("walk", (leaf_of_row < 0).sum()))
+        reference.walk(growth, tree, leaf_of_row)
 
 
 @parametrized
@@ -189,22 +202,46 @@ def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batc
         assert_same(found, tree_of(whole, with_rows=False))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"max_features": 0.5}, {"categorical": ((8, 12),)}])
-def test_a_fit_with_the_operations_of_a_device_grows_the_same_trees(parameters):
-    learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
-    rng, device, trees = np.random.default_rng(0), Trace(), []
-    X, gradients = rng.normal(size=(N, D)), Gradients(rng.normal(size=(N, 2)))
+def fit(learner, seed, n_threads, operations):
+    """The trees of a stage of drawn gradients, and the leaf of each row."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(N, D)), 1)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[:, 8] = rng.integers(12, size=N)
-    for operations in (None, device):
-        data = prepare_trees(learner, X, None, 0, 1, operations=operations)
-        fitted = learner.fit(data, gradients, RowSample(None, None), np.random.default_rng(1))
-        trees.append([(one.term.model, one.leaves) for one in fitted])
-    for (tree, leaves), (expected, expected_leaves) in zip(*trees, strict=True):
-        np.testing.assert_array_equal(tree.column, expected.column)
-        np.testing.assert_array_equal(tree.threshold, expected.threshold)
-        np.testing.assert_array_equal(tree.values, expected.values)
-        np.testing.assert_array_equal(leaves, expected_leaves)
-    assert {name for name, _ in device.calls} == {"partition", "histogram", "search"}
+    negative = rng.uniform(-1, 1, size=(N, 2))
+    hessian = rng.uniform(0.1, 1, size=(N, 2)) if seed % 3 == 1 else None
+    gradients = Gradients(negative, hessian, Structure(logistic=seed % 3 == 2))
+    weight = (None, rng.integers(1, 4, N).astype(float), rng.uniform(0.1, 3, N))[seed // 3 % 3]
+    rows = np.flatnonzero(rng.uniform(size=N) < 0.7).astype(np.uint32) if seed % 2 else None
+    data = prepare_trees(learner, X, weight, 0, n_threads, operations=operations)
+    data.plan = replace(data.plan, fewest_separate=None)
+    fitted = learner.fit(data, gradients, RowSample(rows, weight), np.random.default_rng(seed))
+    learner.close(data)
+    return [(one.term.model, one.leaves) for one in fitted]
+
+
+@parametrized
+@pytest.mark.parametrize("rounds_at_random", [False, True])
+@given(seed=st.integers(0, 2**20))
+def test_every_device_fits_the_same_trees(parameters, rounds_at_random, seed):
+    learner, trace = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters), Trace()
+    with pytest.MonkeyPatch.context() as patch:
+        if rounds_at_random:
+            patch.setattr(packing, "_MOST_ROWS_EXACT", 10)
+        packing.layout_of.cache_clear()
+        expected = fit(learner, seed, 1, None)
+        devices = (2, None), (1, cpu(1)), (2, cpu(2)), (1, reference), (1, trace)
+        found = [fit(learner, seed, n_threads, device) for n_threads, device in devices]
+        packing.layout_of.cache_clear()
+    for trees in found:
+        for (tree, leaves), (other, other_leaves) in zip(trees, expected, strict=True):
+            for name in ("column", "threshold", "gain", "values"):
+                np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
+            np.testing.assert_array_equal(leaves, other_leaves)
+    names = {name for name, _ in trace.calls}
+    assert names - {"partition", "walk"} == {"quantize", "histogram", "search", "leaves"}
+    assert "partition" in names or len(expected[0][0].column) == 1
+    assert ("walk" in names) == (seed % 2 == 1)
 
 
 def test_devices_refuse_symmetric_trees():
@@ -249,6 +286,9 @@ def test_column_draws_do_not_depend_on_the_order_in_which_nodes_are_opened(seed)
         growth = growth_with(*given_, max_leaves=max_leaves)
         cpu().grow(growth, symmetric=False)
         trees.append(splits_by_path(growth))
-    best_first, small = trees
-    assert small.items() <= best_first.items()
-    assert len(small) == 7 < len(best_first)
+    growth = growth_with(*given_, max_leaves=N, spare_leaves=N, batch_size=32)
+    driver.grow_tree(growth, cpu())
+    large, small = trees
+    assert splits_by_path(growth) == large
+    assert small.items() <= large.items()
+    assert len(small) == 7 < len(large)

@@ -10,6 +10,7 @@ from hilboost.engine import stage as fitting
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import pack
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
+from hilboost.engine.table import bin_table
 from hilboost.engine.tree_data import TreeData
 
 N_BINS = 64
@@ -45,7 +46,8 @@ def packed_of(negative, hessian, weight, salt=SALT):
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
     space.rows[:] = np.arange(n)
     learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
-    packed = pack(space, learned, True, salt, ThreadTeam())
+    table = bin_table(np.zeros((n, 1)), None, N_BINS, 0, ThreadTeam())
+    packed = pack(space, learned, True, salt, TreeData(table, ThreadTeam(), {}))
     values = packed.values
     if values is None:
         values = space.ordered(1)[:, None]

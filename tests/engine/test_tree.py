@@ -154,7 +154,7 @@ def test_large_leaf_values_are_not_copied_and_give_the_same_bits(monkeypatch, sp
     learner = VectorTreeLearner(max_splits=None, random_cuts=True, categorical=categories)
     data, sample, terms = learner.prepare(X, None, 0, 1), RowSample(None, None), []
     for seed in range(4):
-        fitted = learner.fit_tree(data, negative, sample, np.random.default_rng(seed), data.team)
+        (fitted,) = learner.fit(data, Gradients(negative), sample, np.random.default_rng(seed))
         terms.append(Term(fitted.term.model, slice(1, 8), rng.uniform(size=7)))
     learner.close(data)
     table = SparseTable(scipy.sparse.csr_array(X)) if sparse else X

@@ -5,10 +5,7 @@ from math import log2
 import numpy as np
 from tests.reference.exact_sums import add_values
 
-
-def curvature(hessians, logistic):
-    magnitude = np.abs(hessians)
-    return magnitude * np.maximum(1 - magnitude, 0.1) if logistic else hessians
+from hilboost.engine.ops.reference import curvature
 
 
 def _chosen(weights, rows, begin, end):

@@ -11,6 +11,7 @@ from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
     from hilboost.engine.binned_outputs import add_trees_on_bins
+    from hilboost.engine.constraints import MonotonicOrder
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.criterion import leaf_values
     from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths, node_counts
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
         add_interventional,
         add_path_dependent,
     )
-    from hilboost.engine.series import fit_stages
+    from hilboost.engine.series import RequestedStages
     from hilboost.engine.settings import TreeSettings, VectorSettings
-    from hilboost.engine.stage import fit_trees
+    from hilboost.engine.stage import fit_stages
     from hilboost.engine.tree import Forest, Tree, flat_trees
     from hilboost.engine.tree_data import TreeData, prepare_trees
-    from hilboost.engine.vector import VectorTreeData, fit_vector_tree, prepare_vector_trees
+    from hilboost.engine.vector import prepare_vector_trees
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
 _MODULES = {
     "binned_outputs": "add_trees_on_bins",
+    "constraints": "MonotonicOrder",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
     "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
@@ -40,12 +42,12 @@ _MODULES = {
     "ops.cpu.shapley": (
         "MOST_PLAYERS GaussRules TreeGame add_interactions add_interventional add_path_dependent"
     ),
-    "series": "fit_stages",
+    "series": "RequestedStages",
     "settings": "TreeSettings VectorSettings",
-    "stage": "fit_trees",
+    "stage": "fit_stages",
     "tree": "Forest Tree flat_trees",
     "tree_data": "TreeData prepare_trees",
-    "vector": "VectorTreeData fit_vector_tree prepare_vector_trees",
+    "vector": "prepare_vector_trees",
 }
 
 __all__ = [
@@ -55,20 +57,19 @@ __all__ = [
     "Forest",
     "GaussRules",
     "LeafPaths",
+    "MonotonicOrder",
+    "RequestedStages",
     "Tree",
     "TreeData",
     "TreeGame",
     "TreeSettings",
     "VectorSettings",
-    "VectorTreeData",
     "add_interactions",
     "add_interventional",
     "add_leaf_values",
     "add_path_dependent",
     "add_trees_on_bins",
     "fit_stages",
-    "fit_trees",
-    "fit_vector_tree",
     "flat_trees",
     "leaf_paths",
     "leaf_values",

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.binned_forest import add_forest_on_bins
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
-from hilboost.engine.ops.cpu.traverse import FlatForest, FlatTrees
+from hilboost.engine.ops.cpu.traverse import FlatForest
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Forest
 
@@ -27,7 +26,9 @@ def add_trees_on_bins(
     if not terms:
         return
     forest = Forest.of(terms)
-    trees = forest.trees._replace(threshold=_bins_below(forest.trees, table.thresholds))
+    cuts = table.thresholds[forest.trees.column]
+    below = (cuts < forest.trees.threshold[:, None]).sum(axis=1)  # ignored at leaves
+    trees: Any = forest.trees._replace(threshold=below.astype(np.uint8))
     flat = FlatForest(trees, forest.leaf_masks, forest.flat_leaves)
     n, last_bin = table.n_rows, table.n_bins - 1
 
@@ -37,9 +38,3 @@ def add_trees_on_bins(
 
     with ThreadTeam(min(n_threads, 1 + n // _BLOCK_ROWS)) as team:
         team.map(work, range(0, n, _BLOCK_ROWS))
-
-
-def _bins_below(trees: FlatTrees, thresholds: Floats) -> NDArray[Any]:
-    """Number of the bin below each split, (n_nodes,) uint8; ignored at leaves."""
-    below = (thresholds[trees.column] < trees.threshold[:, None]).sum(axis=1)
-    return below.astype(np.uint8)

@@ -89,15 +89,18 @@ class TreeBuffers:
         """Set ``rows`` to (n_learned,); buffers cover the whole table, samples may be smaller."""
         self.rows = self.places[0, :n_learned]
 
-    def learn_from_all(self, team: ThreadTeam) -> None:
-        """Write the numbers of all rows to ``rows``."""
+    def write_rows(self, given: NDArray[np.uint32] | None, team: ThreadTeam) -> None:
+        """Write the numbers of the given rows, or of all, to ``rows``."""
         rows = self.rows
 
         def work(begin: int) -> None:
             part = rows[begin : begin + _BLOCK_ROWS]
             part[:] = np.arange(begin, begin + len(part), dtype=dtypes.ROW)
 
-        team.map(work, range(0, len(rows), _BLOCK_ROWS))
+        if given is None:
+            team.map(work, range(0, len(rows), _BLOCK_ROWS))
+        else:
+            rows[:] = given
 
     def packed(self, n_channels: int, width: int) -> NDArray[np.int64] | None:
         """(n_rows, width) int64; ``None`` with one channel, which uses ``ordered``."""

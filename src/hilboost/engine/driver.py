@@ -40,11 +40,28 @@ from hilboost.engine.ops.cpu.nodes import (
 from hilboost.reductions.sums import count
 
 if TYPE_CHECKING:
+    from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
+    from hilboost.engine.ops.cpu.grown_tree import GrownTree
+    from hilboost.engine.ops.cpu.leaves import LeafGradients
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 
 class Operations(Protocol):
-    """Operations of a device on the rows and histograms of a batch of nodes."""
+    """Operations of a device on the rows and histograms of a tree, for a batch of its nodes."""
+
+    def quantize(
+        self,
+        learned: WeightedGradients,
+        layout: Layout,
+        numbers: NDArray[np.uint32] | None,
+        into: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Round gradients to packed integers and return their sums, (n_channels,).
+
+        ``into`` is written: (m, 1) of the learned rows in their order if there is one channel, or
+        else (n, width).  ``numbers`` (n,) of the rows in the table of all workers are needed for
+        random rounding alone.
+        """
 
     def partition(
         self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
@@ -59,6 +76,17 @@ class Operations(Protocol):
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
         """Note the best split of each node on its columns, (n_nodes, d)."""
+
+    def leaves(
+        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
+    ) -> NDArray[np.int64]:
+        """Sum the rows of each leaf exactly, (n_leaves, r + k, 5).
+
+        There are sums of ``r`` gradients, and of their hessians, or else of weights or ones.
+        """
+
+    def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
+        """Find the leaves of the rows that are marked with -1."""
 
 
 _MANY_LEAVES = 64

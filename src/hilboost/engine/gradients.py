@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from math import ceil, log2
 from typing import NamedTuple
 
@@ -14,27 +13,22 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import CHUNK, empty_sums, merge_sums, rounded
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
-from hilboost.core.gradients import Gradients
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact, pack_compact
 from hilboost.engine.ops.cpu.fixed_point import (
+    Layout,
     Rounding,
     WeightedGradients,
     absolute_sums,
     factor_of,
-    pack_gradients,
-    pack_one,
-    packed_sums,
 )
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
-from hilboost.engine.row_order import RowOrder
+from hilboost.engine.tree_data import TreeData
 from hilboost.reductions.sums import count, is_whole, largest, merged, on_any_worker
 
-_BLOCK_ROWS = 32_768
 _MOST_REPETITIONS = 2**27
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
 _FEWEST_ROWS_COMPACT = 2**18
@@ -68,81 +62,52 @@ class _Fields(NamedTuple):
     at_random: bool
 
 
-def columns_of(gradients: Gradients, columns: slice) -> tuple[Floats, Floats]:
-    """Negative gradients (n, r) and hessians (n, r) or (n, 0) of some outputs, contiguous.
-
-    Hessians that are derived from the gradients are these.
-    """
-    negative = np.ascontiguousarray(gradients.negative_gradient[:, columns])
-    if gradients.structure.logistic:
-        return negative, negative
-    if gradients.hessian is None:
-        return negative, np.empty((len(negative), 0))
-    return negative, np.ascontiguousarray(gradients.hessian[:, columns])
-
-
 def pack(
     # ``rows`` contains the training rows of the tree; the integers are written to its arrays
     space: TreeBuffers,
     learned: WeightedGradients,
     of_probabilities: bool,  # see :class:`~hilboost.core.gradients.Gradients`
     salt: np.uint64,  # key of random rounding, where gradients are rounded at random; not 0
-    team: ThreadTeam,
-    # which rows of the table these are, if other workers have the others
-    share: RowShare | None = None,
-    # order of the rows of a sorted table, in which the integers are written
-    order: RowOrder | None = None,
+    data: TreeData,
     next_root: NextRoot | None = None,  # compares integers of 32 bits with those that it expects
 ) -> Packed:
-    """Choose a layout for the gradients and round them."""
-    weight, rows = learned.weights, learned.rows
-    m, r = len(space.rows), learned.gradients.shape[1]
-    size = _BLOCK_ROWS if order is None else ROWS_PER_BLOCK
-    blocks = [(b, min(b + size, m)) for b in range(0, max(m, 1), size)]
+    """Choose a layout for the gradients and round them; sorted rows have their order."""
+    team, share, order = data.team, data.share, data.order
+    weight, m, r = learned.weights, len(space.rows), learned.gradients.shape[1]
+    blocks = [(b, min(b + ROWS_PER_BLOCK, m)) for b in range(0, max(m, 1), ROWS_PER_BLOCK)]
     found = _totals(learned, blocks, team, share)
     curved = learned.hessians.shape[1] > 0
     layout = layout_of(curved, of_probabilities, found.weight, found.whole, count(m, share))
-    packing, rounding = _choose(layout, found, salt)
+    layout = _scaled(layout, found, salt)
     n_channels, width = layout.n_channels(r), layout.width(r, weighted=len(weight) > 0)
-    straight = n_channels == 1 and not len(rows) and not len(weight)
-    if straight and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
-        compact = _pack_in_32_bits(
-            space, learned, packing, rounding, blocks, team, order, next_root
-        )
+    is_plain = n_channels == 1 and not len(learned.rows) and not len(weight)
+    if is_plain and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
+        compact = _pack_in_32_bits(space, learned, layout, blocks, data, next_root)
         if compact is not None:
             return compact
-    values, ordered = space.packed(n_channels, width), space.ordered(n_channels)
-
-    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
-        for begin, end, first_row in _numbered(block, rows, share if rounding.salt else None):
-            placed = rounding._replace(first_row=first_row)
-            if straight:
-                pack_one(learned, packing, placed, begin, end, ordered)
-            else:
-                pack_gradients(learned, packing, placed, begin, end, values, ordered)
-        if order is not None:
-            order.arrange(ordered[:, None] if values is None else values, block[0])
-        here, totals = slice(block[0], block[1]), np.empty(n_channels, dtype=np.int64)
-        packed_sums(values, ordered[here], space.rows[here], totals)
-        return totals
-
-    totals = np.sum(team.map(round_block, blocks), axis=0)
+    values = space.packed(n_channels, width)
+    into = space.ordered(1)[:, None] if values is None else values
+    numbers = None if share is None or not layout.at_random else share.numbers
+    totals = np.zeros(n_channels, dtype=np.int64)
+    if m:  # a worker may have none of the rows
+        totals = data.operations.quantize(learned, layout, numbers, into)
+    if order is not None:
+        order.arrange_all(into)
     totals = totals if share is None else share.exchange.sum(totals)
     max_weight = largest(float(weight.max(initial=0.0)), share) or 1.0
-    return Packed(values, totals, r, packing, max_weight)
+    return Packed(values, totals, r, layout.packing, max_weight)
 
 
 def _pack_in_32_bits(
     space: TreeBuffers,
     learned: WeightedGradients,
-    packing: Packing,
-    rounding: Rounding,
+    layout: Layout,
     blocks: Sequence[tuple[int, int]],
-    team: ThreadTeam,
-    order: RowOrder | None,
+    data: TreeData,
     next_root: NextRoot | None,
 ) -> Packed | None:
     """Round the gradients of all rows, or return ``None`` if a row does not fit into 32 bits."""
+    packing, order = layout.packing, data.order
     hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
     compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
     ordered = space.ordered(1, compact=True)
@@ -152,36 +117,18 @@ def _pack_in_32_bits(
     def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
         begin, end = block
         result = np.empty(2, dtype=np.int64)
-        pack_compact(learned, compact, rounding, begin, end, ordered, result)
+        pack_compact(learned, compact, layout.rounding, begin, end, ordered, result)
         if order is not None:
             order.arrange(ordered[:, None], begin)
         if next_root is not None:
             next_root.compare(compact, ordered, begin, end)
         return result
 
-    results = np.array(team.map(round_block, blocks))
+    results = np.array(data.team.map(round_block, blocks))
     space.may_be_compact = not results[:, 1].any()
     if not space.may_be_compact:
         return None
     return Packed(None, results[:, 0].sum(keepdims=True), 1, packing, 1.0, compact)
-
-
-def _numbered(
-    block: tuple[int, int], rows: NDArray[np.uint32], share: RowShare | None
-) -> Iterator[tuple[int, int, int]]:
-    """Divide a block into rows that follow each other in the whole table.
-
-    Each part has the difference between the number of a row there and its number here.
-    """
-    begin, end = block
-    if share is None:
-        yield begin, end, 0
-        return
-    here = rows[begin:end].astype(np.int64) if len(rows) else np.arange(begin, end)
-    first_rows = share.numbers[here].astype(np.int64) - here
-    starts = np.flatnonzero(np.diff(first_rows, prepend=-1))
-    for start, stop in pairwise([*starts.tolist(), end - begin]):
-        yield begin + start, begin + stop, int(first_rows[start])
 
 
 class _Totals(NamedTuple):
@@ -221,26 +168,6 @@ def _totals(
     return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
 
 
-class Layout(NamedTuple):
-    """The part of a layout that depends on the rows and their weights alone."""
-
-    packing: Packing  # with steps of one
-    rounding: Rounding  # with factors of one
-    # the largest sums of magnitudes in steps, by which each tree finds its factors
-    gradient_room: float
-    hessian_room: float
-    at_random: bool  # whether gradients are rounded at random
-
-    def n_channels(self, r: int) -> int:
-        """Channels of ``r`` outputs; the last one counts where no other does."""
-        return r + (self.packing.count_mask == 0)
-
-    def width(self, r: int, weighted: bool) -> int:
-        """How many channels of a row are stored: all but a last one that is one for each row."""
-        is_one = self.packing.count_mask == 0 and self.rounding.of_count == 1.0 and not weighted
-        return self.n_channels(r) - is_one
-
-
 @lru_cache(maxsize=64)
 def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, m: int) -> Layout:
     """Choose fields for ``m`` rows of this total weight."""
@@ -262,7 +189,7 @@ def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, 
     return Layout(packing, rounding, rooms[0], rooms[1], fields.at_random)
 
 
-def _choose(layout: Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, Rounding]:
+def _scaled(layout: Layout, totals: _Totals, salt: np.uint64) -> Layout:
     """Choose factors by the sums over all rows."""
     curved = layout.packing.hessian_step > 0
     of_gradient = factor_of(totals.gradient, layout.gradient_room)
@@ -271,7 +198,9 @@ def _choose(layout: Layout, totals: _Totals, salt: np.uint64) -> tuple[Packing, 
         gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
     )
     rounding = layout.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
-    return packing, rounding._replace(salt=salt) if layout.at_random else rounding
+    if layout.at_random:
+        rounding = rounding._replace(salt=salt)
+    return layout._replace(packing=packing, rounding=rounding)
 
 
 def _fields(
@@ -290,7 +219,8 @@ def _fields(
     """
     # Integer weights: the layout must not depend on how rows are repeated.
     mass = sum_w if whole else m
-    count_bits = _bits(sum_w if whole else sum_w * of_count + m)
+    most = sum_w if whole else sum_w * of_count + m
+    count_bits = max(1, ceil(log2(most + 1)))
     spare = 63 - count_bits
     if not curved:
         return _Fields(spare, 0, count_bits, 0.5 * mass, False)
@@ -304,10 +234,6 @@ def _fields(
     if 2.0**hessian_bits < _FEWEST_STEPS * mass:
         return _Fields(31, 31, 0, 0.5 * mass, False)
     return _Fields(spare - hessian_bits, hessian_bits, count_bits, 0.5 * mass, False)
-
-
-def _bits(largest: float) -> int:
-    return max(1, ceil(log2(largest + 1)))
 
 
 def _count_factor(m: int, weight: float, whole: bool) -> tuple[float, bool]:

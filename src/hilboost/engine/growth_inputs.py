@@ -3,21 +3,78 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Floats
+from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.category_columns import marked_columns
 from hilboost.engine.constraints import constraints_of
+from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
 from hilboost.engine.ops.cpu.growth import Growth, GrowthLimits
+from hilboost.engine.ops.cpu.nodes import open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
-from hilboost.engine.separate import drawn_columns
 from hilboost.engine.settings import TreeSettings
-from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree_data import TreeData
 
 _UNLIMITED = 2**31
+
+
+def borrowed(
+    settings: TreeSettings, data: TreeData, n_threads: int, sample: RowSample
+) -> TreeBuffers:
+    """Return working memory for one tree by some threads."""
+    table = data.table
+    m = table.n_rows if sample.rows is None else len(sample.rows)
+    leaves = min(settings.max_leaf_nodes, data.n_rows, 2 ** min(_n_levels(settings), 31))
+    # Threads and devices divide several nodes at once, some of them in vain.
+    several = n_threads > 1 or data.plan.operations is not None
+    space = TreeBuffers.borrow(
+        data.buffers,
+        n_rows=table.n_rows,
+        n_columns=len(table.n_values),
+        n_bins=table.n_bins,
+        n_threads=n_threads,
+        max_leaves=leaves,
+        spare_leaves=n_spare_leaves(leaves) if several and not settings.symmetric else 0,
+        has_sets=int(bool(settings.categorical)),
+        keeps_all=int(settings.symmetric),
+        batch_size=_batch_size(settings, leaves, several),
+    )
+    space.learn_from(m)
+    return space
+
+
+def _batch_size(settings: TreeSettings, leaves: int, several: bool) -> int:
+    """Return how many nodes are divided together at most."""
+    if settings.symmetric:
+        return max(1, leaves // 2)
+    return batch_size(leaves) if several else 1
+
+
+def skip_one(rng: np.random.Generator) -> None:
+    """Skip the number by which gradients were once rounded: later draws remain as they were."""
+    rng.integers(2**62)
+
+
+def projected(gradients: Floats, sketch: int | None, rng: np.random.Generator) -> Floats:
+    """Project the gradients (n, r) at random to ``sketch`` columns, if these are fewer."""
+    r = gradients.shape[1]
+    if sketch is None or sketch >= r:
+        return gradients
+    return np.ascontiguousarray(gradients @ (rng.normal(size=(r, sketch)) / np.sqrt(sketch)))
+
+
+def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Draw a fraction of the columns for a tree, (d,)."""
+    allowed = np.ones(d, dtype=np.uint8)
+    if part < 1:
+        allowed[:] = 0
+        allowed[rng.choice(d, max(1, round(part * d)), replace=False)] = 1
+    return allowed
 
 
 def growth_of(
@@ -27,20 +84,21 @@ def growth_of(
     packed: Packed,
     rng: np.random.Generator,
 ) -> Growth:
-    """Collect the inputs of compiled growth for one tree.
+    """Collect the inputs of growth for one tree, with an open root.
 
-    What a tree does not have is None, so that its code is not compiled.
+    Inputs that a tree does not need are None, so that their code is not compiled.
     """
     table = data.table
     d, n_channels = len(table.n_values), len(packed.totals)
     allowed = drawn_columns(d, settings.max_features_per_tree, rng)
-    categories = category_splits(settings, table, space)
+    is_category = marked_columns(settings.categorical, d)
     constraints = None
     if settings.categorical or settings.monotonic or settings.groups:
         constraints = constraints_of(
             settings.monotonic, settings.groups, allowed, space.n_nodes, packed.n_outputs
         )
     sums, scratch = space.start(allowed, packed.totals)
+    open_root(space.nodes, len(space.rows), int(rng.integers(2**62)))
     return Growth(
         table=table.bins,
         packed=packed.values,
@@ -51,13 +109,13 @@ def growth_of(
             packing=packed.packing,
             limits=_split_limits(settings),
             monotonic=np.array(settings.monotonic, dtype=np.int64),
-            is_category=categories.is_category,
+            is_category=is_category,
         ),
         limits=_growth_limits(settings, space, packed, int(allowed.sum())),
         constraints=constraints,
         nodes=space.nodes,
         sums=sums,
-        categories=categories if settings.categorical else None,
+        categories=CategorySplits(is_category, space.left_sets) if settings.categorical else None,
         buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,
@@ -66,16 +124,7 @@ def growth_of(
     )
 
 
-def category_splits(
-    settings: TreeSettings, table: BinnedTable, space: TreeBuffers
-) -> CategorySplits:
-    """Return which columns are categories, and room for their splits."""
-    return CategorySplits(
-        marked_columns(settings.categorical, len(table.n_values)), space.left_sets
-    )
-
-
-def n_levels(settings: TreeSettings) -> int:
+def _n_levels(settings: TreeSettings) -> int:
     """Return the largest depth of a leaf."""
     depth = _UNLIMITED if settings.max_depth is None else int(settings.max_depth)
     return min(depth, settings.max_leaf_nodes.bit_length() - 1) if settings.symmetric else depth
@@ -91,7 +140,7 @@ def _growth_limits(
     fewest = min(2 * settings.min_samples_leaf / packed.max_weight, _UNLIMITED)
     return GrowthLimits(
         max_leaves=space.max_leaves,
-        max_depth=n_levels(settings),
+        max_depth=_n_levels(settings),
         min_rows=max(2, int(fewest)),
         columns_per_node=per_node,
         batch_size=len(space.batch.divided),

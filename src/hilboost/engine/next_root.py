@@ -19,7 +19,7 @@ from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
-from hilboost.engine.ops.cpu.nodes import SLOT
+from hilboost.engine.ops.cpu.nodes import ROOT_GIVEN, SLOT, SPARE
 
 FEWEST_ROWS = 2**18
 """Weight of the rows from which on leaf values are rounded."""
@@ -110,21 +110,13 @@ class _Former:
     packing: Packing
     leaves: _Leaves | None = None
 
-    @property
-    def leaf_steps(self) -> LeafSteps | None:
-        """By how much gradients decrease in each leaf."""
-        leaves = self.leaves
-        if leaves is None or leaves.steps is None:
-            return None
-        return LeafSteps(leaves.leaf_at, leaves.steps)
-
 
 @dataclass
 class NextRoot:
     """Carries the histogram of the root from one tree of a fit to the next one.
 
-    For each tree, call :meth:`compare` with all gradients, :meth:`keeping` and :meth:`write` before
-    it grows, :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
+    For each tree, call :meth:`compare` with all gradients, :meth:`carried` before it grows,
+    :meth:`note_tree` after, and :meth:`note_steps` when it is known what its leaves add.
     """
 
     is_useful: bool = True  # whether to go on, as far as is known from the trees so far
@@ -163,25 +155,30 @@ class NextRoot:
     def compare(self, compact: Compact, ordered: NDArray[np.int32], begin: int, end: int) -> None:
         """Find the unexpected gradients of some rows, and keep all for the next stage."""
         if self._former is not None:
-            before, leaves = self._before, self._former.leaf_steps
+            before, leaves, steps = self._before, self._former.leaves, None
+            if leaves is not None and leaves.steps is not None:
+                steps = LeafSteps(leaves.leaf_at, leaves.steps)
             room = (end - begin) // _FOUND_ONE_IN + _FOUND_IN_FEW
             positions = np.empty(room, dtype=dtypes.ROW)
             differences = np.empty(room, dtype=dtypes.PACKED)
-            given = before, leaves, compact, ordered, begin, end, positions, differences
-            n_found = find_unexpected(*given)
+            n_found = find_unexpected(
+                before, steps, compact, ordered, begin, end, positions, differences
+            )
             found = None
             if n_found >= 0:  # a view would keep the room
                 found = positions[:n_found].copy(), differences[:n_found].copy()
             self._found.append(found)
         self._before[begin:end] = ordered[begin:end]
 
-    def keeping(self, growth: Growth) -> Growth:
-        """Return the growth with memory for a copy of the root, if the next one needs it."""
-        if self.by_leaves:
-            return growth
-        if len(self._kept) != growth.histograms.slots.shape[1]:
-            self._kept = np.zeros(growth.histograms.slots.shape[1], dtype=dtypes.PACKED)
-        return growth._replace(histograms=growth.histograms._replace(kept=self._kept))
+    def carried(self, growth: Growth, memory: object, team: ThreadTeam) -> Growth:
+        """Return the growth of a tree with what is known of its root and kept for the next one."""
+        if not self.by_leaves:
+            if len(self._kept) != growth.histograms.slots.shape[1]:
+                self._kept = np.zeros(growth.histograms.slots.shape[1], dtype=dtypes.PACKED)
+            growth = growth._replace(histograms=growth.histograms._replace(kept=self._kept))
+        is_given = self.write(growth, memory, team)
+        growth.nodes.control[[ROOT_GIVEN, SPARE]] = is_given, self._n_spare_rows(growth)
+        return growth
 
     def write(self, growth: Growth, memory: object, team: ThreadTeam) -> bool:
         """Write the histogram of the root if it follows from the last tree; return whether so."""
@@ -210,14 +207,13 @@ class NextRoot:
 
     def note_tree(
         self,
-        nodes: NDArray[np.int64],
+        growth: Growth,
         leaves: NDArray[np.int64],
         leaf_at: NDArray[np.uint8],
-        packing: Packing,
         memory: object,
     ) -> None:
         """Note a tree that has been grown, if all leaves have histograms."""
-        slots = nodes[leaves, SLOT]
+        slots, packing = growth.nodes.fields[leaves, SLOT], growth.rules.packing
         if not self.by_leaves:
             self._last = _Former(packing)
         elif slots.min() >= 0:
@@ -231,7 +227,7 @@ class NextRoot:
         if last is not None and last.leaves is not None and np.abs(steps).max() < _MOST_STEPS:
             last.leaves.steps = steps.astype(np.int32)
 
-    def spare_rows(self, growth: Growth) -> int:
+    def _n_spare_rows(self, growth: Growth) -> int:
         """Return how many rows may be summed so that all leaves have histograms in the end.
 
         The smaller ones of two leaves have at most half of all rows, and the next root would sum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hilboost.core.errors import InvalidParameter
@@ -9,6 +10,7 @@ from hilboost.engine.driver import Operations
 from hilboost.engine.row_order import n_sorts_worthwhile
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable
+from hilboost.engine.tree import Tree
 
 _ROWS_WORTH_JOINING = 2**13
 """Fits to fewer rows need no code for groups of columns, and save little time by them."""
@@ -26,6 +28,8 @@ class Plan:
     n_sorts: int = 0  # so many of the first trees sort the rows
     rounds: bool = False  # leaf values are rounded if there are many rows
     carries_root: bool = False  # the histogram of the root follows from the tree before
+    # fits a tree on all threads; None: by histograms of its nodes, as :func:`stage.fit_tree`
+    fit_tree: Callable[..., Tree] | None = None
 
     def separates(self, n_trees: int) -> bool:
         """Whether each tree of a stage is grown by one thread, not by all of them together."""

@@ -60,6 +60,10 @@ class RowOrder:
         scratch = np.empty((ROWS_PER_BLOCK, values.shape[1]), dtype=values.dtype)
         arrange(values, self.offsets, begin, scratch)
 
+    def arrange_all(self, values: NDArray[np.integer]) -> None:
+        """Bring the values (n, k) of all rows in this order, in place."""
+        self._in_blocks(lambda rows: self.arrange(values, rows.start))
+
     def sort(
         self,
         leaf_of_row: NDArray[np.int32],

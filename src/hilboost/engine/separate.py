@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, is_whole, rounded, sum_of
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.gradients import Layout, Packed, layout_of
+from hilboost.engine.gradients import Packed, layout_of
+from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of, skip_one
 from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.binned_leaves import WalkScratch, walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
-from hilboost.engine.ops.cpu.fixed_point import TreeGradients
+from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.operations import MOST_BINS
@@ -33,8 +33,13 @@ from hilboost.engine.ops.cpu.separate_trees import (
 )
 from hilboost.engine.ops.cpu.stage_series import Series
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
+from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
+from hilboost.engine.tree_data import TreeData
+
+Generators = Sequence[Callable[[], np.random.Generator]]
+"""The random numbers of each stage."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,13 @@ class SeparateTask:
             rows = np.ascontiguousarray(sample.rows, dtype=dtypes.ROW)
             m = len(rows)
         curved, weight = hessian.shape[2] > 0, sample.weight
-        if weight is None:
-            layout = layout_of(curved, of_probabilities, float(m), True, m)
-            learned = TreeGradients(negative, hessian, True, logistic)
-            return cls(learned, np.empty(0), rows, layout, 1.0)
-        whole = is_whole(weight)
-        total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
+        whole, total = weight is None or is_whole(weight), float(m)
+        if weight is not None:
+            total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
         layout = layout_of(curved, of_probabilities, total, whole, m)
         learned = TreeGradients(negative, hessian, whole, logistic)
+        if weight is None:
+            return cls(learned, np.empty(0), rows, layout, 1.0)
         return cls(learned, weight, rows, layout, float(weight.max()))
 
     @property
@@ -102,42 +106,8 @@ class TreeDraws:
             np.ones((n_trees, d), dtype=np.uint8),
         )
 
-    @classmethod
-    def of(cls, seeds: list[int], salts: list[np.uint64], part: float, d: int) -> TreeDraws:
-        """Draw columns for each tree from its own seed."""
-        drawn = cls.none(len(seeds), d)
-        drawn.salts[:] = salts
-        for k, seed in enumerate(seeds):
-            rng = np.random.default_rng(seed)
-            skip_one(rng)
-            drawn.allowed[k] = drawn_columns(d, part, rng)
-            drawn.seeds[k] = rng.integers(2**62)
-        return drawn
-
 
 _NO_ROWS = np.empty(0, dtype=dtypes.ROW)
-
-
-def skip_one(rng: np.random.Generator) -> None:
-    """Skip the number by which gradients were once rounded: later draws remain as they were."""
-    rng.integers(2**62)
-
-
-def drawn_columns(d: int, part: float, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Draw a fraction of the columns for a tree, (d,)."""
-    allowed = np.ones(d, dtype=np.uint8)
-    if part < 1:
-        allowed[:] = 0
-        allowed[rng.choice(d, max(1, round(part * d)), replace=False)] = 1
-    return allowed
-
-
-@dataclass(frozen=True)
-class StageMemory:
-    """Memory that stages of the same number of trees reuse."""
-
-    grown: GrownTrees
-    undrawn: TreeDraws  # for trees that do not depend on draws
 
 
 @dataclass(frozen=True)
@@ -147,35 +117,13 @@ class TreeGrower:
     settings: object
     table: BinnedTable  # shards, which have tables of their own, share memory
     layout: tuple[Any, ...]  # the layout and width of the gradients, and the maximum weight
-    alone: Threads
     growth: Growth
+    alone: Threads
     scratch: StageScratch
     walk: WalkScratch  # for rows that trees do not learn from
     summed: Floats | None  # (1, MOST_BINS) float64 or None: for symmetric trees
     # memory for the trees of one or more stages, by their number
-    memory: dict[int, StageMemory] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        settings: object,
-        table: BinnedTable,
-        layout: tuple[Any, ...],
-        growth: Growth,
-        space: TreeBuffers,
-        symmetric: bool,
-    ) -> TreeGrower:
-        """Allocate the memory that a growth does not contain."""
-        scratch = StageScratch(
-            np.empty((1, 2, CHUNK)),
-            np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
-            empty_sums(3),
-            np.empty(space.n_nodes),
-        )
-        summed = np.empty((1, MOST_BINS)) if symmetric else None
-        alone = Threads(0, 1, new_sync())
-        walk = walk_scratch(space.n_nodes)
-        return cls(settings, table, layout, alone, growth, scratch, walk, summed)
+    memory: dict[int, tuple[GrownTrees, TreeDraws]] = field(default_factory=dict)
 
     def suits(self, settings: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
         """Whether it can grow such trees from this table, with gradients so arranged."""
@@ -188,14 +136,12 @@ class TreeGrower:
         n_channels = self.growth.sums.totals.shape[1]
         return replace(self, growth=self.growth._replace(buffers=space.row_buffers(n_channels)))
 
-    def memory_of(self, n_trees: int) -> StageMemory:
-        """Memory for so many trees, which are copied out of it."""
-        found = self.memory.get(n_trees)
-        if found is None:
-            grown = _empty_trees(n_trees, self.growth)
+    def memory_of(self, n_trees: int) -> tuple[GrownTrees, TreeDraws]:
+        """Memory for so many trees, which are copied out of it, and draws that do not matter."""
+        if n_trees not in self.memory:
             undrawn = TreeDraws.none(n_trees, len(self.table.n_values))
-            found = self.memory[n_trees] = StageMemory(grown, undrawn)
-        return found
+            self.memory[n_trees] = _empty_trees(n_trees, self.growth), undrawn
+        return self.memory[n_trees]
 
     def grow(
         self,
@@ -211,36 +157,94 @@ class TreeGrower:
         grow_separate_trees(team, series, stage, memory, grown, leaf_of_row)
 
 
-def grow_separately(
-    task: SeparateTask,
-    table: BinnedTable,
-    draws: TreeDraws | None,
-    l2: float,
-    growers: Sequence[TreeGrower],
-    team: ThreadTeam,
+def fit_separately(
+    settings: TreeSettings,
+    data: TreeData,
+    gradients: Gradients,
+    sample: RowSample,
+    generators: Generators,
     leaf_of_row: NDArray[np.int32],
     series: Series | None = None,
-) -> GrownTrees:
-    """Grow one tree for each output, of one stage or of a series; each thread has a grower.
+) -> tuple[list[Tree], TreeGrower]:
+    """Fit one tree for each output, each on one thread, in one stage or a series of stages.
 
-    ``draws`` is ``None`` for trees that do not depend on any.  ``leaf_of_row`` (r, n) is written.
-    The trees lie in memory of the first grower.
+    ``leaf_of_row`` (r, n) is written.  The trees lie in the memory of the grower, too.
     """
-    n_stages = 1 if series is None else series.n_stages
-    memory = growers[0].memory_of(n_stages * len(leaf_of_row))
-    stage = _stage(task, table, draws or memory.undrawn, l2)
+    data.bring_rows_back()
+    data.forget_tree()
+    task = SeparateTask.of(gradients, sample)
+    spaces = [borrowed(settings, data, 1, sample) for _ in range(data.team.n_threads)]
     sync = new_sync()
+    try:
+        growers = [_grower(settings, data, space, task) for space in spaces]
+        n_stages, r = 1 if series is None else series.n_stages, len(leaf_of_row)
+        grown, undrawn = growers[0].memory_of(n_stages * r)
+        draws = _draws_for(settings, data, task.layout, r, sample.stage, generators)
+        stage = _stage(task, data.table, draws or undrawn, settings.l2_regularization)
 
-    def work(thread: int) -> None:
-        threads = Threads(thread, team.n_threads, sync)
-        growers[thread].grow(threads, series, stage, memory.grown, leaf_of_row)
+        def work(thread: int) -> None:
+            threads = Threads(thread, data.team.n_threads, sync)
+            growers[thread].grow(threads, series, stage, grown, leaf_of_row)
 
-    def give_up() -> None:
-        sync[ABORT] = 1
-        stage.next_tree[0] = len(leaf_of_row)
+        def give_up() -> None:
+            sync[ABORT] = 1
+            stage.next_tree[0] = r
 
-    team.run(work, on_error=give_up)
-    return memory.grown
+        data.team.run(work, on_error=give_up)
+        n_trees = r * (1 if series is None else int(series.n_fitted[0]))
+        trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
+        return trees, growers[0]
+    finally:
+        for space in spaces:
+            space.release()
+
+
+def _grower(
+    settings: TreeSettings, data: TreeData, space: TreeBuffers, task: SeparateTask
+) -> TreeGrower:
+    """Return what a thread grows trees with: the same for all trees of a table and a layout."""
+    layout = task.layout.packing, task.width, task.max_weight
+    found = space.grower
+    if found is None or not found.suits(settings, data.table, layout):
+        # Columns and seeds of any tree: each tree replaces them by its own.
+        growth = growth_of(settings, data, space, task.packed(space), np.random.default_rng(0))
+        scratch = StageScratch(
+            np.empty((1, 2, CHUNK)),
+            np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
+            empty_sums(3),
+            np.empty(space.n_nodes),
+        )
+        summed = np.empty((1, MOST_BINS)) if settings.symmetric else None
+        walk = walk_scratch(space.n_nodes)
+        alone = Threads(0, 1, new_sync())
+        found = TreeGrower(settings, data.table, layout, growth, alone, scratch, walk, summed)
+    space.grower = found = found.from_rows_of(space)
+    return found
+
+
+def _draws_for(
+    settings: TreeSettings,
+    data: TreeData,
+    layout: Layout,
+    r: int,
+    first_stage: int,
+    generators: Generators,
+) -> TreeDraws | None:
+    """Draw for trees with a seed each, or return ``None`` if they do not depend on any."""
+    part, d = settings.max_features_per_tree, len(data.table.n_values)
+    if not (layout.at_random or settings.max_features < 1 or part < 1):
+        return None
+    drawn = TreeDraws.none(len(generators) * r, d)
+    seeds = np.concatenate([generator().integers(2**62, size=r) for generator in generators])
+    for place, seed in enumerate(seeds.tolist()):
+        stage, k = divmod(place, r)
+        if layout.at_random:
+            drawn.salts[place] = data.salt(k, first_stage + stage)
+        rng = np.random.default_rng(seed)
+        skip_one(rng)
+        drawn.allowed[place] = drawn_columns(d, part, rng)
+        drawn.seeds[place] = rng.integers(2**62)
+    return drawn
 
 
 def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) -> SeparateTrees:
@@ -295,7 +299,7 @@ def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) ->
     n_leaves = (sizes + 1) // 2
     is_node = np.arange(grown.trees.column.shape[1]) < sizes[:, None]
     is_leaf = np.arange(grown.values.shape[1]) < n_leaves[:, None]
-    nodes = [array[:n_trees][is_node] for array in _of_nodes(grown.trees)]
+    nodes = [array[:n_trees][is_node] for array in grown.trees[:-1]]
     bounds = grown.bounds[:n_trees]
     bounds = bounds[is_leaf] if bounds.shape[1] else bounds.reshape(-1, 2)
     values = within_bounds(grown.values[:n_trees][is_leaf], bounds)
@@ -307,11 +311,6 @@ def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) ->
         categories = CategorySplits(is_category, grown.left_sets[k])
         trees.append(as_tree(tree, int(grown.depths[k]), values[leaves], categories))
     return trees
-
-
-def _of_nodes(trees: GrownTree) -> tuple[NDArray[Any], ...]:
-    """The arrays with an entry for each node: all but the last one."""
-    return trees[:-1]
 
 
 def _ends(sizes: NDArray[np.int64]) -> list[int]:

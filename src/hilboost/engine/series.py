@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import empty_sums, merge_sums
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.engine.buffer_pool import fit_separately
 from hilboost.engine.next_root import has_enough_rows
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, RowDraws, Series
-from hilboost.engine.separate import SeparateTask
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import TreeData
@@ -29,35 +29,49 @@ _CELLS = 2**21  # outputs of rows in all stages of a call, which takes up to som
 _FEWEST_STAGES = 2
 
 
-def fit_stages(
-    settings: TreeSettings, data: TreeData, request: StageRequest
-) -> FittedStages | None:
-    """Fit the first stages of one tree for each output; ``None`` where these are fitted alone.
+@dataclass(frozen=True)
+class RequestedStages:
+    """The arguments by which :func:`~hilboost.engine.fit_stages` fits requested stages."""
 
-    Between the stages of a small table, Python takes more time than the stages themselves.
-    """
-    n, r = request.raw.shape
-    if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, request):
-        return None
-    request = request.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
-    before = request.raw.copy(order="F")
-    # In Fortran order, so that the columns of the task are views.
-    negative = np.empty((r, n))
-    hessian = None if request.loss == _SQUARED_ERROR else np.empty((r, n))
-    sample = RowSample(_rows_of_stages(request), request.weight, stage=request.number)
-    curved = None if hessian is None else hessian.T
-    gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
-    task = SeparateTask.of(gradients, sample)
-    compiled = _compiled(request, task, data.team.n_threads)
-    leaf_of_row = np.empty((r, n), dtype=dtypes.LEAF)
-    trees, _ = fit_separately(
-        settings, data, sample, task, lambda: _seeds(request), leaf_of_row, compiled
-    )
-    stages = _stages(trees, r, request.rate)
-    first, *others = compiled.losses
-    for sums in others:
-        merge_sums(first.reshape(-1, 5), sums.reshape(-1, 5))
-    return FittedStages(stages, first[: len(stages)], before)
+    gradients: Gradients  # memory for one stage
+    sample: RowSample
+    compiled: Series
+    generators: Sequence[Callable[[], np.random.Generator]]
+    before: Floats
+
+    @classmethod
+    def of(cls, settings: TreeSettings, data: TreeData, request: StageRequest) -> Self | None:
+        """Collect the first stages of one tree for each output.
+
+        Returns ``None`` where these are fitted alone.  Between the stages of a small table, Python
+        takes more time than the stages themselves.
+        """
+        n, r = request.raw.shape
+        if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, request):
+            return None
+        request = request.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
+        # In Fortran order, so that the columns of a task are views.
+        negative = np.empty((r, n))
+        hessian = None if request.loss == _SQUARED_ERROR else np.empty((r, n))
+        # The rows to learn from, or memory for those that a stage draws.
+        m = request.n_drawn
+        rows = request.rows if m is None else np.zeros(m, dtype=dtypes.ROW)
+        sample = RowSample(rows, request.weight, stage=request.number)
+        curved = None if hessian is None else hessian.T
+        gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
+        series = _compiled(request, negative, hessian, data.team.n_threads)
+        return cls(gradients, sample, series, request.generators, request.raw.copy(order="F"))
+
+    def fitted(self, trees: list[Tree]) -> FittedStages:
+        """Return the stages of these trees."""
+        first, *others = self.compiled.losses
+        for sums in others:
+            merge_sums(first.reshape(-1, 5), sums.reshape(-1, 5))
+        r, factor = self.before.shape[1], np.full(1, self.compiled.rate)
+        columns = [slice(k, k + 1) for k in range(r)]
+        terms = [Term(tree, columns[k % r], factor) for k, tree in enumerate(trees)]
+        stages = [Stage(tuple(terms[k : k + r])) for k in range(0, len(terms), r)]
+        return FittedStages(stages, first[: len(stages)], self.before)
 
 
 def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest) -> bool:
@@ -74,12 +88,9 @@ def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest)
     return request.weight is None or request.n_drawn is None
 
 
-def _rows_of_stages(request: StageRequest) -> NDArray[np.uint32] | None:
-    """The rows to learn from, or memory for those that a stage draws."""
-    return request.rows if request.n_drawn is None else np.zeros(request.n_drawn, dtype=dtypes.ROW)
-
-
-def _compiled(request: StageRequest, task: SeparateTask, n_threads: int) -> Series:
+def _compiled(
+    request: StageRequest, negative: Floats, hessian: Floats | None, n_threads: int
+) -> Series:
     """Inputs of the compiled code besides the trees."""
     n, _ = request.raw.shape
     n_stages = len(request.generators)
@@ -87,45 +98,25 @@ def _compiled(request: StageRequest, task: SeparateTask, n_threads: int) -> Seri
     if request.rows is not None:
         parts[request.rows] = LEARNED
     y: Any = np.array(request.y.T, dtype=dtypes.RAW, order="C")
-    codes = hessian = None
+    codes = None
     if request.loss == _SOFTMAX:
         y, codes = None, np.array(request.y[:, 0], dtype=np.int64)
-    if request.loss != _SQUARED_ERROR:
-        hessian = task.learned.hessians.reshape(-1)
+    draws = None
+    if request.n_drawn is not None:
+        pool = np.empty(0, dtype=dtypes.ROW) if request.rows is None else request.rows
+        hashes = np.empty((2, len(pool) or n), dtype=np.uint64)
+        draws = RowDraws(pool, hashes, request.keys)
     return Series(
         n_stages=n_stages,
         y=y,
         codes=codes,
         raw=request.raw.T.reshape(-1),
-        negative=task.learned.gradients.reshape(-1),
-        hessian=hessian,
+        negative=negative.reshape(-1),
+        hessian=None if hessian is None else hessian.reshape(-1),
         parts=parts,
-        draws=_draws_of_rows(request),
+        draws=draws,
         rate=request.rate,
         values=np.empty((2, n)),
         losses=empty_sums(n_threads, n_stages, 2),
         n_fitted=np.full(1, n_stages),
     )
-
-
-def _draws_of_rows(request: StageRequest) -> RowDraws | None:
-    """How each stage draws rows, if it does."""
-    if request.n_drawn is None:
-        return None
-    pool = np.empty(0, dtype=dtypes.ROW) if request.rows is None else request.rows
-    hashes = np.empty((2, len(pool) or len(request.raw)), dtype=np.uint64)
-    return RowDraws(pool, hashes, request.keys)
-
-
-def _seeds(request: StageRequest) -> list[int]:
-    """The seeds of the trees of all stages."""
-    r = request.raw.shape[1]
-    drawn = [generator().integers(2**62, size=r) for generator in request.generators]
-    return [int(seed) for seed in np.concatenate(drawn)]
-
-
-def _stages(trees: list[Tree], r: int, rate: float) -> list[Stage]:
-    """Stages of ``r`` trees each."""
-    outputs, factor = [slice(k, k + 1) for k in range(r)], np.full(1, rate)
-    terms = [Term(tree, outputs[k % r], factor) for k, tree in enumerate(trees)]
-    return [Stage(tuple(terms[k : k + r])) for k in range(0, len(terms), r)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -79,6 +80,7 @@ class TreeSettings:
 class VectorSettings:
     """Parameters of trees that are grown by exact squared error (OK3 of G2007)."""
 
+    shared: ClassVar[bool] = True
     # maximum number of splits; the node with the largest total variance is split first.  ``None``
     # grows until the leaves are pure or cannot be split further.
     max_splits: int | None = 20

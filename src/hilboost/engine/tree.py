@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -129,7 +129,7 @@ class Forest(Summation):
     @property
     def cost_per_row(self) -> int:
         """Cost per row: one operation for each tree."""
-        return len(self.depths)
+        return len(self.trees.depths)
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> Forest:
@@ -154,11 +154,6 @@ class Forest(Summation):
         )
         return cls(trees, leaf_masks, _flat_leaves(terms, trees.roots, order))
 
-    @property
-    def depths(self) -> NDArray[np.int32]:
-        """Depths of the trees, (n_trees,)."""
-        return self.trees.depths
-
     def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
         """Add the outputs of all trees to ``raw`` (n, r).
 
@@ -166,7 +161,8 @@ class Forest(Summation):
         contain only the columns in use.
         """
         if isinstance(X, BlockTable):
-            used, narrow = self._on_used_columns()
+            used, trees = _on_used_columns(self.trees)
+            narrow = replace(self, trees=trees)
             for rows, block in X.row_blocks(used):
                 narrow.add_to(raw[rows], block, n_threads)
             return
@@ -182,8 +178,7 @@ class Forest(Summation):
         def work(begin: int) -> None:
             add_forest(X, forest, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
 
-        with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
-            team.map(work, range(0, n, _BLOCK_ROWS))
+        _in_blocks(work, n, n_threads)
 
     @cached_property
     def _single_trees(self) -> FlatTrees:
@@ -209,12 +204,6 @@ class Forest(Summation):
         links[:, SET_OR_VALUES] = np.where(leaves.number >= 0, leaves.offset, sets)
         shape = trees.roots, leaves.first_output, leaves.widths
         return *shape, trees.threshold, links, trees.left_sets, leaves.values
-
-    def _on_used_columns(self) -> tuple[NDArray[np.int64], Forest]:
-        """Return the columns that splits use, and the forest for a table of these columns only."""
-        used, column = np.unique(self.trees.column, return_inverse=True)
-        trees = self.trees._replace(column=column.astype(np.int32))
-        return used.astype(np.int64), replace(self, trees=trees)
 
     def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""
@@ -257,8 +246,13 @@ class WideForest(Summation):
                 tree: Any = term.model
                 raw[rows, term.columns] += term.coefficient * tree.values[leaf_of_row[rows, t]]
 
-        with ThreadTeam(min(n_threads, 1 + len(raw) // _BLOCK_ROWS)) as team:
-            team.map(work, range(0, len(raw), _BLOCK_ROWS))
+        _in_blocks(work, len(raw), n_threads)
+
+
+def _on_used_columns(trees: FlatTrees) -> tuple[NDArray[np.int64], FlatTrees]:
+    """Return the columns that splits use, and the trees for a table of these columns only."""
+    used, column = np.unique(trees.column, return_inverse=True)
+    return used.astype(np.int64), trees._replace(column=column.astype(np.int32))
 
 
 def _leaves_of_rows(
@@ -266,13 +260,10 @@ def _leaves_of_rows(
 ) -> NDArray[np.int32]:
     """Leaf numbers, (n, n_trees); other tables than arrays are read in blocks."""
     if isinstance(X, BlockTable):
-        used, column = np.unique(trees.column, return_inverse=True)
-        trees = trees._replace(column=column.astype(np.int32))
+        used, narrow = _on_used_columns(trees)
+        blocks = (block for _, block in X.row_blocks(used))
         return np.concatenate(
-            [
-                _leaves_of_rows(trees, leaf_number, block, n_threads)
-                for _, block in X.row_blocks(used.astype(np.int64))
-            ]
+            [_leaves_of_rows(narrow, leaf_number, block, n_threads) for block in blocks]
         )
     n = len(X)
     leaf_of_row = np.empty((n, len(trees.depths)), dtype=dtypes.LEAF)
@@ -281,9 +272,14 @@ def _leaves_of_rows(
         end = min(begin + _BLOCK_ROWS, n)
         forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row)
 
+    _in_blocks(work, n, n_threads)
+    return leaf_of_row
+
+
+def _in_blocks(work: Callable[[int], None], n: int, n_threads: int) -> None:
+    """Work on the blocks of ``n`` rows, each given by its first one."""
     with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
         team.map(work, range(0, n, _BLOCK_ROWS))
-    return leaf_of_row
 
 
 def flat_trees(trees: Sequence[Tree]) -> FlatTrees:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable, bin_table
 from hilboost.tables import BlockTable, FileTable
 
+if TYPE_CHECKING:
+    from hilboost.engine.ops.cpu.vector_candidates import ValueRanges
+
 _STEP = 2**16 // 32
 
 
@@ -42,13 +46,21 @@ class ColumnGroups:
         return joint_columns(table.words, table.n_values, table.n_bins, self.team)
 
 
+class ColumnValues(NamedTuple):
+    """The values that are in the bins."""
+
+    X: Floats  # (n, d)
+    ranges: ValueRanges
+
+
 @dataclass
 class TreeData:
     """A binned table, the threads of a fit, and the memory reused for successive trees.
 
     ``share`` says which rows of the whole table these are, if other workers have the others.
     ``n_sorts`` says by how many of the next trees the rows are to be sorted, ``order`` is that of
-    the rows of a sorted table.  ``seed`` is that of the fit.
+    the rows of a sorted table.  ``seed`` is that of the fit.  ``values`` are needed for vector
+    trees alone.
     """
 
     table: BinnedTable
@@ -61,6 +73,7 @@ class TreeData:
     order: RowOrder | None = None
     next_root: NextRoot | None = None
     seed: int = 0
+    values: ColumnValues | None = None
 
     @property
     def joint(self) -> JointColumns | None:
@@ -97,6 +110,16 @@ class TreeData:
         """
         key = key_of(self.seed, Purpose.ROUNDING, member=output) | np.uint64(1 << 16)
         return key & ~np.uint64(0xFFFF) | np.uint64(stage * _STEP & 0xFFFF)
+
+    @property
+    def processor(self) -> CpuOperations:
+        """Operations on the threads of the fit."""
+        return CpuOperations(self.team, self.team.n_threads)
+
+    @property
+    def operations(self) -> Operations:
+        """Operations of the device on which trees grow."""
+        return self.plan.operations or self.processor
 
     @property
     def n_rows(self) -> int:
@@ -155,7 +178,7 @@ def prepare_trees(
     levels = dict(settings.categorical)
     table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)
     if share is not None and operations is None:
-        operations = CpuOperations(team, min(n_threads, len(table.n_values)))
+        operations = CpuOperations(team, n_threads)
     plan = plan_for(settings, table, n_threads, isinstance(X, FileTable), operations)
     return TreeData(
         table,

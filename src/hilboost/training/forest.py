@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting import RowSampling, StageKey
 from hilboost.core.base_model import Stage
+from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
@@ -39,7 +42,8 @@ def train_forest(
         rng = np.random.default_rng((seed, number))
         team = ThreadTeam(1) if several else prepared.team
         sample = sampling.draw(target, None, StageKey(seed, number), team)
-        return Stage((learner.fit_tree(prepared, target.y, sample, rng, team).term,))
+        (fitted,) = learner.fit(replace(prepared, team=team), Gradients(target.y), sample, rng)
+        return Stage((fitted.term,))
 
     try:
         numbers = range(n_trees)

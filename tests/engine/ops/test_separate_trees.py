@@ -1,5 +1,7 @@
 """Separate trees grown together: the trees of one output at a time, and of the naive twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,6 @@ from tests.reference import separate_trees as twin
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import separate
-from hilboost.engine.stage import fit_tree
 from hilboost.learners.tree import TreeLearner
 
 N, D, R = 300, 6, 3
@@ -53,8 +54,8 @@ def fitted(learner, X, gradients, sample, n_threads=1, seed=5):
 def one_by_one(learner, X, gradients, sample, seed=5):
     """Each output by the path of a single one."""
     data = learner.prepare(X, sample.weight, 0, 1)
-    seeds = np.random.default_rng(seed).integers(2**62, size=R).tolist()
-    return [fit_tree(learner, data, gradients, slice(k, k + 1), sample, seeds[k]) for k in range(R)]
+    data.plan = replace(data.plan, fewest_separate=None)
+    return learner.fit(data, gradients, sample, np.random.default_rng(seed))
 
 
 def assert_same(found, expected):

@@ -12,6 +12,7 @@ from tests.reference.histogram import bins_of
 from tests.reference.histogram import table_of as bins_in
 from tests.reference.vector_levels import to_levels
 
+from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import vector
 from hilboost.engine.ops.cpu import vector_candidates, vector_cuts, vector_grow, vector_state
@@ -227,16 +228,16 @@ def fit_and_record(monkeypatch, parts, X, negative, sample, n_threads, seed=0):
     rng = np.random.default_rng(seed)
     with monkeypatch.context() as context:
         context.setattr(vector, "_growth", recording)
-        fitted = parts.fit_tree(data, negative, sample, rng, data.team)
+        (fitted,) = parts.fit(data, Gradients(negative), sample, rng)
     parts.close(data)
     return before[0], after[0], data, fitted
 
 
 def naive_tree(before, after, data):
-    limits, bins = after.limits, bins_in(data.table.words, data.X.shape[1])
+    limits, bins = after.limits, bins_in(data.table.words, data.values.X.shape[1])
     categories = frozenset(np.flatnonzero(after.categories.is_category).tolist())
     return twin.grow_vector(
-        twin.Table(bins.astype(int), data.X, after.table.n_bins - 1, categories),
+        twin.Table(bins.astype(int), data.values.X, after.table.n_bins - 1, categories),
         *after.gradients,
         before.rows,
         twin.Limits(*limits[:-1]),

@@ -18,12 +18,13 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.engine import (
+    MonotonicOrder,
+    RequestedStages,
     Tree,
     TreeData,
     TreeSettings,
     add_trees_on_bins,
     fit_stages,
-    fit_trees,
     prepare_trees,
 )
 from hilboost.tables import BlockTable
@@ -162,10 +163,25 @@ class TreeLearner(TreeSettings, SplittingLearner):
 
         Separate trees are grown in parallel, one per thread, if there are enough of them.
         """
-        n_trees = 1 if self.shared else gradients.negative_gradient.shape[1]
-        seeds = rng.integers(2**62, size=n_trees).tolist()
-        return fit_trees(self, data, gradients, sample, seeds)
+        trees, leaf_of_row = fit_stages(self, data, gradients, sample, [lambda: rng])
+        r = gradients.negative_gradient.shape[1]
+        groups = [slice(0, r)] if self.shared else [slice(k, k + 1) for k in range(r)]
+        return [
+            FittedTerm(
+                Term.of(tree, columns),
+                leaves=leaves,
+                order=MonotonicOrder.of(tree, self.monotonic) if self.monotonic else None,
+                newton=True,
+            )
+            for tree, columns, leaves in zip(trees, groups, leaf_of_row, strict=True)
+        ]
 
     def fit_stages(self, data: TreeData, request: StageRequest) -> FittedStages | None:
-        """Fit stages on one thread, if there is one tree for each output."""
-        return fit_stages(self, data, request)
+        """Fit stages in one call, if there is one tree for each output."""
+        given = RequestedStages.of(self, data, request)
+        if given is None:
+            return None
+        trees, _ = fit_stages(
+            self, data, given.gradients, given.sample, given.generators, given.compiled
+        )
+        return given.fitted(trees)

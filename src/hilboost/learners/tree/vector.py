@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hilboost.backends.threads import ThreadTeam
+from hilboost.core.base_model import Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
@@ -16,9 +16,9 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.engine import (
     Tree,
+    TreeData,
     VectorSettings,
-    VectorTreeData,
-    fit_vector_tree,
+    fit_stages,
     prepare_vector_trees,
 )
 
@@ -79,33 +79,22 @@ class VectorTreeLearner(VectorSettings, SplittingLearner):
         """Return the learner with other category columns; it supports no constraints."""
         return replace(self, categorical=categorical)
 
-    def prepare(
-        self, X: Floats, weight: Floats | None, seed: int, n_threads: int
-    ) -> VectorTreeData:
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> TreeData:
         """Bin the table."""
         return prepare_vector_trees(self, X, weight, seed, n_threads)
 
-    def close(self, data: VectorTreeData) -> None:
+    def close(self, data: TreeData) -> None:
         """Stop the threads."""
         data.close()
 
     def fit(
         self,
-        data: VectorTreeData,
+        data: TreeData,
         gradients: Gradients,
         sample: RowSample,
         rng: np.random.Generator,
     ) -> list[FittedTerm]:
         """Fit one tree."""
-        return [self.fit_tree(data, gradients.negative_gradient, sample, rng, data.team)]
-
-    def fit_tree(
-        self,
-        data: VectorTreeData,
-        negative: Floats,
-        sample: RowSample,
-        rng: np.random.Generator,
-        team: ThreadTeam,
-    ) -> FittedTerm:
-        """Grow one tree on the threads of ``team``; several trees may be grown in parallel."""
-        return fit_vector_tree(self, data, negative, sample, rng, team)
+        (tree,), (leaves,) = fit_stages(self, data, gradients, sample, [lambda: rng])
+        columns = slice(0, gradients.negative_gradient.shape[1])
+        return [FittedTerm(Term.of(tree, columns), leaves=leaves)]

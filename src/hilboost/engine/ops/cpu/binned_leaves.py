@@ -10,6 +10,7 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import lowest_bit
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import level_goes_left
+from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, RIGHT
 from hilboost.engine.ops.cpu.traverse import mark_left_leaves
@@ -68,6 +69,13 @@ def order_leaves(child, leaf_number, scratch):
     for node in range(n_nodes):
         if leaf_number[node] >= 0:
             scratch.in_order[scratch.order[node]] = leaf_number[node]
+
+
+def binned_tree(nodes: NDArray[np.int64], tree: GrownTree) -> BinnedTree:
+    """Arrange the nodes of a tree for :func:`binned_leaves`."""
+    scratch = walk_scratch(len(nodes))
+    order_leaves(tree.child, tree.leaf_number, scratch)
+    return BinnedTree(nodes, tree.leaf_number, scratch.masks, scratch.in_order)
 
 
 @inner

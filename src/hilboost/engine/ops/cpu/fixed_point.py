@@ -15,6 +15,7 @@ from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.logistic import curvature
 from hilboost.backends.random_bits import bits_of
+from hilboost.engine.ops.cpu.column_splits import Packing
 
 _SMALLEST_TOTAL, _SMALLEST_EXPONENT, _LARGEST_EXPONENT = 1e-300, -1074, 500
 
@@ -50,6 +51,26 @@ class Rounding(NamedTuple):
     whole: bool
     salt: np.uint64  # not 0: round at random (steps are coarse), see :func:`row_bits`
     first_row: int  # number in the whole table of the first row that is here
+
+
+class Layout(NamedTuple):
+    """The part of a layout that depends on the rows and their weights alone."""
+
+    packing: Packing  # with steps of one
+    rounding: Rounding  # with factors of one
+    # the largest sums of magnitudes in steps, by which each tree finds its factors
+    gradient_room: float
+    hessian_room: float
+    at_random: bool  # whether gradients are rounded at random
+
+    def n_channels(self, r: int) -> int:
+        """Channels of ``r`` outputs; the last one counts where no other does."""
+        return r + (self.packing.count_mask == 0)
+
+    def width(self, r: int, weighted: bool) -> int:
+        """How many channels of a row are stored: all but a last one that is one for each row."""
+        is_one = self.packing.count_mask == 0 and self.rounding.of_count == 1.0 and not weighted
+        return self.n_channels(r) - is_one
 
 
 @compiled

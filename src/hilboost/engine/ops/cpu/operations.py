@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.exact_sums import CHUNK, TOP, empty_sums
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core import dtypes
+from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     N_DIVIDED,
@@ -22,14 +26,36 @@ from hilboost.engine.ops.cpu.batch import (
     SUM,
 )
 from hilboost.engine.ops.cpu.batches import partition_nodes, run_operation
+from hilboost.engine.ops.cpu.binned_leaves import binned_leaves, binned_tree
+from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
+from hilboost.engine.ops.cpu.fixed_point import (
+    Layout,
+    WeightedGradients,
+    pack_gradients,
+    pack_one,
+    packed_sums,
+)
 from hilboost.engine.ops.cpu.grow import grow
+from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.leaf_words import BLOCK
+from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
+from hilboost.engine.ops.cpu.nodes import BEGIN, END
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 MOST_BINS = 512
+_BLOCK_ROWS = 2**15
+ROWS_WORTH_A_TEAM = 2**15
+"""Handing work to other threads takes longer than what these save with fewer rows."""
+ALONE = ThreadTeam(1)
+
+
+def n_parts(team: ThreadTeam) -> int:
+    """Return into how many parts work is divided, so that a late thread delays little."""
+    return 1 if team.n_threads == 1 else 4 * team.n_threads
 
 
 @dataclass(frozen=True)
@@ -38,6 +64,36 @@ class CpuOperations:
 
     team: ThreadTeam
     n_threads: int
+
+    def quantize(
+        self,
+        learned: WeightedGradients,
+        layout: Layout,
+        numbers: NDArray[np.uint32] | None,
+        into: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Round gradients to packed integers and return their sums, (n_channels,)."""
+        r = learned.gradients.shape[1]
+        rows, packing, n_channels = learned.rows, layout.packing, layout.n_channels(r)
+        values, ordered = (None, into[:, 0]) if n_channels == 1 else (into, into[:0, 0])
+        is_plain = values is None and not len(learned.weights) and not len(rows)
+        m = len(rows) or len(learned.gradients)
+
+        def quantize_block(begin: int) -> NDArray[np.int64]:
+            end = min(begin + _BLOCK_ROWS, m)
+            here = rows[begin:end] if len(rows) else np.arange(begin, end, dtype=dtypes.ROW)
+            for first, last, offset in _runs(here, numbers):
+                placed = layout.rounding._replace(first_row=offset)
+                first, last = begin + first, begin + last
+                if is_plain:
+                    pack_one(learned, packing, placed, first, last, ordered)
+                else:
+                    pack_gradients(learned, packing, placed, first, last, values, ordered)
+            totals = np.empty(n_channels, dtype=np.int64)
+            packed_sums(values, ordered[begin:end], here, totals)
+            return totals
+
+        return np.sum(self.team.map(quantize_block, range(0, m, _BLOCK_ROWS)), axis=0)
 
     def partition(
         self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
@@ -69,6 +125,46 @@ class CpuOperations:
         if n > 0:
             self.cooperate(lambda threads: run_operation(threads, SEARCH, growth))
 
+    def leaves(
+        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
+    ) -> NDArray[np.int64]:
+        """Sum the gradients of the rows of each leaf exactly, and what their steps are divided by.
+
+        Returns (n_leaves, r + k, 5), with sums of k hessians, or of weights or rows.
+        """
+        gradients, hessians, weights, ones, whole, _, logistic = learned
+        of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
+        is_large = len(growth.buffers.flags) * gradients.shape[1] > ROWS_WORTH_A_TEAM
+        team = self.team if is_large else ALONE
+        n = n_parts(team)
+        scratch = np.empty((n, 2, CHUNK))
+
+        def add(values: Floats, weights: Floats, logistic: bool = False) -> NDArray[np.int64]:
+            sums = empty_sums(2 if logistic else 1, len(leaves), values.shape[1])
+            numbers = LeafNumbers(values, weights, whole, logistic)
+            team.map(lambda part: leaf_sums(part, n, of_leaves, numbers, scratch, sums), range(n))
+            return np.concatenate(sums, axis=1)
+
+        sums = [add(gradients, weights, logistic)]
+        if hessians.shape[1] and not logistic:
+            sums.append(add(hessians, weights))
+        elif not hessians.shape[1]:
+            sums.append(add(weights, ones) if len(weights) else _counts(growth, leaves))
+        return np.concatenate(sums, axis=1)
+
+    def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
+        """Find the leaves of the rows that are marked with -1."""
+        none = np.empty((0, SET_WORDS), dtype=np.uint64)
+        categories = growth.categories or CategorySplits(growth.rules.is_category, none)
+        binned = binned_tree(growth.nodes.fields[: len(tree.child)], tree)
+
+        def walk_block(begin: int) -> None:
+            end = min(begin + _BLOCK_ROWS, len(leaf_of_row))
+            words = np.empty(BLOCK, dtype=np.uint64)
+            binned_leaves(growth.table, binned, categories, words, begin, end, leaf_of_row)
+
+        self.team.map(walk_block, range(0, len(leaf_of_row), _BLOCK_ROWS))
+
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
         summed = np.empty((self.n_threads, MOST_BINS)) if symmetric else None
@@ -93,3 +189,28 @@ class CpuOperations:
             sync[ABORT] = 1
 
         run(one, on_error=abort)
+
+
+def _runs(
+    rows: NDArray[np.uint32], numbers: NDArray[np.uint32] | None
+) -> Iterator[tuple[int, int, int]]:
+    """Divide ascending rows into runs that follow each other in the whole table.
+
+    Each has the difference between the ``numbers`` of its rows there and their numbers here.
+    """
+    if numbers is None:
+        yield 0, len(rows), 0
+        return
+    offsets = numbers[rows].astype(np.int64) - rows
+    starts = np.flatnonzero(np.diff(offsets, prepend=-1))
+    for first, last in pairwise([*starts.tolist(), len(rows)]):
+        yield first, last, int(offsets[first])
+
+
+def _counts(growth: Growth | VectorGrowth, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Exact sums of ones over the rows of each leaf, (n_leaves, 1, 5)."""
+    sums, fields = empty_sums(len(leaves), 1), growth.nodes.fields
+    n_rows = fields[leaves, END] - fields[leaves, BEGIN]
+    sums[:, 0, TOP - 1] = n_rows
+    sums[n_rows > 0, 0, TOP] = TOP - 1
+    return sums
