@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from hilboost.core.base_model import BaseModel
 from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
+from hilboost.core.split_settings import SplitSettings
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ class Capabilities:
     prepare_among_workers : callable or None
         Prepares the rows of one of several workers.  It takes the learner, the arguments of
         ``prepare``, and what connects the workers (:class:`hilboost.core.exchange.RowShare`).
+    splits : callable or None
+        Returns the :class:`hilboost.core.split_settings.SplitSettings` of the learner; only for
+        trees whose minimum weights, constraints and categories recipes adapt to the table.
     """
 
     base_model: type[BaseModel] | None = None
@@ -90,6 +94,7 @@ class Capabilities:
     in_checkpoints: bool = False
     row_division: RowDivision | None = None
     prepare_among_workers: PrepareAmongWorkers | None = None
+    splits: Callable[[Any], SplitSettings] | None = None
 
     def __post_init__(self) -> None:
         """Set what other fields imply."""

@@ -16,6 +16,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
+from hilboost.core.split_settings import SplitSettings
 
 _REPLACED = {
     "among_workers": "declare Capabilities(prepare_among_workers=...)",
@@ -27,7 +28,8 @@ _REPLACED = {
     "names": "combine learners by a MixedLearner, which has names",
     "other_stage_added": "define stage_added, whose stage is None then",
     "rounded": "return terms from fit that are already rounded",
-    "splitting": "derive the class from SplittingLearner",
+    "seeing_categories": "define for_table",
+    "splitting": "declare Capabilities(splits=...) and define for_table",
     "takes_series": "define fit_stages",
     "tuned_briefly": "declare a shorter search as a parameter",
     "with_parts": "combine learners by a MixedLearner, whose learners can be changed",
@@ -77,13 +79,14 @@ class Learner(ABC):
         """The learners that each stage chooses from; by default, only the learner itself."""
         return (self,)
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
-        """Return the learner for a table with category columns; by default, the learner itself.
+    def for_table(self, splits: SplitSettings) -> Self:
+        """Return the learner for the columns of a table; by default, the learner itself.
 
         Parameters
         ----------
-        columns : sequence of (int, int)
-            Columns of category codes with their numbers of levels.
+        splits : SplitSettings
+            The category columns, and what ``capabilities.splits`` returned for the learner,
+            adapted to the table.
 
         Returns
         -------
@@ -257,3 +260,18 @@ class Learner(ABC):
             Result of :meth:`prepare`.
         """
         return
+
+
+def splits_of(learner: Learner) -> list[SplitSettings]:
+    """Return the settings of the trees among the learners that each stage chooses from.
+
+    Parameters
+    ----------
+    learner : Learner
+
+    Returns
+    -------
+    list of SplitSettings
+    """
+    declared = [(part, part.capabilities.splits) for part in learner.parts]
+    return [splits(part) for part, splits in declared if splits is not None]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.splitting_learner import splitting_parts
+from hilboost.core.learner import splits_of
 from hilboost.engine import MAX_LEVELS, Tree
 from hilboost.model.fitted import FittedModel
 
@@ -32,8 +32,8 @@ class Columns:
         """Create them from the record of a fit."""
         names: list[Any] = [column.name for column in fitted.schema.columns]
         levels: dict[int, Sequence[tuple[Any, ...]]] = {}
-        for trees in splitting_parts(fitted.learner):
-            levels |= {k: [(code,) for code in range(n)] for k, n in trees.categorical}
+        for splits in splits_of(fitted.learner):
+            levels |= {k: [(code,) for code in range(n)] for k, n in splits.categorical}
         levels |= {k: [(level,) for level in found] for k, found in fitted.schema.levels}
         encoding = fitted.encoding
         if encoding is None:

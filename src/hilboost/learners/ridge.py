@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.operators import OperatorGraph
 from hilboost.core.row_sample import RowSample
+from hilboost.core.split_settings import SplitSettings
 from hilboost.learners.kernel_machine.inputs import Inputs
 
 _FARTHEST = 1e15  # in standard deviations, as for kernel machines
@@ -172,9 +172,9 @@ class RidgeLearner(Learner):
         if not 0 < self.l2 < np.inf:
             raise InvalidParameter(f"l2 must be a positive finite number; got {self.l2!r}.")
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> RidgeLearner:
-        """Return the learner with a weight for each level of these columns."""
-        return replace(self, categorical=tuple(columns))
+    def for_table(self, splits: SplitSettings) -> RidgeLearner:
+        """Return the learner with a weight for each level of the category columns."""
+        return replace(self, categorical=splits.categorical)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> RidgeData:
         """Standardize the columns, and encode levels as indicators."""

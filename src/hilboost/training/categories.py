@@ -1,8 +1,8 @@
-"""Category columns: configuration of tree learners, and placement of encoded columns."""
+"""Category columns: adaptation of learners, and placement of encoded columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,49 +10,78 @@ import numpy as np
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.splitting_learner import SplittingLearner
-from hilboost.encoders import Encoder, Encoding, known_numbers, meet
+from hilboost.core.learner import Learner, splits_of
+from hilboost.core.split_settings import SplitSettings
+from hilboost.encoders import Averaged, Encoder, Encoding, known_numbers, meet
+from hilboost.learners.mixed import MixedLearner
 from hilboost.model import AdditiveModel
+from hilboost.model.resolved import is_auto
 from hilboost.tables import Schema, category_columns, place
 from hilboost.training.data import TrainingData
 
 
-def with_categories(
-    learner: SplittingLearner, encoder: Encoder, schema: Schema
-) -> SplittingLearner:
-    """Configure a learner for the encoded columns, including those whose levels it splits on.
+def for_table(
+    learner: Learner, schema: Schema, encoder: Encoder | None, counts_targets: bool = False
+) -> Learner:
+    """Adapt each of the learners that each stage chooses from to the columns and the target.
+
+    With ``counts_targets``, hessians count known targets, and leaves require enough of them.
+    """
+    if isinstance(learner, MixedLearner):
+        parts = (for_table(part, schema, encoder, counts_targets) for part in learner.learners)
+        return replace(learner, learners=tuple(parts))
+    given = next(iter(splits_of(learner)), SplitSettings())
+    adapted = given if encoder is None else _encoded(given, encoder, schema)
+    if counts_targets:
+        least = max(adapted.min_hessian, float(adapted.min_samples_leaf))
+        adapted = replace(adapted, min_hessian=least)
+    return learner if encoder is None and adapted == given else learner.for_table(adapted)
+
+
+def _encoded(splits: SplitSettings, encoder: Encoder, schema: Schema) -> SplitSettings:
+    """Adapt the settings to the encoded columns, including those whose levels trees split on.
 
     Statistics have no monotonic direction and belong to the groups of their source columns.
     """
     for column in schema.categories:
-        if learner.monotonic and learner.monotonic[column] != 0:
+        if splits.monotonic and splits.monotonic[column] != 0:
             raise InvalidParameter(
                 f"monotonic_cst is not supported for {place(schema.columns[column].name)}, because "
                 "categories have no order; set its direction to 0."
             )
     places = list(enumerate(encoder.origins, start=encoder.encoding.n_columns))
-    return learner.with_columns(
-        encoder.categorical,
-        learner.monotonic and learner.monotonic + (0,) * len(places),
-        tuple(
+    return replace(
+        splits,
+        categorical=encoder.categorical,
+        monotonic=splits.monotonic and splits.monotonic + (0,) * len(places),
+        groups=tuple(
             (*group, *(k for k, origin in places if meet(origin, [group])))
-            for group in learner.groups
+            for group in splits.groups
         ),
     )
 
 
-def level_encoder(trees: Sequence[SplittingLearner], data: TrainingData) -> Encoder | None:
-    """Create the encoder for learners in an output space; ``None`` without category columns.
+def encoder_for(
+    learner: Learner,
+    data: TrainingData,
+    averaged: Averaged = known_numbers,
+    by_mean: str | bool | None = None,
+) -> Encoder | None:
+    """Create the encoder of category columns; ``None`` if the learner reads the table as it is.
 
-    Trees split on the levels of every column, whatever their number: beyond 255, the rarest share
-    one.  Means of points do not serve as encoding: they have as many columns as the output space.
+    By default, trees split on the levels of every column, whatever their number, if they can:
+    beyond 255, the rarest share one.  Means of points of an output space do not serve as encoding:
+    they have as many columns as the space.
     """
     columns = category_columns(data.schema)
-    if not columns:
+    if not columns or not learner.capabilities.encodes_categories:
         return None
-    by_mean = not all(learner.divides_levels for learner in trees)
+    trees = splits_of(learner)
+    requires_means = not all(splits.splits_levels for splits in trees)
+    if by_mean is None or (requires_means and is_auto(by_mean)):
+        by_mean = requires_means
     groups = trees[0].groups if trees else ()
-    return Encoder.of(data.X, columns, data.target, known_numbers, by_mean, groups)
+    return Encoder.of(data.X, columns, data.target, averaged, by_mean, groups)
 
 
 def placed(encoding: Encoding, member: int, model: AdditiveModel) -> AdditiveModel:

@@ -14,7 +14,7 @@ from hilboost.core.loss import Loss
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
-from hilboost.training.categories import level_encoder
+from hilboost.training.categories import encoder_for
 from hilboost.training.data import TrainingData
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -31,9 +31,9 @@ def train_forest(
     """Train a forest: the mean of independent trees."""
     warn_of_light_weights(data.target, learner.min_samples_leaf)
     target, X, encoding = data.target, data.X, None
-    encoder = level_encoder([learner], data)
+    encoder = encoder_for(learner, data)
     if encoder is not None:
-        learner = learner.with_columns(encoder.categorical, (), ())
+        learner = replace(learner, categorical=encoder.categorical)
         encoding, (X,) = encoder.learn(X, target, [None], seed)
     prepared = learner.prepare(X, target.weight, seed, n_threads)
     several = n_trees >= n_threads

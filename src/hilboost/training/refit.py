@@ -15,8 +15,8 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.gradients import Gradients
+from hilboost.core.learner import splits_of
 from hilboost.core.loss import Loss
-from hilboost.core.splitting_learner import splitting_parts
 from hilboost.core.target import Target
 from hilboost.engine import leaf_values
 from hilboost.model import AdditiveModel
@@ -78,7 +78,7 @@ def _check(fitted: FittedModel, keep: float) -> None:
             f"refit_leaves requires a model of trees, but {not_of_trees(fitted)}; use "
             "learner='tree', or learner_part('tree')."
         )
-    if any(any(trees.monotonic) for trees in splitting_parts(fitted.learner)):
+    if any(any(splits.monotonic) for splits in splits_of(fitted.learner)):
         raise IncompatibleParts(
             "refit_leaves does not support monotonic_cst, because new values may be in another "
             "order; fit a new model."

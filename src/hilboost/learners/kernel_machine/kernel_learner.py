@@ -12,6 +12,7 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
+from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -43,9 +44,10 @@ class KernelLearner(Learner):
     def state(self, workspace: Workspace) -> MachineState:
         """Create the state before the first stage."""
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
-        """Return the learner that compares the codes in these columns by equality."""
-        setting = replace(self.setting, categorical=tuple(column for column, _ in columns))
+    def for_table(self, splits: SplitSettings) -> Self:
+        """Return the learner that compares codes in the category columns by equality."""
+        columns = tuple(column for column, _ in splits.categorical)
+        setting = replace(self.setting, categorical=columns)
         # Every subclass is a dataclass with this field.
         changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
         return changed

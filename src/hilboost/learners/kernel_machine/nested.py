@@ -8,7 +8,7 @@ are not worthwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -21,6 +21,7 @@ from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
@@ -59,9 +60,9 @@ class NestedLearner(KernelLearner):
             self.sparse.capabilities, takes_samples=False, has_state=False, in_checkpoints=False
         )
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> Self:
+    def for_table(self, splits: SplitSettings) -> Self:
         """Same as for the sparse learner."""
-        return replace(self, sparse=self.sparse.seeing_categories(columns))
+        return replace(self, sparse=self.sparse.for_table(splits))
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
         """Scale the rows and start the threads."""

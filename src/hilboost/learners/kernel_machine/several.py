@@ -19,6 +19,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
+from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
@@ -62,9 +63,9 @@ class SeveralKernelsLearner(Learner):
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
         return replace(stage, in_checkpoints=in_checkpoints)
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> SeveralKernelsLearner:
+    def for_table(self, splits: SplitSettings) -> SeveralKernelsLearner:
         """Same as for the stages."""
-        return replace(self, stage=self.stage.seeing_categories(columns))
+        return replace(self, stage=self.stage.for_table(splits))
 
     def for_members(
         self, data: SeveralKernelsState, n_members: int, choose_penalty: PenaltyChoice | None

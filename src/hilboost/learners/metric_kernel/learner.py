@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
+from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.learners.metric_kernel.additive import additive_metric
 from hilboost.learners.metric_kernel.features import Features
@@ -109,9 +109,9 @@ class MetricKernelLearner(Learner):
             if getattr(self, name) < 1:
                 raise InvalidParameter(f"{name} must be positive; got {getattr(self, name)!r}.")
 
-    def seeing_categories(self, columns: Sequence[tuple[int, int]]) -> MetricKernelLearner:
-        """Return the learner for a table with these columns of codes."""
-        return replace(self, categorical=tuple(columns))
+    def for_table(self, splits: SplitSettings) -> MetricKernelLearner:
+        """Return the learner for a table with these category columns."""
+        return replace(self, categorical=splits.categorical)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Floats:
         """Return the inputs unchanged: features depend on the rows of each stage."""

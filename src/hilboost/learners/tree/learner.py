@@ -13,10 +13,11 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
+from hilboost.core.learner import Learner
 from hilboost.core.row_division import RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.core.splitting_learner import SplittingLearner
+from hilboost.core.split_settings import SplitSettings
 from hilboost.engine import (
     MonotonicOrder,
     RequestedStages,
@@ -53,8 +54,20 @@ class TreeRows(RowDivision):
         add_trees_on_bins(data.table, terms, raw, n_threads)
 
 
+def split_settings(trees: TreeSettings) -> SplitSettings:
+    """Return the settings that depend on the table."""
+    return SplitSettings(
+        categorical=trees.categorical,
+        monotonic=trees.monotonic,
+        groups=trees.groups,
+        min_samples_leaf=trees.min_samples_leaf,
+        min_hessian=trees.min_hessian,
+        splits_levels=not trees.shared and not trees.symmetric,
+    )
+
+
 @dataclass(frozen=True)
-class TreeLearner(TreeSettings, SplittingLearner):
+class TreeLearner(TreeSettings, Learner):
     """Learner of histogram trees, grown best first.
 
     Notes
@@ -88,53 +101,18 @@ class TreeLearner(TreeSettings, SplittingLearner):
         resumable=True,
         row_division=TreeRows(),
         prepare_among_workers=prepare_trees,
+        splits=split_settings,
     )
 
-    @property
-    def divides_levels(self) -> bool:
-        """Whether splits on levels are supported; only in separate trees grown best first."""
-        return not self.shared and not self.symmetric
-
-    def counting(self, row: float) -> Self:
-        """Return a learner whose constants are adapted to rows of this weight.
-
-        ``min_samples_leaf`` and ``l2_regularization`` are sums of weights and remain unchanged.
-        """
-        if row == 1:
-            return self
+    def for_table(self, splits: SplitSettings) -> Self:
+        """Return the learner with these constraints and category columns."""
         return replace(
             self,
-            min_hessian=self.min_hessian * row,
-            level_smoothing=self.level_smoothing * row,
-            min_samples_level=self.min_samples_level * row,
-            level_l2=self.level_l2 * row,
+            categorical=splits.categorical,
+            monotonic=splits.monotonic,
+            groups=splits.groups,
+            min_hessian=splits.min_hessian,
         )
-
-    def counting_targets(self) -> Self:
-        """Return a learner that requires as much hessian as weight in each leaf."""
-        return replace(self, min_hessian=max(self.min_hessian, float(self.min_samples_leaf)))
-
-    def share_of_columns(self, d: int) -> float:
-        """``max_features``."""
-        return self.max_features
-
-    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
-        """Return the learner with other settings."""
-        return replace(
-            self,
-            max_features=max_features,
-            l2_regularization=self.l2_regularization * l2_factor,
-            max_leaf_nodes=max_leaf_nodes,
-        )
-
-    def with_columns(
-        self,
-        categorical: tuple[tuple[int, int], ...],
-        monotonic: tuple[int, ...],
-        groups: tuple[tuple[int, ...], ...],
-    ) -> Self:
-        """Return the learner with other constraints and category columns."""
-        return replace(self, categorical=categorical, monotonic=monotonic, groups=groups)
 
     def prepare(
         self, X: Floats | BlockTable, weight: Floats | None, seed: int, n_threads: int

@@ -12,8 +12,9 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
+from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.core.splitting_learner import SplittingLearner
+from hilboost.core.split_settings import SplitSettings
 from hilboost.engine import (
     Tree,
     TreeData,
@@ -24,7 +25,7 @@ from hilboost.engine import (
 
 
 @dataclass(frozen=True)
-class VectorTreeLearner(VectorSettings, SplittingLearner):
+class VectorTreeLearner(VectorSettings, Learner):
     """Learner of one tree per stage for all outputs, with squared error on the negative gradients.
 
     If the outputs are points in the feature space of an output kernel, these are output kernel
@@ -56,28 +57,14 @@ class VectorTreeLearner(VectorSettings, SplittingLearner):
         encodes_categories=True,
         resumable=True,
         prepare_among_workers=prepare_vector_trees,
+        splits=lambda trees: SplitSettings(
+            categorical=trees.categorical, min_samples_leaf=trees.min_samples_leaf
+        ),
     )
 
-    def counting(self, row: float) -> Self:
-        """Return the learner itself: it has no constants in numbers of rows."""
-        return self
-
-    def counting_targets(self) -> Self:
-        """Return the learner itself: it does not support missing targets."""
-        return self
-
-    def for_trial(self, max_features: float, l2_factor: float, max_leaf_nodes: int) -> Self:
-        """Return the learner with other settings; it has no penalty."""
-        return replace(self, max_features=max_features, max_splits=max_leaf_nodes - 1)
-
-    def with_columns(
-        self,
-        categorical: tuple[tuple[int, int], ...],
-        monotonic: tuple[int, ...],
-        groups: tuple[tuple[int, ...], ...],
-    ) -> Self:
-        """Return the learner with other category columns; it supports no constraints."""
-        return replace(self, categorical=categorical)
+    def for_table(self, splits: SplitSettings) -> Self:
+        """Return the learner with these category columns; it supports no constraints."""
+        return replace(self, categorical=splits.categorical)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> TreeData:
         """Bin the table."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.training.defaults import is_wide
 from hilboost.training.recipe import Candidate, Recipe
-from hilboost.training.recipes.mixed import names, with_named
+from hilboost.training.recipes.mixed import names
+from hilboost.training.recipes.table_learners import LearnerSettings, table_learner
 
 _FEWEST_COLUMNS_TO_DRAW, _COLUMNS_TO_DRAW_FEW = 4, 8
 _L2_FACTORS = (1.0, 0.1, 0.03)  # for more than two classes
@@ -20,37 +20,38 @@ _MOST_ROWS_OF_L2 = 50_000
 
 
 def candidates(
-    p: Mapping[str, Any], recipe: Recipe, resolved: ResolvedParameters
+    settings: LearnerSettings, recipe: Recipe, resolved: ResolvedParameters
 ) -> tuple[Candidate, ...]:
-    """Tree learners with other settings in place of ``"auto"``, to compare in trial runs."""
+    """Tree learners with other settings in place of ``"auto"``, to compare in trial runs.
+
+    ``resolved``: the parameters in the original weights, which the fitted model shows.
+    """
+    p = settings.parameters
     if recipe.config.stopping is None or not names(p["learner"], "tree"):
         return ()
     if recipe.data.held_out is None and recipe.n_folds == 1:
         return ()
     if _has_few_rows(recipe) and _is_wide(recipe):
         return ()
-    own = resolved.l2_regularization
-    grid = [
-        replace(resolved, max_features=f, l2_regularization=own * factor, max_leaf_nodes=leaves)
+
+    def candidate(leaves: int, factor: float, max_features: float) -> Candidate:
+        def with_these(usual: ResolvedParameters) -> ResolvedParameters:
+            l2 = usual.l2_regularization * factor
+            return replace(
+                usual, max_features=max_features, l2_regularization=l2, max_leaf_nodes=leaves
+            )
+
+        learner = table_learner(replace(settings, resolved=with_these(settings.resolved)))
+        is_usual = leaves == resolved.max_leaf_nodes
+        margin = 0.0 if is_usual or not _has_two_classes(recipe) else _MARGIN
+        return Candidate(learner, with_these(resolved), margin)
+
+    found = tuple(
+        candidate(leaves, factor, max_features)
         for leaves in _leaves_tried(p, recipe, resolved)
         for factor in _l2_factors_tried(p, recipe)
-        for f in _max_features_tried(p, recipe, resolved)
-    ]
-
-    def with_settings(one: ResolvedParameters) -> Learner:
-        factor = one.l2_regularization / own if own else 1.0
-        return with_named(
-            p["learner"],
-            "tree",
-            recipe.config.learner,
-            lambda trees: trees.for_trial(one.max_features, factor, one.max_leaf_nodes),
-        )
-
-    def margin(one: ResolvedParameters) -> float:
-        is_usual = one.max_leaf_nodes == resolved.max_leaf_nodes
-        return 0.0 if is_usual or not _has_two_classes(recipe) else _MARGIN
-
-    found = tuple(Candidate(with_settings(one), one, margin(one)) for one in grid)
+        for max_features in _max_features_tried(p, recipe, resolved)
+    )
     return found if len(found) > 1 else ()
 
 

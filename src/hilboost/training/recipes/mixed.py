@@ -1,16 +1,14 @@
-"""Several learners in one model: their names, and what a recipe changes in each."""
+"""Several learners in one model: their names, checks and rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
-from hilboost.core.splitting_learner import SplittingLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
 from hilboost.tables import Schema
@@ -63,40 +61,6 @@ def _distinct(found: list[str]) -> tuple[str, ...]:
     return tuple(
         name if name not in found[:k] else f"{name}-{1 + found[:k].count(name)}"
         for k, name in enumerate(found)
-    )
-
-
-def with_parts(learner: Learner, change: Callable[[Learner], Learner]) -> Learner:
-    """Change each of the learners that each stage chooses from."""
-    if isinstance(learner, MixedLearner):
-        return replace(learner, learners=tuple(map(change, learner.learners)))
-    return change(learner)
-
-
-def with_splitting(
-    learner: Learner, change: Callable[[SplittingLearner], SplittingLearner]
-) -> Learner:
-    """Change the tree learners among the learners that each stage chooses from."""
-
-    def changed(part: Learner) -> Learner:
-        return change(part) if isinstance(part, SplittingLearner) else part
-
-    return with_parts(learner, changed)
-
-
-def with_named(
-    given: Any,
-    name: str,
-    learner: Learner,
-    change: Callable[[SplittingLearner], SplittingLearner],
-) -> Learner:
-    """Change the tree learners that the parameter specifies by name, not the user's objects."""
-    named = [is_name(one, name) for one in listed(given)]
-    if len(named) != len(learner.parts):  # one object that combines several learners
-        return learner
-    is_named = iter(named)
-    return with_parts(
-        learner, lambda part: with_splitting(part, change) if next(is_named) else part
     )
 
 

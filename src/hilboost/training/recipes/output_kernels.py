@@ -12,20 +12,18 @@ from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import Learner
+from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding
-from hilboost.core.splitting_learner import splitting_parts
 from hilboost.core.target import Target
-from hilboost.encoders import Encoder
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model.resolved import is_auto
-from hilboost.training.categories import level_encoder, with_categories
+from hilboost.training.categories import encoder_for, for_table
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
-from hilboost.training.recipes.mixed import check_parts, with_parts, with_splitting
+from hilboost.training.recipes.mixed import check_parts
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -109,9 +107,10 @@ def output_recipe(
         data = data.hold_out(p["validation_fraction"], seed)
     early = p["early_stopping"] is not False and data.held_out is not None
     check_parts(p["learner"], learner, data.schema, "set learner='kernel'")
-    encoder, learner = _encoded(learner, data)
-    for trees in splitting_parts(learner):
-        warn_of_light_weights(data.target, trees.min_samples_leaf)
+    encoder = encoder_for(learner, data)
+    learner = for_table(learner, data.schema, encoder)
+    for splits in splits_of(learner):
+        warn_of_light_weights(data.target, splits.min_samples_leaf)
     n_stages, rate = pace(p, learner, loss.quadratic)
     searches_penalty = learner.capabilities.penalizes and not loss.quadratic
     config = BoostingConfig(
@@ -128,17 +127,6 @@ def output_recipe(
     )
     choice = penalty_choice(begun.loss, data, initial_raw) if searches_penalty else None
     return Recipe(config, initial_raw, data, encoder=encoder, choose_penalty=choice)
-
-
-def _encoded(learner: Learner, data: TrainingData) -> tuple[Encoder | None, Learner]:
-    """Return the encoding of category columns and the learner configured for it."""
-    if not learner.capabilities.encodes_categories:
-        return None, learner
-    encoder = level_encoder(splitting_parts(learner), data)
-    if encoder is None:
-        return None, learner
-    learner = with_parts(learner, lambda part: part.seeing_categories(encoder.categorical))
-    return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
 
 def pace(p: Mapping[str, Any], learner: Learner, quadratic: bool = True) -> tuple[int, float]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
+from hilboost.encoders import Encoder
+from hilboost.engine import TreeSettings
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
@@ -18,6 +21,7 @@ from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.tables import DenseTable, Schema, category_columns
+from hilboost.training.categories import for_table
 from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.mixed import listed, mixed, names
@@ -28,32 +32,43 @@ _LEARNERS = ("auto", "tree", "kernel", "linear")
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 
 
-def table_learner(p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema) -> Learner:
-    """Create the learner that the parameters specify.
+@dataclass(frozen=True)
+class LearnerSettings:
+    """What determines the learner of a table."""
+
+    parameters: Mapping[str, Any]
+    resolved: ResolvedParameters  # masses are sums of divided weights
+    schema: Schema
+    row: float = 1.0  # the weight that counts as one row, in divided weights
+    counts_targets: bool = False  # whether hessians count known targets
+    encoder: Encoder | None = None
+
+
+def table_learner(settings: LearnerSettings) -> Learner:
+    """Create the learner that the settings specify.
 
     Raises
     ------
     InvalidParameter, InvalidType
     """
-    given = listed(p["learner"])
+    given = listed(settings.parameters["learner"])
     if len(given) > 1 or not names(given, "tree"):
         for name in ("monotonic_cst", "interaction_cst"):
-            if p[name] is not None:
+            if settings.parameters[name] is not None:
                 raise InvalidParameter(
                     f"{name} is only supported by the built-in trees; set learner='tree', or "
                     f"{name}=None."
                 )
-    return mixed(given, lambda one: _learner(one, p, resolved, schema))
+    learner = mixed(given, lambda one: _learner(one, settings))
+    return for_table(learner, settings.schema, settings.encoder, settings.counts_targets)
 
 
-def _learner(
-    learner: Any, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> Learner:
+def _learner(learner: Any, settings: LearnerSettings) -> Learner:
     """One learner, by name or as an object."""
     if isinstance(learner, Learner):
         return learner
     if isinstance(learner, str):
-        return _named_learner(learner, p, resolved, schema)
+        return _named_learner(learner, settings)
     check_regressor(learner, _LEARNERS)
     return WrappedLearner(learner)
 
@@ -70,40 +85,38 @@ def stored_learner(
         return TreeLearner()
     if resolved is None:
         resolved = resolve(p, FitTraits(1.0, 1, schema.n_columns))
-    return with_stored_part(table_learner(p, resolved, schema), parts)
+    return with_stored_part(table_learner(LearnerSettings(p, resolved, schema)), parts)
 
 
-def _named_learner(
-    name: str, p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> Learner:
+def _named_learner(name: str, settings: LearnerSettings) -> Learner:
     if name not in _LEARNERS:
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
         from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
 
-        columns = tuple(column for column, _ in category_columns(schema))
+        columns = tuple(column for column, _ in category_columns(settings.schema))
         config = KernelMachineConfig(
             categorical=columns,
-            tuning_seconds=_seconds_of_tuning(p.get("time_budget"), resolved),
-            row_weight=p.get("row_weight", 1.0),
+            tuning_seconds=_seconds_of_tuning(settings),
+            row_weight=settings.row,
         )
-        if len(listed(p["learner"])) > 1:
+        if len(listed(settings.parameters["learner"])) > 1:
             return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
         return SparseLearner(config)
     if name == "linear":
         return RidgeLearner()
-    return _tree_learner(p, resolved, schema)
+    return _tree_learner(settings)
 
 
-def _seconds_of_tuning(time_budget: float | None, resolved: ResolvedParameters) -> float | None:
+def _seconds_of_tuning(settings: LearnerSettings) -> float | None:
     """Time of each member for its choice of a kernel."""
+    time_budget, resolved = settings.parameters.get("time_budget"), settings.resolved
     n_members = resolved.cv_folds if resolved.early_stopping else 1
     return None if time_budget is None else SHARE_OF_TUNING * time_budget / n_members
 
 
-def _tree_learner(
-    p: Mapping[str, Any], resolved: ResolvedParameters, schema: Schema
-) -> TreeLearner:
+def _tree_learner(settings: LearnerSettings) -> TreeLearner:
+    p, resolved, schema = settings.parameters, settings.resolved, settings.schema
     shared = p["multi_output"] == "shared"
     if p["sketch"] is not None and not shared:
         raise InvalidParameter(
@@ -119,7 +132,7 @@ def _tree_learner(
         max_leaf_nodes=resolved.max_leaf_nodes,
         max_depth=p["max_depth"],
         min_samples_leaf=resolved.min_samples_leaf,
-        min_hessian=p["min_hessian"],
+        min_hessian=p["min_hessian"] * settings.row,
         l2_regularization=resolved.l2_regularization,
         min_gain=p["min_gain"],
         max_features=resolved.max_features,
@@ -130,6 +143,9 @@ def _tree_learner(
         sketch=p["sketch"],
         monotonic=monotonic,
         groups=interaction_groups(p["interaction_cst"], schema.n_columns, schema.names),
+        level_smoothing=TreeSettings.level_smoothing * settings.row,
+        min_samples_level=TreeSettings.min_samples_level * settings.row,
+        level_l2=TreeSettings.level_l2 * settings.row,
     )
 
 

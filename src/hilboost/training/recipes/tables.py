@@ -10,19 +10,17 @@ from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.learner import Learner
+from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
-from hilboost.core.splitting_learner import splitting_parts
-from hilboost.encoders import Encoder
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.sums import count_units, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables import category_columns
-from hilboost.training.categories import with_categories
+from hilboost.training.categories import encoder_for
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
@@ -30,14 +28,13 @@ from hilboost.training.initial_state import Start, start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
-from hilboost.training.recipes.mixed import (
-    check_parts,
-    mixed_rules,
-    with_named,
-    with_parts,
-    with_splitting,
+from hilboost.training.recipes.mixed import check_parts, mixed_rules
+from hilboost.training.recipes.table_learners import (
+    LearnerSettings,
+    as_trees,
+    kernel_part,
+    table_learner,
 )
-from hilboost.training.recipes.table_learners import as_trees, kernel_part, table_learner
 from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
@@ -63,7 +60,7 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = _with_held_out_folds(as_trees(parameters)) | {"row_weight": data.row_weight}
+    p = _with_held_out_folds(as_trees(parameters))
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_of(loss, data, continuation=continuation)
@@ -71,7 +68,11 @@ def table_recipe(
     if continuation is not None and continuation.resolved is not None:
         p = continuation.resolved.fill(p)
     resolved = _resolved(p, begun, scale)
-    learner = table_learner(p, in_fit_weights(resolved, scale), data.schema)
+    settings = LearnerSettings(
+        *(p, in_fit_weights(resolved, scale), data.schema, scale.row),
+        counts_targets=loss.hessian_counts_targets,
+    )
+    learner = table_learner(settings)  # it decides about the rows and the encoding
     if is_auto(p["subsample"]):
         resolved = replace(resolved, subsample=_share_of_rows(resolved, learner, begun))
     _check_learner(p, learner, data)
@@ -83,9 +84,10 @@ def table_recipe(
     )
     data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
     resolved = replace(resolved, n_shards=plan.now, cv_folds=n_folds)
-    learner = _counting_weights(p, learner, scale, resolved, data)
-    encoder, learner = _encoded(p, learner, loss, data)
-    resolved = _with_share_of_columns(resolved, learner, data.X.shape[1])
+    _warn_of_weights(p, learner, scale, resolved, data)
+    encoder = encoder_for(learner, data, data.codec.averaged, p["target_encoding"])
+    settings = replace(settings, encoder=encoder)
+    learner = table_learner(settings)
     config = BoostingConfig(
         loss=loss,
         learner=learner,
@@ -111,7 +113,7 @@ def table_recipe(
         chooses_rate=is_auto(p["learning_rate"]),
     )
     added = kernel_part(p, recipe) if is_name(parameters["learner"], "auto") else None
-    return replace(recipe, candidates=candidates(p, recipe, resolved), kernel_part=added)
+    return replace(recipe, candidates=candidates(settings, recipe, resolved), kernel_part=added)
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
@@ -148,7 +150,7 @@ def _share_of_rows(resolved: ResolvedParameters, learner: Learner, begun: Start)
     """Share of the rows that each stage learns from: not all where these hide the target."""
     if not learner.capabilities.takes_samples:
         return 1.0
-    if resolved.subsample == 1 and splitting_parts(learner) and is_hidden(begun):
+    if resolved.subsample == 1 and splits_of(learner) and is_hidden(begun):
         return min(_MOST_OF_HIDDEN, 1 - 1 / begun.data.target.n_rows)
     return resolved.subsample
 
@@ -260,14 +262,6 @@ def work(recipe: Recipe, multi_output: str) -> int:
     return n_entries // _ENTRIES_OF_LEVELS if one_tree and by_levels else n_entries
 
 
-def _with_share_of_columns(
-    resolved: ResolvedParameters, learner: Learner, d: int
-) -> ResolvedParameters:
-    for trees in splitting_parts(learner):
-        resolved = replace(resolved, max_features=trees.share_of_columns(d))
-    return resolved
-
-
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
     """Check that the learner is compatible with the other parameters and the data."""
     if p["warm_start"] and not learner.capabilities.continues:
@@ -284,7 +278,7 @@ def _check_classes(learner: Learner, data: TrainingData) -> None:
     n_classes = data.codec.n_classes
     if n_classes in (None, 2):
         return
-    if any(trees.monotonic for trees in splitting_parts(learner)):
+    if any(splits.monotonic for splits in splits_of(learner)):
         raise InvalidParameter(
             f"monotonic_cst supports two classes; y has {n_classes}, whose "
             "probabilities cannot all increase. Set monotonic_cst=None."
@@ -298,45 +292,21 @@ def _weight_scale(p: Mapping[str, Any], data: TrainingData) -> WeightScale:
     return WeightScale(row=data.row_weight)
 
 
-def _counting_weights(
+def _warn_of_weights(
     p: Mapping[str, Any],
     learner: Learner,
     scale: WeightScale,
     resolved: ResolvedParameters,
     data: TrainingData,
-) -> Learner:
-    """Make leaves count weights as rows; warn if no leaf can reach the minimum weight."""
-    if not splitting_parts(learner):
-        return learner
-    learner = with_named(p["learner"], "tree", learner, lambda trees: trees.counting(scale.row))
-    if len(learner.parts) > 1:
-        return learner
+) -> None:
+    """Warn if no leaf of the only learner can reach the minimum weight."""
+    trees = splits_of(learner)
+    if not trees or len(learner.parts) > 1:
+        return
     if is_auto(p["min_samples_leaf"]):
-        warn_of_uneven_weights(scale, data.target, splitting_parts(learner)[0].min_samples_leaf)
+        warn_of_uneven_weights(scale, data.target, trees[0].min_samples_leaf)
     else:
         warn_of_light_weights(data.target, resolved.min_samples_leaf, scale.divisor)
-    return learner
-
-
-def _encoded(
-    p: Mapping[str, Any], learner: Learner, loss: Loss, data: TrainingData
-) -> tuple[Encoder | None, Learner]:
-    """Return the encoding of category columns and the learner configured for it."""
-    if not learner.capabilities.encodes_categories:
-        return None, learner
-    if loss.hessian_counts_targets:
-        learner = with_splitting(learner, lambda trees: trees.counting_targets())
-    columns = category_columns(data.schema)
-    if not columns:
-        return None, learner
-    trees = splitting_parts(learner)
-    by_mean = p["target_encoding"]
-    if is_auto(by_mean) and not all(each.divides_levels for each in trees):
-        by_mean = True
-    groups = trees[0].groups if trees else ()
-    encoder = Encoder.of(data.X, columns, data.target, data.codec.averaged, by_mean, groups)
-    learner = with_parts(learner, lambda part: part.seeing_categories(encoder.categorical))
-    return encoder, with_splitting(learner, lambda t: with_categories(t, encoder, data.schema))
 
 
 def table_rules(line_search: bool | str, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
