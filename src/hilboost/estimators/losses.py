@@ -40,16 +40,17 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
 
 def ranking_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a ranker from its parameters."""
-    if isinstance(loss, str):
-        loss = ranking_losses()[_known(loss, ranking_losses())]
-    return _made(loss, lambda cls: cls.for_regressor(parameters))
+    return _made(_class_of(loss, ranking_losses()), lambda cls: cls.for_regressor(parameters))
 
 
 def survival_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a survival model from its parameters."""
-    if isinstance(loss, str):
-        loss = survival_losses()[_known(loss, survival_losses())]
-    return _made(loss, lambda cls: cls.for_regressor(parameters))
+    return _made(_class_of(loss, survival_losses()), lambda cls: cls.for_regressor(parameters))
+
+
+def _class_of(loss: Any, losses: Mapping[str, type[Loss]]) -> Any:
+    """Return the class of a loss that is given by its name."""
+    return losses[_known(loss, losses)] if isinstance(loss, str) else loss
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:

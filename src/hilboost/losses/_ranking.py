@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -140,6 +141,22 @@ class RankingLoss(GroupLoss):
     corrects_positions = True
     effects: Floats | None = None
     """What each position adds to the scores, (n_positions,), if the target has positions."""
+    gain: str = ""
+    """Kind of the gains of labels; empty for losses without gains, which take any labels."""
+    _key: np.uint64 | None = None
+    """Key of the random numbers of a stage, for losses that draw them."""
+
+    @classmethod
+    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
+        """Create the loss for the parameters that its class has, such as ``k`` and ``gain``."""
+        names = signature(cls).parameters
+        return cls(**{name: parameters[name] for name in names if name in parameters})
+
+    def drawn(self, key: np.uint64) -> Self:
+        """Return the loss with the random numbers of a stage."""
+        found = copy(self)
+        found._key = key
+        return found
 
     def adapted(self, target: Target, raw: Floats) -> Self:
         """Return the loss with the effects of the positions, if the target has any."""
@@ -159,79 +176,41 @@ class RankingLoss(GroupLoss):
         return raw + self.effects[places][:, None]
 
     def check(self, target: Target) -> None:
-        """Check that there is a single column of labels."""
+        """Check that there is a single column of labels, and that they have gains."""
         if target.y.shape[1] != 1:
             raise InvalidData(
                 f"rankings support one column of relevance labels; y has {target.y.shape[1]}."
             )
+        if self.gain:
+            check_gains(target.y, self.gain)
 
     def initial_raw(self, target: Target) -> Floats:
         """Zero."""
         return np.zeros(1)
 
 
-class GainLoss(RankingLoss):
-    """Base class of losses of relevance labels that are not negative.
-
-    Parameters
-    ----------
-    gain : {"exponential", "linear"}, default="exponential"
-        Gain of a label ``y``: ``2 ** y - 1`` or ``y``.
-
-    Raises
-    ------
-    InvalidParameter
-        If the gain has another name.
-    """
-
-    def __init__(self, gain: str = "exponential") -> None:
-        if gain not in GAINS:
-            raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
-        self.gain = gain
-
-    def check(self, target: Target) -> None:
-        """Check that labels are not negative."""
-        super().check(target)
-        check_gains(target.y, self.gain)
+def checked_gain(gain: str) -> str:
+    """Return the kind of gains, if there is one of this name."""
+    if gain not in GAINS:
+        raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
+    return gain
 
 
-class FirstPositionsLoss(GainLoss):
-    """Base class of losses of the first ``k`` positions; by default, the value is ``1 - NDCG@k``.
+def checked_positions(k: int) -> int:
+    """Return the number of positions that count, if there are any."""
+    if k < 1:
+        raise InvalidParameter(f"k must be at least 1; got {k!r}.")
+    return int(k)
 
-    Parameters
-    ----------
-    k : int, default=10
-        Number of positions that count.
-    gain : {"exponential", "linear"}, default="exponential"
-        Gain of a label ``y``: ``2 ** y - 1`` or ``y``.
 
-    Raises
-    ------
-    InvalidParameter
-        If ``k`` is less than 1, or the gain has another name.
-    """
-
-    counts_positions = True
-
-    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
-        super().__init__(gain)
-        if k < 1:
-            raise InvalidParameter(f"k must be at least 1; got {k!r}.")
-        self.k = int(k)
-
-    @classmethod
-    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for the parameters ``k`` and ``gain``."""
-        return cls(parameters.get("k", 10), parameters.get("gain", "exponential"))
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
-        result = np.empty(len(target.starts) - 1)
-        with ranking_memory(target, self.gain, self.k) as memory:
-            scratch = memory.order, memory.ideals, memory.by_row
-            ends, scores = discounts(target), scores_of(raw)
-            group_ndcg(memory.gains, scores, target.starts, self.k, ends, scratch, result)
-        return spread(target, 1 - result)
+def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
+    """``1 - NDCG@k`` of each group, divided equally among its rows, (n,)."""
+    result = np.empty(len(target.starts) - 1)
+    with ranking_memory(target, gain, k) as memory:
+        scratch = memory.order, memory.ideals, memory.by_row
+        ends, scores = discounts(target), scores_of(raw)
+        group_ndcg(memory.gains, scores, target.starts, k, ends, scratch, result)
+    return spread(target, 1 - result)
 
 
 def numbers_of_groups(target: Target) -> NDArray[np.int64]:
@@ -247,15 +226,3 @@ def scores_of(raw: Floats) -> Floats:
 def spread(target: Target, values: Floats) -> Floats:
     """Divide the value of each group (q,) equally among its rows, (n,)."""
     return np.repeat(values / np.diff(target.starts), np.diff(target.starts))
-
-
-class DrawnOrderLoss(FirstPositionsLoss):
-    """Base class of losses of the first ``k`` positions in random orders."""
-
-    _key = np.uint64(0)
-
-    def drawn(self, key: np.uint64) -> Self:
-        """Return the loss with the random orders of a stage."""
-        found = copy(self)
-        found._key = key
-        return found

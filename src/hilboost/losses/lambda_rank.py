@@ -9,15 +9,18 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._ranking import (
-    FirstPositionsLoss,
+    RankingLoss,
+    checked_gain,
+    checked_positions,
     discounts,
+    ndcg_losses,
     ranking_memory,
     scores_of,
     spread,
 )
 
 
-class LambdaRank(FirstPositionsLoss):
+class LambdaRank(RankingLoss):
     """Logistic loss of pairs, weighted by the change of NDCG@k if the rows are exchanged.
 
     Only pairs that touch the first ``k`` positions count.  Rows with equal scores have their
@@ -50,6 +53,14 @@ class LambdaRank(FirstPositionsLoss):
 
     ranker_name = "lambdarank"
     evaluates_both = True
+    counts_positions = True
+
+    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
+        self.k, self.gain = checked_positions(k), checked_gain(gain)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
+        return ndcg_losses(target, raw, self.k, self.gain)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._ranking import (
     RELEVANT,
-    DrawnOrderLoss,
     RankingLoss,
+    checked_positions,
     numbers_of_groups,
     ranking_memory,
     scores_of,
@@ -24,60 +23,7 @@ from hilboost.losses._ranking import (
 )
 
 
-class _LambdaOfRelevance(DrawnOrderLoss):
-    """Base class: pairs weighted by the change of a metric of the rows with a positive label."""
-
-    _metric: ClassVar[Callable[..., None]]
-    _only_first: ClassVar[bool]
-    ranker_name: ClassVar[str]
-
-    def __init__(self, k: int = 10) -> None:
-        super().__init__(k, "linear")
-
-    @classmethod
-    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for the parameter ``k``."""
-        return cls(parameters.get("k", 10))
-
-    def check(self, target: Target) -> None:
-        """Check that no label is negative, and that labels are not all relevant."""
-        RankingLoss.check(self, target)
-        y = target.y[:, 0]
-        if y.min(initial=0) < 0:
-            row = int(np.flatnonzero(y < 0)[0])
-            raise InvalidData(
-                f"y contains {y[row]:g}, but labels must not be negative with "
-                f"loss={self.ranker_name!r}; set the labels of rows that are not relevant to 0."
-            )
-        if len(y) and 0 < y.min() < y.max():
-            raise InvalidData(
-                f"loss={self.ranker_name!r} compares rows with a positive label to rows with label "
-                f"0, but the smallest label in y is {y.min():g}; set the labels of rows that are "
-                "not relevant to 0, or use loss='lambdarank'."
-            )
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """One minus the metric of the group, divided equally among its rows, (n,)."""
-        found = np.empty(len(target.starts) - 1)
-        with ranking_memory(target, RELEVANT) as memory:
-            scores, metric = scores_of(raw), type(self)._metric
-            metric(memory.gains, scores, target.starts, self.k, memory.order, found)
-        return spread(target, 1 - found)
-
-    def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Sums over the pairs of each row."""
-        raw, negative, hessian = self._shown(target, raw), np.empty(len(raw)), np.empty(len(raw))
-        with ranking_memory(target, RELEVANT) as memory:
-            places = np.empty(len(memory.by_place[0]), dtype=np.int64)
-            exchange_gradients(
-                *(memory.gains, scores_of(raw), target.starts, self.k, self._only_first),
-                *(self._key, numbers_of_groups(target)),
-                *((memory.order, places, *memory.by_place), negative, hessian),
-            )
-        return Gradients(negative[:, None], hessian[:, None])
-
-
-class LambdaMAP(_LambdaOfRelevance):
+class LambdaMAP(RankingLoss):
     """Logistic loss of pairs, weighted by the change of the average precision if exchanged.
 
     Rows with a positive label are relevant.  Only pairs that touch the first ``k`` positions count.
@@ -101,11 +47,27 @@ class LambdaMAP(_LambdaOfRelevance):
     """
 
     ranker_name = "lambdamap"
-    _metric = staticmethod(group_average_precision)
-    _only_first = False
+    counts_positions = True
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = checked_positions(k)
+
+    def check(self, target: Target) -> None:
+        """Check that no label is negative, and that labels are not all relevant."""
+        super().check(target)
+        _check_relevance(target.y[:, 0], "lambdamap")
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """One minus the metric of the group, divided equally among its rows, (n,)."""
+        return _losses(group_average_precision, target, raw, self.k)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        key = np.uint64(self._key or 0)
+        return _gradients(target, self._shown(target, raw), self.k, False, key)
 
 
-class LambdaMRR(_LambdaOfRelevance):
+class LambdaMRR(RankingLoss):
     """Logistic loss of pairs, weighted by the change of the first relevant position's inverse.
 
     Rows with a positive label are relevant.  Rows with equal scores have their positions in random
@@ -128,5 +90,58 @@ class LambdaMRR(_LambdaOfRelevance):
     """
 
     ranker_name = "lambdamrr"
-    _metric = staticmethod(group_reciprocal_rank)
-    _only_first = True
+    counts_positions = True
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = checked_positions(k)
+
+    def check(self, target: Target) -> None:
+        """Check that no label is negative, and that labels are not all relevant."""
+        super().check(target)
+        _check_relevance(target.y[:, 0], "lambdamrr")
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """One minus the metric of the group, divided equally among its rows, (n,)."""
+        return _losses(group_reciprocal_rank, target, raw, self.k)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        key = np.uint64(self._key or 0)
+        return _gradients(target, self._shown(target, raw), self.k, True, key)
+
+
+def _check_relevance(y: Floats, name: str) -> None:
+    """Check that no label is negative, and that labels are not all relevant."""
+    if y.min(initial=0) < 0:
+        row = int(np.flatnonzero(y < 0)[0])
+        raise InvalidData(
+            f"y contains {y[row]:g}, but labels must not be negative with loss={name!r}; set the "
+            "labels of rows that are not relevant to 0."
+        )
+    if len(y) and 0 < y.min() < y.max():
+        raise InvalidData(
+            f"loss={name!r} compares rows with a positive label to rows with label 0, but the "
+            f"smallest label in y is {y.min():g}; set the labels of rows that are not relevant to "
+            "0, or use loss='lambdarank'."
+        )
+
+
+def _losses(metric: Callable[..., None], target: Target, raw: Floats, k: int) -> Floats:
+    """One minus the metric of the group, divided equally among its rows, (n,)."""
+    found = np.empty(len(target.starts) - 1)
+    with ranking_memory(target, RELEVANT) as memory:
+        metric(memory.gains, scores_of(raw), target.starts, k, memory.order, found)
+    return spread(target, 1 - found)
+
+
+def _gradients(target: Target, raw: Floats, k: int, only_first: bool, key: np.uint64) -> Gradients:
+    """Sums over the pairs of each row, weighted by the change of the metric."""
+    negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+    with ranking_memory(target, RELEVANT) as memory:
+        places = np.empty(len(memory.by_place[0]), dtype=np.int64)
+        exchange_gradients(
+            *(memory.gains, scores_of(raw), target.starts, k, only_first),
+            *(key, numbers_of_groups(target)),
+            *((memory.order, places, *memory.by_place), negative, hessian),
+        )
+    return Gradients(negative[:, None], hessian[:, None])

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy
-from typing import Any, Self
-
 import numpy as np
 
 from hilboost.backends.ranking import listwise_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._ranking import GainLoss, numbers_of_groups, ranking_memory, scores_of
+from hilboost.losses._ranking import (
+    RankingLoss,
+    checked_gain,
+    numbers_of_groups,
+    ranking_memory,
+    scores_of,
+)
 
 
-class CrossEntropyNDCG(GainLoss):
+class CrossEntropyNDCG(RankingLoss):
     """Cross-entropy between shares of the gains and a softmax of the scores of a group.
 
     The share of a row is that of ``gain + 1 - u``, with random numbers ``u`` between 0 and 1 that
@@ -44,19 +46,7 @@ class CrossEntropyNDCG(GainLoss):
     ranker_name = "xendcg"
 
     def __init__(self, gain: str = "exponential") -> None:
-        super().__init__(gain)
-        self._key: np.uint64 | None = None
-
-    @classmethod
-    def for_regressor(cls, parameters: Mapping[str, Any]) -> Self:
-        """Create the loss for the parameter ``gain``."""
-        return cls(parameters.get("gain", "exponential"))
-
-    def drawn(self, key: np.uint64) -> CrossEntropyNDCG:
-        """Return the loss with the random numbers of a stage."""
-        found = copy(self)
-        found._key = key
-        return found
+        self.gain = checked_gain(gain)
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Term of each row, (n,)."""

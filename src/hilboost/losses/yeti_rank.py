@@ -9,15 +9,18 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._ranking import (
-    DrawnOrderLoss,
+    RankingLoss,
+    checked_gain,
+    checked_positions,
     discounts,
+    ndcg_losses,
     numbers_of_groups,
     ranking_memory,
     scores_of,
 )
 
 
-class YetiRank(DrawnOrderLoss):
+class YetiRank(RankingLoss):
     """Logistic loss of neighbors in random orders of the rows, weighted by gains and position.
 
     Each stage draws ten orders of every group, of the scores plus logistic noise.  Two rows that
@@ -52,7 +55,15 @@ class YetiRank(DrawnOrderLoss):
     """
 
     ranker_name = "yetirank"
+    counts_positions = True
     _N_ORDERS = 10
+
+    def __init__(self, k: int = 10, gain: str = "exponential") -> None:
+        self.k, self.gain = checked_positions(k), checked_gain(gain)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """``1 - NDCG@k`` of the group, divided equally among its rows, (n,)."""
+        return ndcg_losses(target, raw, self.k, self.gain)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
@@ -62,7 +73,7 @@ class YetiRank(DrawnOrderLoss):
             scratch = memory.order, memory.ideals, memory.by_row, places, *memory.by_place[:4]
             neighbor_gradients(
                 *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
-                *(self._key, numbers_of_groups(target), self._N_ORDERS),
+                *(np.uint64(self._key or 0), numbers_of_groups(target), self._N_ORDERS),
                 *(scratch, negative, hessian),
             )
         return Gradients(negative[:, None], hessian[:, None])
