@@ -58,7 +58,7 @@ def from_file(
     if "calibration" not in header:
         return _of_machine(header, arrays, codec)
     fields = header["calibration"]
-    require(isinstance(fields, dict) and type(fields["by_class"]) is bool, "calibration")
+    require(type(fields["by_class"]) is bool, "calibration")
     scores = require_array(arrays, _NAME + "scores", np.float64, 2)
     missing = np.isnan(scores)
     require(scores.size > 0 and not missing.all(axis=1).any(), "calibration.scores")

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from hilboost.encoders import Encoding, LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
-from hilboost.persistence.require import Arrays, require, require_array, require_finite
+from hilboost.persistence.require import (
+    Arrays,
+    require,
+    require_array,
+    require_finite,
+    require_kind,
+)
 from hilboost.tables import Schema, category_columns
 
 
@@ -130,7 +136,7 @@ def _sources(
 
 
 def _integers(values: Any, below: int) -> list[int]:
-    require(isinstance(values, list), "categories")
+    require_kind(values, list, "categories")
     require(all(type(x) is int and 0 <= x < below for x in values), "categories")
     return list(values)
 

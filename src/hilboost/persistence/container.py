@@ -32,7 +32,7 @@ from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
 from hilboost.persistence.atomic import atomic_path
-from hilboost.persistence.require import Arrays, require, require_array
+from hilboost.persistence.require import Arrays, require, require_array, require_kind, require_list
 from hilboost.persistence.values import (
     ValueReader,
     ValueWriter,
@@ -125,7 +125,7 @@ def read(
         )
     try:
         header = json.loads(metadata["header"])
-        require(isinstance(header, dict), "the header")
+        require_kind(header, dict, "the header")
         n_features = int(header["n_features_in"])
         require(n_features > 0, "n_features_in")
         if "encoding" in header:
@@ -143,11 +143,11 @@ def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
     return "categories" in header or len(arrays.get("left_sets", ())) > 0
 
 
-def _check_trust(imports: Any, trusted: Collection[str]) -> None:
+def _check_trust(imports: object, trusted: Collection[str]) -> None:
     """Check all names before anything is imported."""
-    require(isinstance(imports, list) and all(type(name) is str for name in imports), "imports")
-    if not set(imports) <= set(trusted):
-        raise InvalidModelFile(refusal(imports))
+    names = require_list(imports, (str,), "imports")
+    if not set(names) <= set(trusted):
+        raise InvalidModelFile(refusal(names))
 
 
 def _to_arrays(model: AdditiveModel, writer: ValueWriter) -> tuple[Arrays, dict[str, Any]]:
@@ -229,7 +229,7 @@ def _others(
     described: Any, n_outputs: int, n_features: int, reader: ValueReader
 ) -> list[tuple[int, int, Term]]:
     """Read the stage, place and term of every linear or user-defined base model."""
-    require(isinstance(described, list), "others")
+    require_kind(described, list, "others")
     found = []
     for entry in described:
         first, last = entry["columns"]

@@ -25,7 +25,7 @@ from hilboost.persistence import (
     row_marks,
     survival,
 )
-from hilboost.persistence.require import Arrays, positive, require
+from hilboost.persistence.require import Arrays, positive, require, require_kind, require_list
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
 from hilboost.tables import Level, Schema, category_choice
@@ -117,12 +117,12 @@ def from_file(
     )
 
 
-def _read_range(ends: Any) -> tuple[float, float] | None:
+def _read_range(written: object) -> tuple[float, float] | None:
     """Return the smallest and the largest offset, which earlier versions did not note."""
-    if ends is None:
+    if written is None:
         return None
-    require(isinstance(ends, list) and len(ends) == 2, "offset_range")
-    require(all(type(end) is float and math.isfinite(end) for end in ends), "offset_range")
+    ends = require_list(written, (float,), "offset_range")
+    require(len(ends) == 2 and all(map(math.isfinite, ends)), "offset_range")
     return ends[0], ends[1]
 
 
@@ -130,10 +130,9 @@ def feature_names(header: Header) -> np.ndarray | None:
     """Column names, if the table of the fit had any."""
     if "feature_names_in" not in header:
         return None
-    names = np.array(header["feature_names_in"], dtype=object)
-    require(names.shape == (int(header["n_features_in"]),), "feature_names_in")
-    require(all(isinstance(name, str) for name in names), "feature_names_in")
-    return names
+    names = require_list(header["feature_names_in"], (str,), "feature_names_in")
+    require(len(names) == int(header["n_features_in"]), "feature_names_in")
+    return np.array(names, dtype=object)
 
 
 def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
@@ -177,9 +176,8 @@ def _read_codec(
         return ClassCodec(classes), stages_from_file(header)
     n_targets, names = int(header["n_targets"]), header.get("target_names")
     if names is not None:  # files of earlier versions have none
-        require(isinstance(names, list) and len(names) == n_targets, "target_names")
-        require(all(isinstance(name, str) for name in names), "target_names")
-        names = tuple(names)
+        names = tuple(require_list(names, (str,), "target_names"))
+        require(len(names) == n_targets, "target_names")
     return NumberCodec(n_targets, bool(header["flat"]), names), stages_from_file(header)
 
 
@@ -201,14 +199,13 @@ def _read_schema(header: Header, choice: Any) -> Schema:
     d, entries = int(header["n_features_in"]), header.get("categories", [])
     names = header.get("feature_names_in")
     chosen = category_choice(choice, d, names)
-    require(isinstance(entries, list), "categories")
+    require_kind(entries, list, "categories")
     found: list[tuple[int, tuple[Level, ...]]] = []
     for k, levels in entries:
         require(type(k) is int and (found[-1][0] if found else -1) < k < d, "categories")
-        require(isinstance(levels, list), "categories")
-        is_text = all(isinstance(level, str) for level in levels)
-        require(is_text or all(isinstance(level, (int, float)) for level in levels), "categories")
-        require(is_text or all(math.isfinite(level) for level in levels), "categories")
+        is_text = str in map(type, require_kind(levels, list, "categories"))
+        require_list(levels, (str,) if is_text else (int, float, bool), "categories")
+        require(is_text or all(map(math.isfinite, levels)), "categories")
         require(all(a < b for a, b in pairwise(levels)), "categories")
         found.append((k, tuple(levels)))
     schema = Schema(d, None if names is None else tuple(names), tuple(found))
@@ -225,17 +222,16 @@ def read_history(header: Header) -> History:
         validation = _numbers(validation, "validation", n_losses)
         require(bool(np.isfinite(validation).all()), "validation")
     entry = header.get("metrics", {})  # files of models without eval_metric have none
-    require(isinstance(entry, dict), "metrics")
+    require_kind(entry, dict, "metrics")
     metrics = {name: _numbers(values, "metrics", n_losses) for name, values in entry.items()}
     return History(train, validation, metrics=metrics)
 
 
-def _numbers(values: Any, name: str, length: int | None = None) -> Any:
+def _numbers(values: object, name: str, length: int | None = None) -> Any:
     """Read a list of numbers of this length, or of any length but zero."""
-    require(isinstance(values, list) and bool(values), name)
-    require(all(type(value) in (int, float) for value in values), name)
-    require(length in (None, len(values)), name)
-    return np.array(values, dtype=np.float64)
+    numbers = require_list(values, (int, float), name)
+    require(len(numbers) > 0 and length in (None, len(numbers)), name)
+    return np.array(numbers, dtype=np.float64)
 
 
 def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
@@ -247,17 +243,17 @@ def _parts_to_file(parts: dict[str, ModelPart]) -> Header:
     return header
 
 
-def _parts_from_file(entry: Any, n_targets: int) -> dict[str, ModelPart]:
+def _parts_from_file(entry: Header, n_targets: int) -> dict[str, ModelPart]:
     """Read the record of the parts: known names, and finite numbers.
 
     Files of earlier versions have neither the kernel nor the weights of several targets.
     """
-    require(isinstance(entry, dict) and set(entry) == {"tree", "kernel"}, "parts")
+    require(set(entry) == {"tree", "kernel"}, "parts")
     kinds = get_type_hints(ModelPart)
     del kinds["weights"]
     parts = {}
     for key, part in entry.items():
-        require(isinstance(part, dict), "parts")
+        require_kind(part, dict, "parts")
         own = {name: value for name, value in part.items() if name != "weights"}
         require(set(own) | {"kernel"} == set(kinds), "parts")
         for name, value in own.items():
@@ -294,7 +290,7 @@ _SHARES = ("max_features", "subsample")
 def resolved_from_file(entry: Any) -> ResolvedParameters:
     """Read resolved parameters: known names, types, and values that a fit can choose."""
     kinds = get_type_hints(ResolvedParameters)
-    require(isinstance(entry, dict), "chosen")
+    require_kind(entry, dict, "chosen")
     entry = _optional_values() | entry
     require(set(entry) == set(kinds), "chosen")
     for name, kind in kinds.items():

@@ -34,6 +34,7 @@ from hilboost.persistence.require import (
     require_array,
     require_below,
     require_finite,
+    require_kind,
 )
 from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
 
@@ -143,7 +144,7 @@ def from_arrays(
     n_others: int = 0,
 ) -> list[tuple[int, int, Term]]:
     """Read the stage, place and term of every expansion, beside other terms except trees."""
-    require(isinstance(descriptions, list), "kernels")
+    require_kind(descriptions, list, "kernels")
     kernels = [read_kernel(description, n_features, reader) for description in descriptions]
     scalings = _inputs(arrays, n_features)
     bases = _bases(arrays, kernels, scalings, n_features)

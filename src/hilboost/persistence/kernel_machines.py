@@ -10,7 +10,15 @@ from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
-from hilboost.persistence.require import Arrays, positive, require, require_below, require_finite
+from hilboost.persistence.require import (
+    Arrays,
+    positive,
+    require,
+    require_below,
+    require_finite,
+    require_kind,
+    require_list,
+)
 from hilboost.persistence.values import ValueReader, ValueWriter
 
 STAGES = ("full", "sparse", "block")
@@ -55,7 +63,7 @@ def from_file(
     reader: ValueReader,
 ) -> tuple[KernelMachineSummary, str | None]:
     """Read what :func:`to_file` wrote, and the name of the stages."""
-    require(isinstance(fields, dict), "machine")
+    require_kind(fields, dict, "machine")
     description, regularization = fields["kernel"], fields["regularization"]
     if regularization is not None:
         regularization = float(regularization)
@@ -91,21 +99,23 @@ def from_file(
     return summary, stages
 
 
-def _sizes(sizes: Any, n_targets: int) -> np.ndarray:
-    require(isinstance(sizes, list) and len(sizes) == n_targets > 1, "sizes")
+def _sizes(written: object, n_targets: int) -> np.ndarray:
+    sizes = require_kind(written, list, "sizes")
+    require(len(sizes) == n_targets > 1, "sizes")
     return np.array([positive(size, "sizes") for size in sizes])
 
 
-def _path(path: Any, n_stages: int) -> np.ndarray:
-    require(isinstance(path, list) and len(path) == n_stages, "path")
-    require(all(type(size) is int and 0 < size < 2**31 for size in path), "path")
+def _path(written: object, n_stages: int) -> np.ndarray:
+    path = require_list(written, (int,), "path")
+    require(len(path) == n_stages and all(0 < size < 2**31 for size in path), "path")
     return np.array(path, dtype=np.int64)
 
 
 def _listed(
-    descriptions: Any, arrays: Arrays, n_stages: int, n_features: int, reader: ValueReader
+    written: object, arrays: Arrays, n_stages: int, n_features: int, reader: ValueReader
 ) -> StageKernels:
-    require(isinstance(descriptions, list) and len(descriptions) > 0, "kernels")
+    descriptions = require_kind(written, list, "kernels")
+    require(len(descriptions) > 0, "kernels")
     kernels = tuple(read_kernel(one, n_features, reader) for one in descriptions)
     chosen = require_below(arrays, "kernels.chosen", len(kernels), n_stages)
     norms = require_finite(arrays, "kernels.norms", 2)

@@ -35,7 +35,14 @@ from hilboost.outputs.spd_matrices import PositiveMatrixEmbedding
 from hilboost.outputs.strings import LONGEST, StringEmbedding
 from hilboost.outputs.vectors import VectorEmbedding
 from hilboost.persistence.kernel_expansions import describe, read_kernel, try_kernel
-from hilboost.persistence.require import Arrays, require, require_array, require_finite
+from hilboost.persistence.require import (
+    Arrays,
+    require,
+    require_array,
+    require_finite,
+    require_kind,
+    require_list,
+)
 from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
 
 Fields = dict[str, Any]
@@ -62,7 +69,7 @@ def from_arrays(
     fields: Any, arrays: Arrays, n_outputs: int, reader: ValueReader
 ) -> tuple[Embedding, Span]:
     """Read the output space, of ``n_outputs`` dimensions, and its span."""
-    require(isinstance(fields, dict), "the output space")
+    require_kind(fields, dict, "the output space")
     n_train = _whole(fields["n_train"], "n_train")
     rows = require_array(arrays, "span.rows", np.int64)
     codes = require_finite(arrays, "span.codes", 2)
@@ -95,8 +102,8 @@ def _training(arrays: Arrays, n_columns: int | None = None) -> Floats:
 
 def _shape(fields: Fields, size: int) -> tuple[int, ...]:
     """Read the shape of a label with this number of entries."""
-    given = fields["shape"]
-    require(isinstance(given, list) and len(given) < 32, "shape")
+    given = require_list(fields["shape"], (int,), "shape")
+    require(len(given) < 32, "shape")
     shape = tuple(_whole(n, "shape") for n in given)
     require(math.prod(shape) == size, "shape")
     return shape
@@ -111,8 +118,8 @@ def _write_labels(labels: Any) -> np.ndarray:
 def _read_labels(arrays: Arrays, name: str) -> list[Any]:
     """Read individual labels, which must be distinct."""
     written = json.loads(require_array(arrays, name, np.uint8).tobytes().decode())
-    labels = ValueReader({}).read(written)
-    require(isinstance(labels, list) and len(labels) == len(set(labels)) > 0, name)
+    labels = require_kind(ValueReader({}).read(written), list, name)
+    require(len(labels) == len(set(labels)) > 0, name)
     return labels
 
 
@@ -188,7 +195,7 @@ def _read_label_sets(fields: Fields, arrays: Arrays, r: int, reader: ValueReader
     require(bool((scale > 0).all()), "scale")
     dtype = None
     if fields["dtype"] is not None:
-        require(isinstance(fields["dtype"], str), "dtype")
+        require_kind(fields["dtype"], str, "dtype")
         dtype = np.dtype(fields["dtype"])
         require(dtype.kind in "biuf", "dtype")
     size = _whole(fields["mean_size"], "mean_size", most=r)
@@ -201,8 +208,8 @@ def _write_rankings(space: RankingEmbedding, writer: ValueWriter) -> tuple[Field
 
 def _read_rankings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = require_array(arrays, "training", np.int64, 2)
-    K, distance = training.shape[1], fields["distance"]
-    require(type(fields["ties"]) is bool and isinstance(distance, str), "ties")
+    K, distance = training.shape[1], require_kind(fields["distance"], str, "distance")
+    require(type(fields["ties"]) is bool, "ties")
     sizes = {"kemeny": K * (K - 1) // 2, "spearman": K, "hamming": K * K}
     require(sizes[distance] == r, "training outputs")
     found = Rankings(distance, fields["ties"]).fit(training)
@@ -227,8 +234,7 @@ def _write_compositions(space: CompositionEmbedding, writer: ValueWriter) -> tup
 
 
 def _read_compositions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
-    geometry, training = fields["geometry"], _training(arrays)
-    require(isinstance(geometry, str), "geometry")
+    geometry, training = require_kind(fields["geometry"], str, "geometry"), _training(arrays)
     require(training.shape[1] == (r + 1 if geometry == "aitchison" else r), "training outputs")
     Compositions(geometry).fit(training)
     return CompositionEmbedding(training, geometry)

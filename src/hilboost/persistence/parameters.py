@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
-from hilboost.persistence.require import require
+from hilboost.persistence.require import require, require_kind, require_list
 from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
 from hilboost.validation.constraints import plain_constraint
 
@@ -64,7 +64,7 @@ def read_parameters(
     written: Any, n_features: int, reader: ValueReader, machine: Any
 ) -> dict[str, Any]:
     """Read what :func:`write_parameters` wrote; estimators validate the values."""
-    require(isinstance(written, dict), "parameters")
+    require_kind(written, dict, "parameters")
     renamed = {_RENAMED.get(name, name): value for name, value in written.items()}
     return {
         name: _read(name, value, n_features, reader, machine) for name, value in renamed.items()
@@ -78,8 +78,8 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
     if name == "kernel" and isinstance(value, dict):
         return read_kernel(value, n_features, reader)
     if name == "kernel" and isinstance(value, list):
-        require(all(isinstance(one, dict | str) for one in value), name)
-        return [_read(name, one, n_features, reader, machine) for one in value]
+        listed = require_list(value, (dict, str), name)
+        return [_read(name, one, n_features, reader, machine) for one in listed]
     if name == "learner" and isinstance(value, list):
         require(not any(isinstance(one, list) for one in value), name)
         return [_read(name, one, n_features, reader, machine) for one in value]

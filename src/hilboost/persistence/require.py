@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+Kind = TypeVar("Kind")
 
 
 def require(condition: bool, what: str) -> None:
     """Raise an error if a condition does not hold."""
     if not condition:
         raise ValueError(f"{what} is inconsistent")
+
+
+def require_kind(value: object, kind: type[Kind], what: str) -> Kind:
+    """Return a value after checking its type."""
+    require(isinstance(value, kind), what)
+    return value  # type: ignore[return-value]
+
+
+def require_list(values: object, kinds: tuple[type, ...], what: str) -> list[Any]:
+    """Return a list after checking the types of its items."""
+    items = require_kind(values, list, what)
+    require(all(type(item) in kinds for item in items), what)
+    return items
 
 
 def require_array(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> np.ndarray:

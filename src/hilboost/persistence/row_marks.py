@@ -32,7 +32,7 @@ def from_file(header: dict[str, Any], arrays: Arrays) -> RowMarks | None:
     fields = header.get(_NAME)
     if fields is None:
         return None
-    require(isinstance(fields, dict) and type(fields["version"]) is int, _NAME)
+    require(type(fields["version"]) is int, _NAME)
     if fields["version"] != _VERSION:  # hashes of a later version are unknown
         return None
     hashes = require_array(arrays, _NAME, np.uint64)

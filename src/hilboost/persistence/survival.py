@@ -13,7 +13,7 @@ from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves
-from hilboost.persistence.require import Arrays, positive, require, require_finite
+from hilboost.persistence.require import Arrays, positive, require, require_finite, require_kind
 from hilboost.persistence.stored import Header
 from hilboost.persistence.values import label_dtype, read_labels
 
@@ -36,7 +36,7 @@ def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Array
 
 def codec_from_file(fields: Header) -> SurvivalCodec:
     """Read the labels of the strata, or the intervals of discrete hazards."""
-    require(isinstance(fields, dict), "survival")
+    require_kind(fields, dict, "survival")
     if "ends" in fields:
         ends, n_causes = np.array(fields["ends"], dtype=np.float64), fields["n_causes"]
         require(ends.ndim == 1 and len(ends) > 0 and bool(np.isfinite(ends).all()), "ends")

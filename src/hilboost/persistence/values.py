@@ -35,7 +35,7 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import loss_classes
-from hilboost.persistence.require import Arrays, require
+from hilboost.persistence.require import Arrays, require, require_kind, require_list
 
 PLAIN = (str, int, float, bool, type(None))
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
@@ -178,7 +178,7 @@ class ValueReader:
             return written
         if isinstance(written, list):
             return [self.read(item, depth + 1) for item in written]
-        require(isinstance(written, dict), "a value")
+        written = require_kind(written, dict, "a value")
         if "import" in written:
             require(set(written) == {"import", "attributes"}, "a value")
             return self._imported(written["import"], written["attributes"], depth)
@@ -187,27 +187,26 @@ class ValueReader:
             name, values = written["own"], written["values"]
             if values is None:
                 return loss_classes()[name]
-            require(isinstance(name, str) and isinstance(values, dict), "a value")
-            return _own(name)(
+            arguments: dict[str, Any] = require_kind(values, dict, "a value")
+            return _own(require_kind(name, str, "a value"))(
                 **{
-                    _RENAMED.get(name, name): self.read(item, depth + 1)
-                    for name, item in values.items()
+                    _RENAMED.get(key, key): self.read(item, depth + 1)
+                    for key, item in arguments.items()
                 }
             )
         require(len(written) == 1, "a value")
         ((kind, content),) = written.items()
         if kind == "array":
-            require(isinstance(content, str) and content.startswith("value."), "a value")
+            require(content in self._arrays and content.startswith("value."), "a value")
             array = self._arrays[content]
             require(array.dtype.kind in "biuf", content)
             return array
         if kind == "kernel":
             return self._kernel(content)
-        require(kind in (*_CONTAINERS, "mapping") and isinstance(content, list), "a value")
-        items = [self.read(item, depth + 1) for item in content]
+        require(kind in (*_CONTAINERS, "mapping"), "a value")
+        items = [self.read(item, depth + 1) for item in require_kind(content, list, "a value")]
         if kind == "mapping":
-            require(all(isinstance(pair, list) and len(pair) == 2 for pair in items), "a value")
-            return dict(items)
+            return dict(require_list(items, (list,), "a value"))
         return _CONTAINERS[kind](items)
 
     def _kernel(self, description: Any) -> Kernel:
@@ -217,18 +216,16 @@ class ValueReader:
             self._kernels[text] = from_description(description)
         return self._kernels[text]
 
-    def part(self, written: Any, base: type) -> Any:
+    def part(self, written: Any, base: type[Any]) -> Any:
         """Read a value that must be an instance of ``base``."""
-        value = self.read(written)
-        require(isinstance(value, base), f"a {base.__name__}")
-        return value
+        return require_kind(self.read(written), base, f"a {base.__name__}")
 
     def _imported(self, name: Any, attributes: Any, depth: int) -> Any:
-        require(isinstance(name, str), "the name of a class")
+        require_kind(name, str, "the name of a class")
         cls = _import(name, self._trusted)
         if attributes is None:
             return cls
-        require(isinstance(attributes, dict), "attributes")
+        require_kind(attributes, dict, "attributes")
         made = object.__new__(cls)  # calls no code of the class
         made.__dict__.update({key: self.read(item, depth + 1) for key, item in attributes.items()})
         return made
@@ -296,11 +293,10 @@ def label_dtype(labels: Any, what: str = "class") -> np.dtype[Any]:
     return shortest
 
 
-def read_labels(labels: Any, name: Any, what: str) -> Any:
+def read_labels(written: object, name: object, what: str) -> Any:
     """Return distinct labels (n,) with the dtype of this name."""
-    require(isinstance(labels, list) and all(isinstance(y, PLAIN) for y in labels), what)
-    require(isinstance(name, str), f"{what}_dtype")
-    dtype = np.dtype(name)
+    labels = require_list(written, PLAIN, what)
+    dtype = np.dtype(require_kind(name, str, f"{what}_dtype"))
     require(dtype.kind in "biufUO", f"{what}_dtype")
     if dtype.kind == "U":
         require(0 < dtype.itemsize * len(labels) <= _TEXT_BYTES, f"{what}_dtype")

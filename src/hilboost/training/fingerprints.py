@@ -15,7 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
-from hilboost.persistence.require import require
+from hilboost.persistence.require import require_kind
 from hilboost.tables import DenseTable, FileTable, SparseTable
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
@@ -138,8 +138,8 @@ class FitFingerprint:
     def from_dict(cls, header: dict[str, Any]) -> FitFingerprint:
         """Read what :meth:`to_dict` wrote, beside the seed of the fit."""
         parameters, data = header["parameters"], header["data"]
-        require(isinstance(parameters, dict), "parameters")
-        require(isinstance(data, dict), "data")
+        require_kind(parameters, dict, "parameters")
+        require_kind(data, dict, "data")
         row_draws = header.get("row_draws", 1)  # the first version was not noted
         return cls(parameters, data, header["seed"], header["version"], row_draws)
 
