@@ -30,6 +30,7 @@ from hilboost.cli.task import (
     choose_task,
     refuse_offset_of_classes,
 )
+from hilboost.core.dtypes import PerRow
 from hilboost.core.words import counted
 
 if TYPE_CHECKING:
@@ -225,9 +226,9 @@ def chosen_scores(
     X: Any,
     y: Any,
     metrics: Sequence[str] = (),
-    groups: Any = None,  # array-like (n,): of a ranking
-    sample_weight: Any = None,  # array-like (n,)
-    offset: Any = None,  # array-like (n,)
+    groups: PerRow = None,  # array-like (n,): of a ranking
+    sample_weight: PerRow = None,  # array-like (n,)
+    offset: PerRow = None,  # array-like (n,)
 ) -> dict[str, float | None]:
     """Compute metrics by short name; all metrics if ``metrics`` is empty."""
     from hilboost.report import scores

@@ -1,9 +1,13 @@
-"""Data types of arrays that are passed between packages."""
+"""Data types of arrays that are passed between packages, and of arguments of users."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+PerRow = ArrayLike | None
+"""An argument with one entry for each row, such as a weight."""
+Seed = int | np.random.RandomState | None
+"""An argument ``random_state``, as in scikit-learn."""
 
 RAW = np.float64  # link-space sums, gradients, leaf values
 ROW = np.uint32  # row numbers

@@ -16,7 +16,7 @@ from hilboost.backends.threads import threads_for, threads_for_kernels
 from hilboost.callbacks.checkpoint import checkpoint_among
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidColumn, InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -184,7 +184,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
         X_val: Any = None,
         y_val: Any = None,
@@ -372,7 +372,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         return check_inputs(self, X, self._expected(schema))[0]
 
     @public_prediction
-    def predict_raw(self, X: Any, offset: Any = None) -> Floats:
+    def predict_raw(self, X: Any, offset: PerRow = None) -> Floats:
         """Predict in link space, before the inverse link of the loss.
 
         Parameters
@@ -389,7 +389,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         known = offset_of(offset, *raw.shape)
         return raw if known is None else raw + known
 
-    def _raw_beside(self, X: Any, offset: Any) -> Floats:
+    def _raw_beside(self, X: Any, offset: PerRow) -> Floats:
         """Return what ``predict_raw`` does; warn if the fit had offsets, but there are none now."""
         raw = self.predict_raw(X, offset)
         self.fitted_.warn_of_offsets(offset)
@@ -404,7 +404,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         except InvalidColumn as error:
             raise error.named(self.fitted_.schema.names) from None
 
-    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+    def _staged_raw(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
         """Yield predictions in link space after each stage; an array may be reused."""
         known = None
         for stage, raw in enumerate(self._stages(X)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.conformal import ConformalPredictions
@@ -69,7 +69,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_proba(self, X: Any, offset: Any = None) -> Floats:
+    def predict_proba(self, X: Any, offset: PerRow = None) -> Floats:
         """Predict class probabilities.  Not available with the losses of support vector machines.
 
         Parameters
@@ -88,7 +88,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_log_proba(self, X: Any, offset: Any = None) -> Floats:
+    def predict_log_proba(self, X: Any, offset: PerRow = None) -> Floats:
         """Predict the logarithms of class probabilities.
 
         Parameters
@@ -106,7 +106,7 @@ class ClassPredictions(ConformalPredictions):
             return np.log(self.predict_proba(X, offset))
 
     @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, offset: PerRow = None) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.
 
         Parameters
@@ -122,7 +122,7 @@ class ClassPredictions(ConformalPredictions):
         return self._best(self._raw_beside(X, offset))
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """Compute the fraction of rows that are classified correctly.
 
         Parameters
@@ -144,7 +144,7 @@ class ClassPredictions(ConformalPredictions):
         weight = check_weights(sample_weight, predicted)
         return float(accuracy_score(y, predicted, sample_weight=weight))
 
-    def decision_function(self, X: Any, offset: Any = None) -> Floats:
+    def decision_function(self, X: Any, offset: PerRow = None) -> Floats:
         """Compute scores in link space.
 
         Parameters
@@ -160,7 +160,7 @@ class ClassPredictions(ConformalPredictions):
         return own_scores(self._raw_beside(X, offset))
 
     @public_prediction
-    def staged_decision_function(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+    def staged_decision_function(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
         """Compute scores in link space after each stage.
 
         Parameters
@@ -177,7 +177,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def staged_predict_proba(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+    def staged_predict_proba(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
         """Predict class probabilities after each stage.  Not available where there are none.
 
         Parameters
@@ -193,7 +193,7 @@ class ClassPredictions(ConformalPredictions):
         yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X, offset))
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[NDArray[Any]]:
         """Predict classes after each stage.
 
         Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
@@ -218,14 +218,14 @@ class ClassPredictions(ConformalPredictions):
         scores = class_scores(self.loss_, raw, len(self.classes_))
         return np.take_along_axis(scores, codes, axis=1)
 
-    def _labels_of_groups(self, groups: Any, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
+    def _labels_of_groups(self, groups: PerRow, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
         if not (isinstance(groups, str) and groups == "class"):
             return super()._labels_of_groups(groups, y, n)
         return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True
 
     @public_prediction
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+        self, X: Any, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
     ) -> NDArray[np.bool_]:
         """Predict sets that contain the class of a new row with at least the given probability.
 

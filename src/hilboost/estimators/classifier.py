@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
+from hilboost.core.dtypes import Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
@@ -100,7 +101,7 @@ warm_start, random_state, n_jobs, verbose : optional
         time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:

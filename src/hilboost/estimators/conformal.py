@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
@@ -62,10 +62,10 @@ class ConformalPredictions:
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
-        offset: Any = None,
+        groups: PerRow = None,
+        offset: PerRow = None,
     ) -> Self:
         """Calibrate prediction intervals or sets on held-out rows.
 
@@ -135,7 +135,7 @@ class ConformalPredictions:
         """Add the scale of the errors of each row, if the model learns it from the same rows."""
         return calibration
 
-    def _labels_of_groups(self, groups: Any, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
+    def _labels_of_groups(self, groups: PerRow, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
         """Groups (n,) of the calibration rows, if any, and whether they are the classes."""
         return (None if groups is None else check_groups(groups, n)), False
 
@@ -148,7 +148,7 @@ class ConformalPredictions:
             )
         return self.fitted_.calibration
 
-    def _raws(self, X: Any, calibration: Calibration, offset: Any = None) -> list[Floats]:
+    def _raws(self, X: Any, calibration: Calibration, offset: PerRow = None) -> list[Floats]:
         """Raw predictions of the model, or of the members of an ensemble calibrated by folds."""
         if calibration.folds is None:
             return [self._raw_beside(X, offset)]
@@ -159,7 +159,7 @@ class ConformalPredictions:
         known = offset_of(offset, *found[0].shape)
         return found if known is None else [raw + known for raw in found]
 
-    def _group_numbers(self, calibration: Calibration, groups: Any, n: int) -> NDArray[np.int64]:
+    def _group_numbers(self, calibration: Calibration, groups: PerRow, n: int) -> NDArray[np.int64]:
         """Numbers of the groups of new rows, (n,); none if the calibration has no groups."""
         if calibration.group_names is None or calibration.by_class:
             if groups is not None:
@@ -209,7 +209,7 @@ class CandidateSets(ConformalPredictions):
         *,
         candidates: Any = None,
         allowed: Sequence[Sequence[int]] | None = None,
-        groups: Any = None,
+        groups: PerRow = None,
     ) -> list[Any]:
         """Predict sets of candidates, which contain the label with at least the given probability.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.callback import History
+from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -179,12 +180,12 @@ class FittedProperties:
         title: str | None = None,
         *,
         positive_class: Any = None,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         X_train: Any = None,
-        groups: Any = None,
-        strata: Any = None,
-        entry: Any = None,
-        offset: Any = None,
+        groups: PerRow = None,
+        strata: PerRow = None,
+        entry: PerRow = None,
+        offset: PerRow = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
 
@@ -246,10 +247,10 @@ class FittedProperties:
         X: Any,
         y: Any,
         *,
-        groups: Any = None,
-        strata: Any = None,
-        entry: Any = None,
-        offset: Any = None,
+        groups: PerRow = None,
+        strata: PerRow = None,
+        entry: PerRow = None,
+        offset: PerRow = None,
     ) -> dict[str, Any]:
         """Return the facts of :meth:`report` as a JSON-serializable dict.
 
@@ -269,7 +270,7 @@ class FittedProperties:
         model = self._without_offsets(offset)
         return facts(model, X, y, groups=groups, strata=strata, entry=entry, offset=offset)
 
-    def _without_offsets(self, offset: Any) -> Self:
+    def _without_offsets(self, offset: PerRow) -> Self:
         """Return a copy that predicts without offsets in silence, as reports do in parts."""
         check_is_fitted(self)
         warn_without(offset, self.fitted_.beside_offsets)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
+from hilboost.core.dtypes import Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.kernel_boosting import KernelBoosting
@@ -112,7 +113,7 @@ memory_budget, precision, device, random_state, n_jobs, verbose : optional
         memory_budget: float | str = "auto",
         precision: str = "auto",
         device: str | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting
 from hilboost.estimators.number_predictions import NumberPredictions
@@ -187,7 +187,7 @@ default="from_dtype"
         memory_budget: float | str = "auto",
         precision: str = "auto",
         device: str | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:

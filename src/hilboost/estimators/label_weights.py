@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import _safe_indexing, check_random_state
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.outputs import as_output
@@ -24,7 +24,7 @@ _MOST_WRONG = 0.5
 
 
 def label_weights(
-    model: OutputKernelEstimator, X: Any, y: Any, *, cv: int = 5, random_state: Any = None
+    model: OutputKernelEstimator, X: Any, y: Any, *, cv: int = 5, random_state: Seed = None
 ) -> Floats:
     """Estimate for each row the probability that its label is not that of another row.
 

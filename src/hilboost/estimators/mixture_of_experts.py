@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     MemberFitter,
@@ -185,7 +185,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         n_hidden: int = 20,
         decay: float = 1e-4,
         gate_iterations: int = 200,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

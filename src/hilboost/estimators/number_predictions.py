@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.conformal import ConformalPredictions
@@ -66,7 +66,7 @@ class NumberPredictions(ConformalPredictions):
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: PerRow = None, offset: PerRow = None) -> float:
         """Compute R², or D² of the pinball loss for quantiles.
 
         Parameters
@@ -99,7 +99,7 @@ class NumberPredictions(ConformalPredictions):
         return explained(loss, target, predicted)
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
         """Predict the target after each stage.
 
         Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
@@ -129,7 +129,7 @@ class NumberPredictions(ConformalPredictions):
 
     @public_prediction
     def predict_interval(
-        self, X: Any, coverage: float = 0.9, *, groups: Any = None, offset: Any = None
+        self, X: Any, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
     ) -> Floats:
         """Predict intervals that contain a new observation with at least the given probability.
 

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import _safe_indexing
 
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.exchange import Exchange
 from hilboost.core.output_space import Choice, Embedding
@@ -77,7 +77,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
         X_val: Any = None,
         y_val: Any = None,
@@ -125,7 +125,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
             callbacks=callbacks,
         )
 
-    def _with_weight(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _with_weight(self, X: Any, y: Any, sample_weight: PerRow) -> tuple[Any, Any, Any]:
         """Remove rows with zero weight, so that their labels do not span the output space."""
         weight = np.asarray(without_mask(sample_weight))
         for table, what in ((X, "X"), (y, "y")):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.threads import threads_for
+from hilboost.core.dtypes import Seed
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -213,7 +214,7 @@ default="from_dtype"
         metric: str = "embedding",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 50,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:

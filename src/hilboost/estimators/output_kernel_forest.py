@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hilboost.backends.threads import threads_for
 from hilboost.boosting import RowSampling
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
@@ -109,7 +109,7 @@ default="from_dtype"
         sketch: int | None = None,
         decode: str = "auto",
         metric: str = "embedding",
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.output = output
@@ -131,7 +131,7 @@ default="from_dtype"
     def _sampling(self) -> RowSampling:
         return RowSampling()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any, sample_weight: PerRow = None) -> Self:  # type: ignore[override]
         """Fit the trees.
 
         Parameters
@@ -262,7 +262,7 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         sketch: int | None = None,
         decode: str = "auto",
         metric: str = "embedding",
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.output = output

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Embedding
@@ -28,7 +28,7 @@ class OutputQuality:
     predict_raw: Any
     _decoded: Any
 
-    def embedding_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def embedding_loss(self, X: Any, Y: Any, sample_weight: PerRow = None) -> float:
         """Compute the mean squared distance ``|φ(y) - F(x)|²`` (Err_φ of G2007).
 
         Parameters
@@ -44,7 +44,7 @@ class OutputQuality:
         raw = self.predict_raw(X)
         return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
 
-    def preimage_loss(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def preimage_loss(self, X: Any, Y: Any, sample_weight: PerRow = None) -> float:
         """Compute the mean squared distance ``|φ(y) - φ(ŷ)|²`` of labels (Err_Y of G2007).
 
         Parameters
@@ -62,7 +62,7 @@ class OutputQuality:
         return _mean(distance, sample_weight, raw)
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: PerRow = None) -> float:
         """Compute the metric of the model; larger values are better.
 
         Parameters
@@ -98,7 +98,7 @@ class OutputQuality:
         return metrics[self.metric]
 
     def explained_variance(
-        self, X: Any, Y: Any, sample_weight: Any = None, decoded: bool = False
+        self, X: Any, Y: Any, sample_weight: PerRow = None, decoded: bool = False
     ) -> float:
         """Compute the fraction of explained variance in the output space; see :meth:`score`.
 
@@ -134,5 +134,5 @@ def _one_each(y: Any, raw: Floats) -> Any:
     return y
 
 
-def _mean(values: Floats, sample_weight: Any, raw: Floats) -> float:
+def _mean(values: Floats, sample_weight: PerRow, raw: Floats) -> float:
     return float(np.average(values, weights=check_weights(sample_weight, raw)))

@@ -16,7 +16,7 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
@@ -132,7 +132,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         subset_size: float | str = 1000,
         kernel: Any = "auto",
         regularization: float | str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.boosting import metric_value
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -122,7 +122,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
@@ -166,11 +166,11 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         positions: Any = None,
-        offset: Any = None,
+        offset: PerRow = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -234,7 +234,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         return False
 
     @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> Floats:
+    def predict(self, X: Any, offset: PerRow = None) -> Floats:
         """Predict scores, by which the rows of a group are ranked: larger comes first.
 
         Parameters
@@ -250,7 +250,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         return self._raw_beside(X, offset)[:, 0]
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: Any = None) -> Iterator[Floats]:
+    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
         """Predict scores after each stage.
 
         Parameters
@@ -271,10 +271,10 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
-        offset: Any = None,
+        groups: PerRow = None,
+        offset: PerRow = None,
     ) -> float:
         """Compute the mean NDCG@k of the groups; ties have the mean over all of their orders.
 

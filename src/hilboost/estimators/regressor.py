@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
+from hilboost.core.dtypes import Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.number_predictions import NumberPredictions
@@ -214,7 +215,7 @@ default="from_dtype"
         time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:

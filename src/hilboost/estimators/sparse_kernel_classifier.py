@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from hilboost.core.dtypes import Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
@@ -135,7 +136,7 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
         memory_budget: float | str = "auto",
         precision: str = "auto",
         time_budget: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.loss = loss

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
+from hilboost.core.dtypes import Seed
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
@@ -118,7 +119,7 @@ default="from_dtype"
         memory_budget: float | str = "auto",
         precision: str = "auto",
         time_budget: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel

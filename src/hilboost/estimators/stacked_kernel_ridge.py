@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends import array_api
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
@@ -74,7 +74,7 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
         kernel: Any = "auto",
         regularization: float | str = "auto",
         penalty: float | str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

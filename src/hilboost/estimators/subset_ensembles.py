@@ -29,7 +29,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
@@ -265,7 +265,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         subset_size: float | str = "auto",
         kernel: Any = "auto",
         regularization: float | str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.losses import survival_loss
@@ -118,7 +118,7 @@ warm_start, random_state, n_jobs, verbose : optional
         time_budget: float | None = None,
         eval_metric: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: int | bool = 0,
     ) -> None:
@@ -162,11 +162,11 @@ warm_start, random_state, n_jobs, verbose : optional
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        entry: Any = None,
-        strata: Any = None,
-        offset: Any = None,
+        entry: PerRow = None,
+        strata: PerRow = None,
+        offset: PerRow = None,
         X_val: Any = None,
         y_val: Any = None,
         entry_val: Any = None,
@@ -245,11 +245,11 @@ warm_start, random_state, n_jobs, verbose : optional
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        entry: Any = None,
-        strata: Any = None,
-        offset: Any = None,
+        entry: PerRow = None,
+        strata: PerRow = None,
+        offset: PerRow = None,
         keep: float = 0.5,
     ) -> Self:
         """Return a model with the same splits, and leaf values and hazards of other rows.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.boosting import metric_value
 from hilboost.core.brief_repr import brief_repr
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.loss import Loss
 from hilboost.core.packages import required
@@ -141,7 +141,7 @@ class SurvivalPredictions:
         return curves
 
     @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> Floats:
+    def predict(self, X: Any, offset: PerRow = None) -> Floats:
         """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
 
         With ``loss="discrete_hazard"``, the mean cumulative hazard of the ends of the intervals.
@@ -162,7 +162,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_cumulative_hazard_function(
-        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
+        self, X: Any, times: Any = None, *, strata: PerRow = None, offset: PerRow = None
     ) -> Any:
         """Predict cumulative hazards.
 
@@ -185,7 +185,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_survival_function(
-        self, X: Any, times: Any = None, *, strata: Any = None, offset: Any = None
+        self, X: Any, times: Any = None, *, strata: PerRow = None, offset: PerRow = None
     ) -> Any:
         """Predict probabilities that the event happens after some times.
 
@@ -208,7 +208,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_cumulative_incidence_function(
-        self, X: Any, times: Any, offset: Any = None
+        self, X: Any, times: Any, offset: PerRow = None
     ) -> Floats:
         """Predict probabilities that an event of each cause happens until some times.
 
@@ -237,7 +237,7 @@ class SurvivalPredictions:
         return curves.cumulative_incidence(raw, check_at(times))
 
     def _functions(
-        self, X: Any, offset: Any, times: Any, strata: Any, convert: Any, start: float
+        self, X: Any, offset: PerRow, times: Any, strata: PerRow, convert: Any, start: float
     ) -> Any:
         raw, curves = self._raw_beside(X, offset), self._survival()
         numbers = survival_codec(self.fitted_.codec).strata_numbers(strata, len(raw))
@@ -253,12 +253,12 @@ class SurvivalPredictions:
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
         metric: str = CONCORDANCE,
         y_train: Any = None,
-        strata: Any = None,
-        offset: Any = None,
+        strata: PerRow = None,
+        offset: PerRow = None,
     ) -> float:
         """Compute Harrell's C of the predicted risks, or another metric; larger is better.
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -68,9 +68,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        offset: Any = None,
+        offset: PerRow = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
@@ -266,10 +266,10 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         self,
         X: Any,
         y: Any,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
-        offset: Any = None,
+        groups: PerRow = None,
+        offset: PerRow = None,
         keep: float = 0.5,
     ) -> Self:
         """Return a model with the same splits, and leaf values of other rows.

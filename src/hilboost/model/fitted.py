@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import History
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
@@ -116,7 +116,7 @@ class FittedModel:
         """Whether a kernel machine is the last stage, beside trees with a weight."""
         return self.parts is not None and self.parts["kernel"].weight > 0
 
-    def warn_of_offsets(self, offset: Any) -> None:
+    def warn_of_offsets(self, offset: PerRow) -> None:
         """Warn if offsets are missing, or look like exposures whose logarithms the fit had."""
         warn_without(offset, self.beside_offsets)
         has_logarithm = self.loss.link is not None and self.loss.link.smallest == 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -114,7 +114,7 @@ class SurvivalCodec(TargetCodec):
         causes = target.y[:, CAUSE] if self.n_causes > 1 else 1.0
         return np.where(is_event(target), causes, 0.0)
 
-    def strata_numbers(self, strata: Any, n: int) -> Floats:
+    def strata_numbers(self, strata: PerRow, n: int) -> Floats:
         """Return the number of the stratum of each row, (n,)."""
         if self.strata_labels is None:
             if strata is not None:

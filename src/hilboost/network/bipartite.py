@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.words import counted
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
@@ -95,7 +95,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         similarity: Any = "profile",
         smoothing: float = 1.0,
         power: float = 2.0,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.models = models
         self.column_models = column_models

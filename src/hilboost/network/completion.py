@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction
@@ -95,7 +95,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         known_points: str = "exact",
         threshold: float | None = None,
         validation_fraction: float | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.model = model
         self.coefficient = coefficient

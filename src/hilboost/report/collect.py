@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.words import counted
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
@@ -56,12 +56,12 @@ def facts(
     *,
     title: str | None = None,
     positive_class: Any = None,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     X_train: Any = None,
-    groups: Any = None,
-    strata: Any = None,
-    entry: Any = None,
-    offset: Any = None,
+    groups: PerRow = None,
+    strata: PerRow = None,
+    entry: PerRow = None,
+    offset: PerRow = None,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
@@ -154,11 +154,11 @@ def scores(
     X: Any,
     y: Any,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
-    strata: Any = None,
-    entry: Any = None,
-    offset: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
+    strata: PerRow = None,
+    entry: PerRow = None,
+    offset: PerRow = None,
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -292,7 +292,7 @@ def _of_groups(rows: Rows, order: list[int], labels: Any) -> dict[str, Any]:
     }
 
 
-def _of_lifetimes(rows: Rows, order: list[int], strata: Any) -> dict[str, Any]:
+def _of_lifetimes(rows: Rows, order: list[int], strata: PerRow) -> dict[str, Any]:
     model, columns, target = rows.model, rows.columns, rows.target
     survival = survival_facts(model, columns, target, rows.raw, strata)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
 from hilboost.core.words import counted
@@ -75,8 +75,8 @@ def comparison_facts(
     title: str | None = None,
     # the class, of two, that calibration and curves are about; by default the second
     positive_class: Any = None,
-    sample_weight: Any = None,  # array-like (n,)
-    offset: Any = None,  # array-like (n,) or (n, r): the same for all models
+    sample_weight: PerRow = None,  # array-like (n,)
+    offset: PerRow = None,  # array-like (n,) or (n, r): the same for all models
 ) -> dict[str, Any]:
     """Collect facts about several models on the same rows.
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
@@ -147,12 +148,12 @@ def report(
     *,
     title: str | None = None,
     positive_class: Any = None,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     X_train: Any = None,
-    groups: Any = None,
-    strata: Any = None,
-    entry: Any = None,
-    offset: Any = None,
+    groups: PerRow = None,
+    strata: PerRow = None,
+    entry: PerRow = None,
+    offset: PerRow = None,
 ) -> Report:
     """Make a report of a fitted model on some rows.
 
@@ -200,8 +201,8 @@ def compare(
     *,
     title: str | None = None,
     positive_class: Any = None,
-    sample_weight: Any = None,
-    offset: Any = None,
+    sample_weight: PerRow = None,
+    offset: PerRow = None,
 ) -> Report:
     """Compare several fitted models on the same rows, in one page.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.boosting import metric_value
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.target import Target
 from hilboost.losses._survival import CAUSE, is_event
 from hilboost.metrics import Concordance
@@ -28,7 +28,7 @@ from hilboost.report.table import Columns
 
 
 def survival_facts(
-    model: Any, columns: Columns, target: Target, raw: Floats, strata: Any
+    model: Any, columns: Columns, target: Target, raw: Floats, strata: PerRow
 ) -> dict[str, Any]:
     """Collect concordance, Brier score, curves of risk groups, and calibration at some times.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
 from hilboost.tables import as_array, is_missing_value
@@ -15,7 +15,7 @@ from hilboost.tables import as_array, is_missing_value
 _LAST_POSITION = 1_000_000
 
 
-def check_groups(groups: Any, n: int) -> NDArray[Any]:
+def check_groups(groups: PerRow, n: int) -> NDArray[Any]:
     """Return the group of each row, (n,)."""
     found = np.asarray(as_array(groups, "groups"))
     if found.shape != (n,):
@@ -41,7 +41,7 @@ def _of_sizes(found: NDArray[Any], n: int) -> str:
     return " Pass sizes of groups as np.repeat(np.arange(len(sizes)), sizes)."
 
 
-def number_groups(groups: Any, weight: Floats | None, n: int) -> NDArray[np.int64]:
+def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.int64]:
     """Return the number of the group of each row, (n,), in the order of the sorted labels."""
     if groups is None:
         raise InvalidData(

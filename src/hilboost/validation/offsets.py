@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.core.words import counted
 from hilboost.tables import as_array
@@ -17,7 +17,7 @@ from hilboost.tables import as_array
 _SAME_ENDS = 0.15  # of the range of the offsets of a fit
 
 
-def check_offset(offset: Any, n: int) -> Floats | None:
+def check_offset(offset: PerRow, n: int) -> Floats | None:
     """Return offsets (n, r) float64, or ``None`` if there are none."""
     if offset is None:
         return None
@@ -34,14 +34,14 @@ def check_offset(offset: Any, n: int) -> Floats | None:
     return found
 
 
-def offset_of(offset: Any, n: int, r: int) -> Floats | None:
+def offset_of(offset: PerRow, n: int, r: int) -> Floats | None:
     """Return offsets (n, r) float64 of n predictions with r outputs, if there are any."""
     found = check_offset(offset, n)
     check_outputs(found, r)
     return found
 
 
-def warn_without(offset: Any, expected: bool) -> None:
+def warn_without(offset: PerRow, expected: bool) -> None:
     """Warn if there are no offsets where the fit had some."""
     if offset is None and expected:
         warn_caller(
@@ -73,7 +73,7 @@ def warn_of_new_exposures(offset: Floats, of_fit: tuple[float, float]) -> None:
         warn_of_exposures(least, most)
 
 
-def _as_numbers(offset: Any) -> NDArray[Any]:
+def _as_numbers(offset: PerRow) -> NDArray[Any]:
     """Return offsets as an array of numbers."""
     try:
         found = np.asarray(offset)

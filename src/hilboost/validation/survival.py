@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, shown
 from hilboost.tables import as_array, named_columns
 from hilboost.validation.event_times import (
@@ -94,7 +94,7 @@ def check_at(times: Any) -> Floats:
     return found.astype(np.float64)
 
 
-def check_entry(entry: Any, lower: Floats, n: int) -> Floats:
+def check_entry(entry: PerRow, lower: Floats, n: int) -> Floats:
     """Return entry times, (n,), each before the time of its row."""
     found = np.asarray(as_array(entry, "entry"), dtype=np.float64)
     if found.shape != (n,):
@@ -112,7 +112,7 @@ def check_entry(entry: Any, lower: Floats, n: int) -> Floats:
     return found
 
 
-def check_strata(strata: Any, n: int) -> NDArray[Any]:
+def check_strata(strata: PerRow, n: int) -> NDArray[Any]:
     """Return the label of the stratum of each row, (n,)."""
     try:
         return check_groups(strata, n)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import (
     DataWarning,
     InvalidData,
@@ -25,7 +25,7 @@ from hilboost.tables import as_array
 from hilboost.validation.choices import is_name
 
 
-def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
+def check_weights(sample_weight: PerRow, X: Floats) -> Floats | None:
     """Return weights (n,) float64, or ``None`` if all are one."""
     if sample_weight is None:
         return None
@@ -33,7 +33,7 @@ def check_weights(sample_weight: Any, X: Floats) -> Floats | None:
     return plain_weights(Target(weight[:, None], weight)).weight
 
 
-def check_not_negative(sample_weight: Any, X: Floats) -> Floats:
+def check_not_negative(sample_weight: PerRow, X: Floats) -> Floats:
     """Return weights (n,) float64; none is negative."""
     given = np.asarray(as_array(sample_weight, "sample_weight"))
     shape = given.shape
