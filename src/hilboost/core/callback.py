@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidType, shown
@@ -99,7 +99,7 @@ class Callback(Protocol):
         """Handle the event; return ``True`` to stop the fit."""
 
 
-def check_callbacks(callbacks: Any) -> None:
+def check_callbacks(callbacks: object) -> None:
     """Check that callbacks are a sequence of callables.
 
     Parameters

@@ -235,7 +235,7 @@ def unknown_name(
     )
 
 
-def refuse_class(name: str, value: Any) -> None:
+def refuse_class(name: str, value: object) -> None:
     """Reject a class where an object is expected.
 
     Parameters

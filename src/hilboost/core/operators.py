@@ -8,7 +8,7 @@ from typing import Any, Protocol
 class OperatorGraph(Protocol):
     """A graph of ONNX operators, whose values are float64 arrays identified by name."""
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: object) -> str:
         """Add a constant array or number, and return its name."""
 
     def integers(self, *values: int) -> str:

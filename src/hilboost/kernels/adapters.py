@@ -235,7 +235,7 @@ def _require_numpy(A: Array) -> None:
         )
 
 
-def _checked_block(result: Any, A: Array, B: Array, owner: str) -> Array:
+def _checked_block(result: object, A: Array, B: Array, owner: str) -> Array:
     """Validate a block and copy it to the dtype of ``A``, (a, b)."""
     expected = (A.shape[0], B.shape[0])
     values = np.asarray(result)

@@ -59,7 +59,7 @@ def is_described(kernel: Kernel) -> bool:
     return True
 
 
-def from_description(description: Any) -> Kernel:
+def from_description(description: object) -> Kernel:
     """Create the kernel of a description, without executing any code from it.
 
     Parameters
@@ -82,7 +82,7 @@ def from_description(description: Any) -> Kernel:
         raise ValueError("the description of a kernel is nested too deeply") from None
 
 
-def _read_kernel(description: Any) -> Kernel:
+def _read_kernel(description: object) -> Kernel:
     if not isinstance(description, dict):
         raise ValueError(f"a kernel is described by a dict; got {type(description).__name__}")
     name = description.get("type")
@@ -105,7 +105,7 @@ def _read_kernel(description: Any) -> Kernel:
     return make(**values)
 
 
-def _read_float(value: Any) -> float:
+def _read_float(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"expected a number, got {type(value).__name__}")
     try:
@@ -117,7 +117,7 @@ def _read_float(value: Any) -> float:
     return number
 
 
-def _read_integer(value: Any) -> int:
+def _read_integer(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"expected an integer, got {type(value).__name__}")
     return value
@@ -133,7 +133,7 @@ class _Kind:
     def listed(self) -> _Kind:
         """Return the type for nonempty lists of such values."""
 
-        def read(values: Any) -> list[Any]:
+        def read(values: object) -> list[Any]:
             if not isinstance(values, list) or not values:
                 raise TypeError("expected a nonempty list")
             return [self.read(value) for value in values]

@@ -108,7 +108,7 @@ class Mapped(Kernel):
         return np.append(self.kernel.parameter_gradient(image, W), by_entry)
 
 
-def _matrix(value: Any) -> Floats:
+def _matrix(value: object) -> Floats:
     """Copy a matrix to float64."""
     try:
         matrix = np.array(value)

@@ -47,7 +47,7 @@ KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = LazyMapping(kernel_names)
 """Maps each name to a function that creates the kernel with default hyperparameters."""
 
 
-def as_kernel(spec: Any) -> Kernel:
+def as_kernel(spec: object) -> Kernel:
     """Convert an argument to a kernel.
 
     Parameters

@@ -12,17 +12,17 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.words import counted
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> bool:
     """Return whether a value is a whole number by its type; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """Return a number as a float after checking that it is positive and finite."""
     number = _number(value)
     if not (np.isfinite(number) and number > 0):
@@ -30,7 +30,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def not_negative(name: str, value: Any) -> float:
+def not_negative(name: str, value: object) -> float:
     """Return a number as a float after checking that it is nonnegative and finite."""
     number = _number(value)
     if not (np.isfinite(number) and number >= 0):
@@ -45,7 +45,7 @@ def positive_integer(name: str, value: Any) -> int:
     return int(value)
 
 
-def length_scales(value: Any) -> Floats:
+def length_scales(value: object) -> Floats:
     """Copy length scales to an array, (1,) or (d,)."""
     try:
         scales = np.atleast_1d(np.array(value))

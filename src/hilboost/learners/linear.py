@@ -58,7 +58,7 @@ class LinearModel(BaseModel):
         return width == n_outputs
 
 
-def is_linear(regressor: Any) -> bool:
+def is_linear(regressor: object) -> bool:
     """Whether a regressor is an instance of one of ``LINEAR_REGRESSORS``, not of a subclass."""
     own = type(regressor)
     return own.__module__.startswith("sklearn.linear_model.") and own.__name__ in LINEAR_REGRESSORS

@@ -44,7 +44,7 @@ class WrappedModel(BaseModel):
         return type(self.regressors[0]).__name__
 
 
-def _weight_arguments(regressor: Any, weight: Floats) -> dict[str, Floats] | None:
+def _weight_arguments(regressor: object, weight: Floats) -> dict[str, Floats] | None:
     """Arguments that pass sample weights to ``fit``; ``None`` if it accepts none."""
     from sklearn.pipeline import Pipeline  # slow to import
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any
 
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
@@ -19,7 +18,7 @@ def metrics_by_name() -> Mapping[str, type[Metric]]:
     return by_name(named, "metrics have the name")
 
 
-def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
+def metrics_of(given: object, kind: str) -> tuple[Metric, ...]:
     """Create the metrics that the parameter ``eval_metric`` specifies.
 
     ``kind``: the kind of the targets.
@@ -35,7 +34,7 @@ def metrics_of(given: Any, kind: str) -> tuple[Metric, ...]:
     return found
 
 
-def _metric(given: Any, kind: str) -> Metric:
+def _metric(given: object, kind: str) -> Metric:
     if isinstance(given, str):
         supported = _of_kind(kind)
         base, _, suffix = given.partition("@")

@@ -216,7 +216,7 @@ class Calibration:
             object.__setattr__(self, name, value)
 
 
-def check_coverage(coverage: Any) -> float:
+def check_coverage(coverage: object) -> float:
     """Return the coverage as a float."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
         raise InvalidParameter(f"coverage must be between 0 and 1; got {shown(coverage)}.")

@@ -34,6 +34,6 @@ class ResolvedParameters:
         }
 
 
-def is_auto(value: Any) -> bool:
+def is_auto(value: object) -> bool:
     """Whether the library chooses the value of a parameter."""
     return is_name(value, "auto")

@@ -141,7 +141,7 @@ def _positions(size: int, q: int) -> NDArray[np.int64]:
     return (size * (2 * np.arange(q) + 1) + 2 * q - 1) // (2 * q) - 1
 
 
-def _sample(i: int, row: Any, what: str) -> Floats:
+def _sample(i: int, row: object, what: str) -> Floats:
     """Validate and sort the sample in row ``i``."""
     try:
         values = as_numbers(row)

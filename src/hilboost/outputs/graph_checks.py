@@ -28,7 +28,7 @@ def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:  # list of n (tuple,
     return [_as_graph(label, f"row {i} of {what}") for i, label in enumerate(objects)]
 
 
-def _as_graph(label: Any, where: str) -> Graph:
+def _as_graph(label: object, where: str) -> Graph:
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(label, networkx.Graph):
         label = _pair_of(label, where)
@@ -54,7 +54,7 @@ def _as_graph(label: Any, where: str) -> Graph:
     return nodes, tuple(sorted(edges))
 
 
-def _as_edge(given: Any, n_nodes: int, where: str) -> tuple[int, int]:
+def _as_edge(given: object, n_nodes: int, where: str) -> tuple[int, int]:
     ends = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(ends, tuple | list) or len(ends) != 2 or not all(map(is_integer, ends)):
         raise InvalidData(

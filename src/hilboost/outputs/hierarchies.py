@@ -122,7 +122,7 @@ class HierarchyEmbedding(Embedding):
                 raise self._unknown(f"row {i} of {what}", label) from None
         return found
 
-    def _unknown(self, where: str, label: Any) -> InvalidData:
+    def _unknown(self, where: str, label: object) -> InvalidData:
         near = get_close_matches(str(label), map(str, self.nodes), n=1, cutoff=0.6)
         hint = f" Did you mean {near[0]}?" if near else ""
         return InvalidData(

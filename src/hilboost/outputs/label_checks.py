@@ -47,7 +47,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     return rows
 
 
-def as_numbers(values: Any) -> Floats:
+def as_numbers(values: object) -> Floats:
     """Convert values to a float64 array."""
     found = np.asarray(values)
     if found.dtype.kind in "cUSMmV":
@@ -126,7 +126,7 @@ def in_words(numbers: Sequence[Any] | NDArray[Any]) -> str:
     return f"({shown}{', …' if len(row) > 8 else ''})"
 
 
-def check_choice(name: str, value: Any, known: Sequence[str]) -> None:
+def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Reject a parameter value that is not one of the known names."""
     if value not in known:
         raise InvalidParameter(f"{name} must be {' or '.join(map(repr, known))}; got {value!r}.")
@@ -152,7 +152,7 @@ def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> l
     return objects
 
 
-def is_sequence(label: Any) -> bool:
+def is_sequence(label: object) -> bool:
     """Whether a label is a list, a tuple or an array (n,)."""
     return isinstance(label, list | tuple) or (isinstance(label, np.ndarray) and label.ndim == 1)
 
@@ -185,7 +185,7 @@ def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]
     return tokens
 
 
-def _refused(i: int, what: str, label: Any, rule: str) -> InvalidData:
+def _refused(i: int, what: str, label: object, rule: str) -> InvalidData:
     return InvalidData(f"row {i} of {what} is {label!r:.60} ({type(label).__name__}); {rule}")
 
 
@@ -199,6 +199,6 @@ def in_order(items: Iterable[Any]) -> list[Any]:  # in natural order, or else by
     return sorted(found, key=lambda item: (type(item).__name__, repr(item)))
 
 
-def units(string: Any) -> str:
+def units(string: object) -> str:
     """Name the tokens of a string in error messages."""
     return "characters" if isinstance(string, str) else "tokens"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from operator import itemgetter
-from typing import Any
 
 from hilboost.core.discovery import LazyMapping, by_name, classes_in
 from hilboost.core.errors import InvalidType, refuse_class, unknown_name
@@ -34,7 +33,7 @@ OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = LazyMapping(output_names
 """Maps each name to a function that creates the output space with default parameters."""
 
 
-def as_output(spec: Any) -> OutputSpace:
+def as_output(spec: object) -> OutputSpace:
     """Convert an argument to an output space.
 
     Parameters

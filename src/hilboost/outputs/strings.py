@@ -103,7 +103,7 @@ class Strings(OutputSpace):
         )
 
 
-def _range(given: Any, name: str, least: int) -> range:
+def _range(given: object, name: str, least: int) -> range:
     """Validate a length or a pair of lengths."""
     ends: Any = (given, given) if is_integer(given) else given
     if (

@@ -74,7 +74,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
 
 
 def from_file(
-    additive: AdditiveModel, header: Header, arrays: Arrays, reader: ValueReader, choice: Any
+    additive: AdditiveModel, header: Header, arrays: Arrays, reader: ValueReader, choice: object
 ) -> StoredModel:
     """Read what :func:`to_file` wrote; ``choice`` is the parameter ``categorical_features``."""
     schema = _read_schema(header, choice)
@@ -194,7 +194,7 @@ def stages_from_file(fields: Header) -> str | None:
     return str(fields["stages"])
 
 
-def _read_schema(header: Header, choice: Any) -> Schema:
+def _read_schema(header: Header, choice: object) -> Schema:
     """Read the levels of category columns; files of format 1 have none."""
     d, entries = int(header["n_features_in"]), header.get("categories", [])
     names = header.get("feature_names_in")

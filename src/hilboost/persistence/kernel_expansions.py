@@ -57,14 +57,14 @@ class _Numbered:
         self.items: list[Any] = []
         self._numbers: dict[Any, int] = {}
 
-    def number(self, key: Any, item: Any) -> int:
+    def number(self, key: object, item: object) -> int:
         """Return the number of a key; the item of a new key is stored."""
         if key not in self._numbers:
             self._numbers[key] = len(self.items)
             self.items.append(item)
         return self._numbers[key]
 
-    def by_identity(self, item: Any) -> int:
+    def by_identity(self, item: object) -> int:
         """Return the number of an object, which the caller must keep alive."""
         return self.number(id(item), item)
 
@@ -179,7 +179,7 @@ def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
     return description
 
 
-def read_kernel(description: Any, n_features: int, reader: ValueReader | None = None) -> Kernel:
+def read_kernel(description: object, n_features: int, reader: ValueReader | None = None) -> Kernel:
     """Create the kernel of a description, for rows with this number of columns."""
     require(not _is_too_deep(description), "a kernel nested too deeply")
     if reader is not None and isinstance(description, dict) and "import" in description:

@@ -25,7 +25,7 @@ _RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"
 
 
 def write_parameters(
-    parameters: Mapping[str, Any], writer: ValueWriter, machine: Any
+    parameters: Mapping[str, Any], writer: ValueWriter, machine: object
 ) -> dict[str, Any]:
     """Convert the parameters of an estimator to JSON values.
 

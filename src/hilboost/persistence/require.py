@@ -29,7 +29,7 @@ def require_list(values: object, kinds: tuple[type, ...], what: str) -> list[Any
     return items
 
 
-def require_array(arrays: Arrays, name: str, dtype: Any, n_axes: int = 1) -> np.ndarray:
+def require_array(arrays: Arrays, name: str, dtype: object, n_axes: int = 1) -> np.ndarray:
     """Return an array after checking its dtype and number of axes."""
     array = arrays[name]
     require(array.dtype == dtype and array.ndim == n_axes, name)

@@ -118,7 +118,7 @@ class ValueWriter:
             f"classes derived from hilboost's base classes. {_PICKLE}"
         )
 
-    def _imported(self, value: Any, what: str, depth: int) -> Any:
+    def _imported(self, value: object, what: str, depth: int) -> Any:
         if any(getattr(cls, "__slots__", ()) for cls in type(value).__mro__):
             raise IncompatibleParts(
                 f"model files store the attributes in the __dict__ of an object, but "
@@ -171,7 +171,7 @@ class ValueReader:
         self._arrays, self._trusted = arrays, frozenset(trusted)
         self._kernels: dict[str, Kernel] = {}
 
-    def read(self, written: Any, depth: int = 0) -> Any:
+    def read(self, written: object, depth: int = 0) -> Any:
         """Read a value."""
         require(depth <= _DEEPEST, "a value nested too deeply")
         if isinstance(written, PLAIN):
@@ -209,14 +209,14 @@ class ValueReader:
             return dict(require_list(items, (list,), "a value"))
         return _CONTAINERS[kind](items)
 
-    def _kernel(self, description: Any) -> Kernel:
+    def _kernel(self, description: object) -> Kernel:
         """Return one object for equal descriptions: learners tell kernels apart by identity."""
         text = json.dumps(description)
         if text not in self._kernels:
             self._kernels[text] = from_description(description)
         return self._kernels[text]
 
-    def part(self, written: Any, base: type[Any]) -> Any:
+    def part(self, written: object, base: type[Any]) -> Any:
         """Read a value that must be an instance of ``base``."""
         return require_kind(self.read(written), base, f"a {base.__name__}")
 
@@ -261,7 +261,7 @@ def refusal(names: Iterable[str]) -> str:
     )
 
 
-def checked_names(trusted: Any) -> frozenset[str]:
+def checked_names(trusted: object) -> frozenset[str]:
     """Validate the names that a caller trusts."""
     if isinstance(trusted, str | bytes) or not isinstance(trusted, Collection):
         raise InvalidType(

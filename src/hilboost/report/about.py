@@ -132,7 +132,7 @@ def _became(model: Any, name: str) -> Any:
     return None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Convert a parameter to a JSON-compatible value; objects become text."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:
     return shortened(value, 120)
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     if isinstance(value, str):
         return value
     return value.__name__ if isinstance(value, type) else type(value).__name__

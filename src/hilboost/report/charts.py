@@ -34,7 +34,7 @@ class Axis:
     is_log: bool = False
 
     @classmethod
-    def over(cls, values: Any, start: float, end: float, *, log: bool = False) -> Axis:
+    def over(cls, values: object, start: float, end: float, *, log: bool = False) -> Axis:
         """Make an axis that covers all values, with round ticks."""
         flat = np.asarray([v for v in np.ravel(np.asarray(values, dtype=float)) if np.isfinite(v)])
         low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)

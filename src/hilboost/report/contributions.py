@@ -105,7 +105,7 @@ def _shades(values: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(np.isnan(values), -1, shades)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None or value != value:
         return "missing"
     return (

@@ -112,7 +112,7 @@ def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> di
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if value is None or value != value:
         return None
     return float(value) if isinstance(value, float | np.floating) else shortened(value)

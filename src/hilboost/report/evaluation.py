@@ -300,7 +300,7 @@ def class_guess(rows: Rows) -> Floats:
     return np.broadcast_to(shares, (len(weights), n_classes))
 
 
-def positive_index(fitted: FittedModel, label: Any) -> int:
+def positive_index(fitted: FittedModel, label: object) -> int:
     """Index of the class that the user chose."""
     if label is None:
         return 1
@@ -333,7 +333,7 @@ def _guess(rows: Rows) -> Floats | None:
     return np.broadcast_to(guess, (len(rows.raw), guess.shape[1]))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert to JSON-compatible values; non-finite numbers become ``None``."""
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}

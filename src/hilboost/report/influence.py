@@ -88,7 +88,7 @@ def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, 
         values_at = partial(np.take_along_axis, table, axis=0)
         table = np.tile(np.arange(len(rows))[:, None], d)
 
-    def minus_loss(_: Any, X: Any, y: Floats) -> float:
+    def minus_loss(_: object, X: Any, y: Floats) -> float:
         raw = drawn.with_offset(model.predict_raw(values_at(X)))
         return -mean_loss(model.fitted_, drawn, raw)
 

@@ -122,7 +122,7 @@ def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     """Format a number; return text unchanged."""
     if value is None:
         return "–"

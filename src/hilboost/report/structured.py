@@ -264,7 +264,7 @@ def _thinned(curve: Any) -> list[float]:
     return [float(value) for value in flat[at]]
 
 
-def _pixels(picture: Any, span: tuple[float, float]) -> list[Any]:
+def _pixels(picture: object, span: tuple[float, float]) -> list[Any]:
     """Convert to gray values or colors 0 … 255; take the first slice of higher dimensions."""
     picture = np.nan_to_num(np.asarray(picture, dtype=np.float64))
     while picture.ndim > 2 and not (picture.ndim == 3 and picture.shape[2] in (3, 4)):

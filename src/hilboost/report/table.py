@@ -102,7 +102,7 @@ class Columns:
         return frame
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -174,7 +174,7 @@ def number_text(value: float, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
-def shortened(value: Any, length: int = _LABEL_LENGTH) -> str:
+def shortened(value: object, length: int = _LABEL_LENGTH) -> str:
     """Convert any value to text, truncated to ``length``."""
     text = " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"

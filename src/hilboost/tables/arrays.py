@@ -20,12 +20,12 @@ def columns_of(table: Any) -> Any | None:
     return getattr(table, "columns", None)
 
 
-def without_frame(values: Any) -> Any:
+def without_frame(values: object) -> Any:
     """Convert frames and series to arrays; return other values unchanged."""
     return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
-def frame_columns(values: Any) -> list[str] | None:
+def frame_columns(values: object) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; ``None`` for other values.
 
     Columns in which pandas has stored an index are left out, if others remain.
@@ -49,7 +49,7 @@ def n_rows(table: Any) -> int | None:
     return int(shape[0]) if shape else None
 
 
-def without_mask(values: Any) -> Any:
+def without_mask(values: object) -> Any:
     """Convert masked arrays, and lists of them, to plain arrays; return other values unchanged.
 
     Masked numbers become NaN, which converts integers to floats; other masked values, and masked
@@ -73,7 +73,7 @@ def without_mask(values: Any) -> Any:
     return data
 
 
-def refuse_dates_and_complex(values: Any, what: str) -> None:
+def refuse_dates_and_complex(values: object, what: str) -> None:
     """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats.
 
     ``what``: name of the argument in error messages.

@@ -71,7 +71,7 @@ def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]
     return tuple(sorted({known[name] for name in entries}))
 
 
-def _unknown(given: Any) -> InvalidParameter:
+def _unknown(given: object) -> InvalidParameter:
     return InvalidParameter(
         "categorical_features must be 'from_dtype', column names, column indices, or a boolean "
         f"mask over all columns; got {shown(given)}."

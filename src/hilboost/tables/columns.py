@@ -184,7 +184,7 @@ def without_missing(labels: Labels) -> Labels:
     return replace(labels, codes=places[labels.codes])
 
 
-def is_missing_value(value: Any) -> bool:
+def is_missing_value(value: object) -> bool:
     """Return whether a value is None, NaN, NA, or NaT."""
     return type(value).__name__ in _MISSING_TYPES or (
         isinstance(value, (Real, Decimal)) and value != value
@@ -217,6 +217,6 @@ def _neither_text_nor_number(name: object, what: str, advice: str) -> InvalidTyp
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

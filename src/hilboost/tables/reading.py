@@ -138,7 +138,7 @@ def _of_list(X: Any) -> Table | None:
     return _of_objects(np.array(X, dtype=object))
 
 
-def named_columns(values: Any, what: str) -> dict[str, Any] | None:
+def named_columns(values: object, what: str) -> dict[str, Any] | None:
     """Return the columns of a data frame by name, as :func:`as_array` converts them.
 
     ``what``: name of the argument in error messages.
@@ -321,7 +321,7 @@ def _factorized_arrow(column: Any) -> Labels:
     return Labels(np.concatenate(codes), distinct)
 
 
-def as_array(values: Any, what: str = "y") -> Any:
+def as_array(values: object, what: str = "y") -> Any:
     """Convert series and frames of targets or weights to an array; return others unchanged.
 
     A missing value is NaN among numbers, and ``None`` among text and categories.  Numeric
@@ -346,7 +346,7 @@ def as_array(values: Any, what: str = "y") -> Any:
     return found
 
 
-def _no_values(values: Any, what: str) -> InvalidData:
+def _no_values(values: object, what: str) -> InvalidData:
     """Return the error for an object without an order of its values."""
     return InvalidData(
         f"{what} is {with_article(type(values).__name__)}; pass the values of the rows as a list "
@@ -354,7 +354,7 @@ def _no_values(values: Any, what: str) -> InvalidData:
     )
 
 
-def _unframed(values: Any, what: str) -> Any:
+def _unframed(values: object, what: str) -> Any:
     if isinstance(values, (np.ndarray, list, tuple)):
         return values
     if is_pandas(values) and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):

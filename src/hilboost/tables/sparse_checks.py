@@ -137,7 +137,7 @@ def _no_vector(data: Any) -> str | None:
     return None
 
 
-def _are_integers(array: Any) -> bool:
+def _are_integers(array: object) -> bool:
     return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
 
 

@@ -49,7 +49,7 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
         )
 
 
-def check_kernel(kernel: Any, given: Any, schema: Schema) -> None:
+def check_kernel(kernel: Any, given: object, schema: Schema) -> None:
     """Reject text columns if the kernel would treat their codes as numbers.
 
     With columns named in ``categorical_features``, the kernel compares codes.

@@ -210,7 +210,7 @@ def _members(model: AdditiveModel, n_members: int) -> list[EnsembleMember]:
 
 
 def _snapshots(
-    described: Any, reader: ValueReader, members: Sequence[EnsembleMember]
+    described: object, reader: ValueReader, members: Sequence[EnsembleMember]
 ) -> tuple[FitSnapshot, ...]:
     """Read the snapshots of a file."""
     snapshots = []
@@ -226,7 +226,7 @@ def _snapshots(
     return tuple(snapshots)
 
 
-def _digest_of(described: Any, arrays: Mapping[str, np.ndarray]) -> str:
+def _digest_of(described: object, arrays: Mapping[str, np.ndarray]) -> str:
     """Hash snapshots in a file and their arrays: only a learner knows their meaning."""
     text = json.dumps(described)
     names = re.findall(r'"(value\.\d+)"', text)

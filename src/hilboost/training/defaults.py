@@ -160,7 +160,7 @@ def seconds_of_stage(n_cells: float, n_trees: int) -> float:
     return n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
 
 
-def _or(value: Any, automatic: Any) -> Any:
+def _or(value: object, automatic: object) -> Any:
     return automatic if is_auto(value) else value
 
 

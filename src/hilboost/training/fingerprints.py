@@ -29,7 +29,7 @@ _WAYS_OUT = (
 )
 
 
-def plain_value(name: str, value: Any) -> Any:
+def plain_value(name: str, value: object) -> Any:
     """Return the value of a parameter for JSON; other objects as their type and hash."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -177,7 +177,7 @@ class FitFingerprint:
             )
 
 
-def _difference(name: str, old: Any, new: Any) -> str:
+def _difference(name: str, old: object, new: object) -> str:
     """Say how a parameter differs; objects are the name of their class and a hash."""
     if isinstance(old, str) and isinstance(new, str):
         of_class, _, digest_of_old = old.partition(" ")

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, shown
 
 
-def is_name(value: Any, name: str) -> bool:
+def is_name(value: object, name: str) -> bool:
     """Return whether a parameter is this name; it may also be an array or another object."""
     return isinstance(value, str) and value == name
 

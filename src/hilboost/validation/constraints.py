@@ -85,7 +85,7 @@ def interaction_groups(
     return () if any(len(group) == d for group in groups) else tuple(groups)
 
 
-def _group(given: Any, number: int, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
+def _group(given: object, number: int, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
     if columns is None or not all(isinstance(column, Integral | str) for column in columns):
         raise InvalidParameter(

@@ -65,7 +65,7 @@ def _looks_like_events(fields: Fields) -> bool:
     return not named and bool(np.isfinite(time).all()) and len(np.unique(fields[event])) == 2
 
 
-def _plain(column: Any, what: str) -> NDArray[Any]:
+def _plain(column: object, what: str) -> NDArray[Any]:
     """Convert objects that are all numbers, as nullable columns become, to an array of them."""
     found = np.asarray(column)
     refuse_dates_and_complex(found, what)

@@ -287,7 +287,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
     return InvalidData(message)
 
 
-def _holds_text(column: Any) -> bool:
+def _holds_text(column: object) -> bool:
     try:
         np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
@@ -295,7 +295,7 @@ def _holds_text(column: Any) -> bool:
     return False
 
 
-def _holds_infinity(column: Any) -> bool:
+def _holds_infinity(column: object) -> bool:
     return bool(np.isinf(np.asarray(column, dtype=np.float64)).any())
 
 

@@ -56,7 +56,7 @@ class KernelExpansion(BaseModel):
     ) -> KernelExpansion:
         """Return the same expansion, with a kernel on the given columns of a wider table."""
 
-        def once(part: Any, make: Callable[[], Any]) -> Any:
+        def once(part: object, make: Callable[[], Any]) -> Any:
             if id(part) not in shared:
                 shared[id(part)] = make()
             return shared[id(part)]

@@ -117,7 +117,7 @@ class KernelParameters:
         ]
 
 
-def _equal(value: Any, default: Any) -> bool:
+def _equal(value: object, default: object) -> bool:
     return value is default or (isinstance(value, type(default)) and bool(value == default))
 
 
@@ -287,7 +287,7 @@ def _stages(p: KernelParameters, n: int, n_kernels: int) -> str:
     return "full" if fits or evaluates else "sparse"
 
 
-def _checked_factors(factors: Any) -> tuple[float, ...]:
+def _checked_factors(factors: object) -> tuple[float, ...]:
     """Validate the positive multiples of length scales."""
     try:
         numbers = np.array([] if factors is None else factors, dtype=np.float64)

@@ -49,7 +49,7 @@ def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
     return MixedLearner(learners, _distinct([_name(one, learner) for one, learner in pairs]))
 
 
-def _name(given: Any, learner: Learner) -> str:
+def _name(given: object, learner: Learner) -> str:
     """Return the name of a learner in ``learners_``."""
     if isinstance(given, str):
         return given
@@ -64,7 +64,7 @@ def _distinct(found: list[str]) -> tuple[str, ...]:
     )
 
 
-def check_parts(given: Any, learner: Learner, schema: Schema, instead: str) -> None:
+def check_parts(given: object, learner: Learner, schema: Schema, instead: str) -> None:
     """Reject category columns if one of the learners would treat them as numbers."""
     listing = listed(given)
     parts = learner.parts if len(listing) == len(learner.parts) else (learner,)
