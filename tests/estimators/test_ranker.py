@@ -153,7 +153,7 @@ def test_score_is_that_of_sklearn():
 def test_folds_and_held_out_parts_consist_of_whole_groups():
     data = TrainingData(X, Target(Y[:, None], None, QUERY), Schema(4), NumberCodec(1, True))
     part = data.hold_out(0.3, 0)
-    held = set(part.held_out[1].groups)
+    held = set(part.held_out.target.groups)
     assert not held & set(part.target.groups)
     assert len(held) == 12
     model = BoostingRanker(**SHORT | {"early_stopping": True, "n_iter_no_change": 9}, cv_folds=3)

@@ -82,15 +82,11 @@ def _lazy(model: Any, X: Any, method: str) -> Any:
         shapes = [(np.nan,) if width is None else (np.nan, width)] * len(parts)
         arrays = [from_delayed(p, s, dtype) for p, s in zip(parts, shapes, strict=True)]
         return concatenate(arrays, allow_unknown_chunksizes=True)
-    blocks, given = X.rechunk({1: -1}), (model, method, dtype, width)
-    if width is None:
-        return blocks.map_blocks(
-            _predicted, *given, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype)
-        )
-    chunks = (blocks.chunks[0], (width,))
-    return blocks.map_blocks(
-        _predicted, *given, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype)
-    )
+    blocks = X.rechunk({1: -1})
+    shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+    if width is not None:
+        shape = {"chunks": (blocks.chunks[0], (width,)), "meta": np.empty((0, 0), dtype)}
+    return blocks.map_blocks(_predicted, model, method, dtype, width, dtype=dtype, **shape)
 
 
 def _labels(part: Any, model: Any) -> Any:

@@ -184,10 +184,9 @@ def training_data(
     found = [_validation_set(estimator, data, name, given) for name, given in sets.items()]
     if not found:
         return data
-    deciding = found[0]
-    for sentence in told_of_overlap(estimator, data, deciding.X, deciding.target, deciding.name):
+    for sentence in told_of_overlap(estimator, data, found[0]):
         warn_caller(sentence, DataWarning)
-    return replace(data, held_out=(deciding.X, deciding.target), others=tuple(found[1:]))
+    return replace(data, validation=(replace(found[0], name=""), *found[1:]))
 
 
 def encoding(
@@ -243,7 +242,7 @@ def held_out_rows(
     checked: CheckedRows,
     where: str,
     arguments: FitArguments = FitArguments(None, None),
-) -> tuple[Floats, Target]:
+) -> ValidationSet:
     """Weight and order validation rows, and leave out those that do not count."""
     with _named("sample_weight", where):
         target = plain_weights(checked.target)
@@ -255,20 +254,19 @@ def held_out_rows(
             check_outputs(target.offset, of_fit.shape[1])
     with _named("groups", where):
         X, target = estimator._arranged(checked.X, target, arguments)
-    return without_zero_weights(X, target)
+    X, target = without_zero_weights(X, target)
+    return ValidationSet(X, target)
 
 
-def told_of_overlap(
-    estimator: Any, data: TrainingData, X: Floats, target: Target, name: str = ""
-) -> list[str]:
+def told_of_overlap(estimator: Any, data: TrainingData, rows: ValidationSet) -> list[str]:
     """Say that rows of the validation set that decides about early stopping are training rows."""
     stops = estimator.get_params(deep=False).get("early_stopping", True)
     if data.marks is None or not stops:
         return []
-    share = data.marks.leaked_share(X, target.share)
-    where = f"X_val[{name!r}]" if name else "the validation data"
+    share = data.marks.leaked_share(rows.X, rows.target.share)
+    where, n = f"X_val[{rows.name!r}]" if rows.name else "the validation data", rows.target.n_rows
     told = (
-        f"{share:.0%} of the {target.n_rows} rows of {where} are training rows, so that the loss "
+        f"{share:.0%} of the {n} rows of {where} are training rows, so that the loss "
         "on them does not show overfitting; pass other rows, or leave the validation data out."
     )
     return [told] if share else []
@@ -287,4 +285,4 @@ def _validation_set(
         )
     encode = encoding(estimator, data.codec)
     checked = check_rows(estimator, rows, estimator._expected(data.schema), encode, where)
-    return ValidationSet(name, *held_out_rows(estimator, data, checked, where, rows))
+    return replace(held_out_rows(estimator, data, checked, where, rows), name=name)

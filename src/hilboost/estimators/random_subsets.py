@@ -90,7 +90,8 @@ class MemberFitter:
     @property
     def comparison_data(self) -> tuple[Floats, Target]:
         """Rows on which combinations are compared: the held-out ones, else all training rows."""
-        return self.training.held_out or (self.training.X, self.training.target)
+        rows = self.training.held_out or self.training
+        return rows.X, rows.target
 
     def outputs(self, members: list[KernelExpansion], X: Floats) -> list[Floats]:
         """Predict with each member, in parallel, M arrays (n, r)."""
@@ -198,7 +199,7 @@ class SubsetEnsemble(KernelMachineEstimator):
                 f"{type(self).__name__}.fit does not support callbacks, X_val and y_val; remove "
                 "them."
             )
-        if data.others:
+        if len(data.validation) > 1:
             raise InvalidData(
                 f"{type(self).__name__}.fit supports one validation set; pass arrays as X_val and "
                 "y_val."

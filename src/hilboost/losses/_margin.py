@@ -131,8 +131,9 @@ class MarginLoss(LeafLoss):
         weight = np.ones(len(raw)) if target.weight is None else target.weight
         found = []
         for signs, own in zip(self._signs(target)[:, columns].T, raw[:, columns].T, strict=True):
-            columns_of_all = self._of_all(target.share, signs, own, weight, leaves)
-            rows = SortedLeaves.of(*columns_of_all, n_leaves)
+            rows = SortedLeaves.of(
+                *self._of_all(target.share, signs, own, weight, leaves), n_leaves
+            )
             if len(rows.kinks):
                 found.append(np.where(rows.is_empty, 0.0, self._constants(rows)))
             else:

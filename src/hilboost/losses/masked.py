@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from hilboost.losses._columns import known_column
 from hilboost.reductions.sums import count_rows
 
 
-def with_missing_targets(loss: Loss, *targets: Target) -> Loss:
+def with_missing_targets(loss: Loss, targets: Iterable[Target]) -> Loss:
     """Return the loss, wrapped in :class:`MaskedLoss` if any target (n, c) is missing."""
     if not loss.additive_over_targets:
         return loss

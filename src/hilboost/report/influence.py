@@ -49,7 +49,7 @@ def loss_of_rows(fitted: FittedModel, target: Target, raw: Floats) -> Floats:
 
     Several targets are measured in their own units, as in the fit.
     """
-    loss: Loss = with_missing_targets(fitted.loss, target)
+    loss: Loss = with_missing_targets(fitted.loss, [target])
     start = fitted.model.initial_raw
     several = fitted.resolved is not None and target.y.shape[1] > 1
     units = loss.units(target) if several else None

@@ -132,8 +132,9 @@ class EncodedTable(FileTable):
     def __init__(
         self, codes: FileTable, encode_block: Callable[[Floats], Floats], columns: Floats
     ) -> None:
-        given = codes._n_rows, codes._folder, codes._single, codes._rows
-        super().__init__(codes._read, codes.schema, *given)
+        super().__init__(
+            codes._read, codes.schema, codes._n_rows, codes._folder, codes._single, codes._rows
+        )
         self._codes, self._encode_block = codes, encode_block
         self._columns = columns
         if columns.size:

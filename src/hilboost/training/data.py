@@ -25,11 +25,11 @@ CELLS_WORTH_LEAVING = 2**18
 
 @dataclass(frozen=True)
 class ValidationSet:
-    """Validation rows beside those that decide about early stopping: name, X (n, d) and target."""
+    """Validation rows."""
 
-    name: str
-    X: Floats
+    X: Floats  # (n, d)
     target: Target
+    name: str = ""  # in metrics; empty for the rows that decide about early stopping
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,23 @@ class TrainingData:
     target: Target
     schema: Schema  # columns of ``X``
     codec: TargetCodec  # encoding of the labels
-    held_out: tuple[Floats, Target] | None = None  # (X, target) or None: validation rows
     # (n,) float64 or None: weights of the rows, without class weights; ``None`` is one for
     # every row
     sample_weight: Floats | None = None
     # whether all targets are of one class, so that there is nothing to learn
     has_one_class: bool = False
-    # further validation rows, whose loss and metrics are only noted
-    others: tuple[ValidationSet, ...] = ()
+    # validation rows: the first set decides about early stopping, the others are only evaluated
+    validation: tuple[ValidationSet, ...] = ()
     is_split: bool = False  # whether the validation rows were split off the training rows
     held_in_place: bool = False  # whether the validation rows remain rows of a larger table
     # the weight that counts as one row: see :mod:`hilboost.boosting.effective_size`
     row_weight: float = 1.0
     marks: RowMarks | None = None  # by which the rows that the user passed are recognized
+
+    @property
+    def held_out(self) -> ValidationSet | None:
+        """The rows that decide about early stopping, if there are any."""
+        return self.validation[0] if self.validation else None
 
     @property
     def strata(self) -> NDArray[Any]:
@@ -81,7 +85,7 @@ class TrainingData:
         return replace(
             replace(self, X=X).rows(learn),
             target=renumbered(self.target, learn),
-            held_out=(held, self.target.rows(hold)),
+            validation=(ValidationSet(held, self.target.rows(hold)),),
             is_split=True,
             held_in_place=stays,
         )
@@ -101,9 +105,8 @@ class TrainingData:
 
     def with_targets(self, change: Callable[[Target], Target]) -> TrainingData:
         """Change the targets of all rows, also of those that are held out."""
-        held_out = self.held_out and (self.held_out[0], change(self.held_out[1]))
-        others = tuple(replace(one, target=change(one.target)) for one in self.others)
-        return replace(self, target=change(self.target), held_out=held_out, others=others)
+        sets = tuple(replace(one, target=change(one.target)) for one in self.validation)
+        return replace(self, target=change(self.target), validation=sets)
 
 
 def without_zero_weights(X: Floats, target: Target) -> tuple[Floats, Target]:

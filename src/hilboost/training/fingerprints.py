@@ -188,12 +188,11 @@ def _difference(name: str, old: object, new: object) -> str:
 
 def _of_data(data: TrainingData) -> dict[str, str]:
     """Fingerprints of the arrays."""
-    target, (held_X, held) = data.target, data.held_out or (None, None)
-    found = _of_rows(data.X, target)
-    found["positions"] = fingerprint(target.positions, target.share)
-    found |= _of_rows(held_X, held, "_val")
-    for one in data.others:
-        found |= _of_rows(one.X, one.target, f"_val[{one.name!r}]")
+    found = _of_rows(data.X, data.target)
+    found["positions"] = fingerprint(data.target.positions, data.target.share)
+    found |= _of_rows(None, None, "_val")
+    for one in data.validation:
+        found |= _of_rows(one.X, one.target, f"_val[{one.name!r}]" if one.name else "_val")
     levels = data.schema.levels
     return found | {"levels": digest([repr(levels).encode()]) if levels else "none"}
 

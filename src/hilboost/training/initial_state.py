@@ -53,9 +53,8 @@ class InitialState:
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
     """Check the targets and return the loss, masked where some targets are missing."""
-    held_out = [] if data.held_out is None else [data.held_out[1]]
-    held_out += [other.target for other in data.others]
-    loss = with_missing_targets(loss, data.target, *held_out)
+    held_out = [one.target for one in data.validation]
+    loss = with_missing_targets(loss, [data.target, *held_out])
     loss.check(data.target)
     if data.target.positions is not None and not loss.corrects_positions:
         raise InvalidData(
@@ -136,13 +135,11 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
         state.rotation = Rotation.of(
             plan.now, plan.adapts, target, inputs, members, able.row_division, n_threads
         )
-    held_out = recipe.data.held_out
-    first = () if held_out is None else (ValidationSet("", *held_out),)
     scored = [
         _scored(one, state.members[0].model(), encoding, snapshot is not None, n_threads)
-        for one in (*first, *recipe.data.others)
+        for one in recipe.data.validation
     ]
-    validation = scored.pop(0) if first else None
+    validation = scored.pop(0) if scored else None
     return InitialState(state, validation, inputs, encoding, snapshot, tuple(scored))
 
 
@@ -220,7 +217,8 @@ def _encoded(
 def _measures(recipe: Recipe) -> set[str]:
     """Names of the metrics, and of losses and metrics of further validation sets."""
     names = [metric.name for metric in recipe.config.metrics]
-    others = (f"{one.name}: {name}" for one in recipe.data.others for name in ["loss", *names])
+    further = recipe.data.validation[1:]
+    others = (f"{one.name}: {name}" for one in further for name in ["loss", *names])
     return {*names, *others}
 
 

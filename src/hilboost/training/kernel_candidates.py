@@ -272,9 +272,10 @@ class OwnCenters(KernelMachines):
     def _space(self, member: int) -> MetricSpace:
         """The features and the ridge of a member; what the first one did not need is not tried."""
         members, table = self._members, self._tables[member]
-        own = members.rows_of(member), members.priorities[member]
+        rows, priorities = members.rows_of(member), members.priorities[member]
         like = self._space_of_first if member else None
-        return self._learner.space(table, *own, members.seed + member, ThreadTeam(), like)
+        seed = members.seed + member
+        return self._learner.space(table, rows, priorities, seed, ThreadTeam(), like)
 
     @cached_property
     def _space_of_first(self) -> MetricSpace:

@@ -51,7 +51,7 @@ def best_learner(
     enough, because the difference exceeds two standard errors, the others are not held out.
     Kernels are chosen among fewer families than in a fit.
     """
-    part = replace(_some_rows(data, seed), held_out=None, others=())
+    part = replace(_some_rows(data, seed), validation=())
     folds = assign_folds(key_of(seed, Purpose.FOLDS_COMPARED), np.zeros(len(part.X)), _FOLDS)
     errors = dict.fromkeys(recipes, 0.0)
     for fold in range(_FOLDS):

@@ -75,8 +75,7 @@ def fit_share(
     told, data = parts.told(), training_data(model, parts, held_out, exchange)
     del parts  # their rows are in the data
     if data.held_out is not None:
-        X, target = data.held_out
-        told += told_of_overlap(model, data, X, target)
+        told += told_of_overlap(model, data, data.held_out)
     if task.checkpoint is not None and progress is not None:
         fingerprint = FitFingerprint.of(task.estimator.get_params(deep=False), data, task.seed)
         if task.stored is not None:
@@ -128,7 +127,7 @@ def training_data(
     target = target.with_y(parts.encoded(codec))
     parts.check_targets(loss, target)
     rows = _needed(model, CheckedRows(X, data.schema, target, codec))
-    return replace(data, held_out=held_out_rows(model, data, rows, "_val"))
+    return replace(data, validation=(held_out_rows(model, data, rows, "_val"),))
 
 
 def _needed(model: Any, rows: CheckedRows) -> CheckedRows:

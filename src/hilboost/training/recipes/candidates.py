@@ -88,7 +88,7 @@ def _has_few_rows(recipe: Recipe) -> bool:
 def _is_wide(recipe: Recipe) -> bool:
     """Whether the table was wide before rows were held out: then trees have settings for it."""
     data = recipe.data
-    n_held = 0 if data.held_out is None or not data.is_split else data.held_out[1].n_rows
+    n_held = 0 if data.held_out is None or not data.is_split else data.held_out.target.n_rows
     return is_wide(data.target.n_rows + n_held, data.X.shape[1])
 
 
