@@ -56,10 +56,6 @@ class BlockLearner(KernelLearner):
 
     name: ClassVar[str] = "block"
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> BlockState:
-        """Scale the rows and start the threads."""
-        return self.state(self.setting.prepare(X, weight, seed, n_threads))
-
     def state(self, workspace: Workspace) -> BlockState:
         """The state before the first stage."""
         return BlockState(workspace)

@@ -86,10 +86,6 @@ class FullLearner(KernelLearner):
         """Capabilities of kernel stages, without samples of rows."""
         return replace(super().capabilities, takes_samples=False)
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> FullState:
-        """Scale the rows and start the threads."""
-        return self.state(self.setting.prepare(X, weight, seed, n_threads))
-
     def state(self, workspace: Workspace) -> FullState:
         """The state before the first stage."""
         return FullState(workspace)

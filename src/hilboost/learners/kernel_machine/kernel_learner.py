@@ -52,6 +52,10 @@ class KernelLearner(Learner):
         changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
         return changed
 
+    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> MachineState:
+        """Scale the rows and start the threads."""
+        return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
     def for_members(
         self, data: MachineState, n_members: int, choose_penalty: PenaltyChoice | None
     ) -> list[MachineState]:

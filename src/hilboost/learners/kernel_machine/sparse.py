@@ -82,10 +82,6 @@ class SparseLearner(KernelLearner):
         """Sets up and solves the systems of stages."""
         return StageSolver(self.penalty == "ensemble", self.cg_iterations)
 
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> SparseState:
-        """Scale the rows and start the threads."""
-        return self.state(self.setting.prepare(X, weight, seed, n_threads))
-
     def state(self, workspace: Workspace) -> SparseState:
         """The state before the first stage."""
         return SparseState(workspace)
