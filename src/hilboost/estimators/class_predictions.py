@@ -19,6 +19,7 @@ from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.conformal import check_coverage
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores
+from hilboost.validation.choices import is_name
 from hilboost.validation.weights import check_weights
 
 
@@ -219,7 +220,7 @@ class ClassPredictions(ConformalPredictions):
         return np.take_along_axis(scores, codes, axis=1)
 
     def _labels_of_groups(self, groups: PerRow, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
-        if not (isinstance(groups, str) and groups == "class"):
+        if not is_name(groups, "class"):
             return super()._labels_of_groups(groups, y, n)
         return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True
 

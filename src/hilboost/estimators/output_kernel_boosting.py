@@ -38,7 +38,7 @@ from hilboost.training.recipes.output_kernels import (
     output_recipe,
     vector_trees,
 )
-from hilboost.validation.choices import check_regressor, is_name
+from hilboost.validation.choices import as_list, check_regressor, is_name
 
 _AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
@@ -342,8 +342,7 @@ default="from_dtype"
 
     def _grows_trees(self) -> bool:
         """Whether all learners are trees by name."""
-        given = list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
-        return all(_names_trees(one) for one in given)
+        return all(_names_trees(one) for one in as_list(self.learner))
 
     def _make_learner(
         self, learner: Any, n: int, categorical: tuple[int, ...], stages: str | None = None

@@ -19,13 +19,13 @@ from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions, survival_codec
 from hilboost.estimators.table_boosting import TableBoosting
-from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves, baseline, event_times
 from hilboost.training.data import TrainingData
 from hilboost.training.train import TrainingResult
+from hilboost.validation.choices import is_name
 from hilboost.validation.survival import SurvivalLabels
 
 
@@ -305,7 +305,7 @@ warm_start, random_state, n_jobs, verbose : optional
         return SurvivalCodec.learn(y, n, self.n_intervals if self._is_discrete() else None)
 
     def _is_discrete(self) -> bool:
-        return isinstance(self.loss, str) and self.loss == DiscreteHazard.survival_name
+        return is_name(self.loss, "discrete_hazard")
 
     def _own_parameters(self) -> dict[str, Any]:
         """Trees of discrete hazards are shared by the intervals, so that categories are encoded."""

@@ -41,7 +41,7 @@ from hilboost.training.recipes.mixed import names
 from hilboost.training.recipes.table_learners import stored_learner
 from hilboost.training.recipes.tables import table_recipe, work
 from hilboost.training.refit import refit_leaves
-from hilboost.validation.choices import is_name
+from hilboost.validation.choices import as_list, is_name
 
 
 @public_methods
@@ -187,7 +187,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """The learners of the parameter, which may still be invalid."""
         if is_name(self.learner, "auto"):
             return ["tree"]
-        return list(self.learner) if isinstance(self.learner, list | tuple) else [self.learner]
+        return as_list(self.learner)
 
     def _continued(self) -> FittedModel | None:
         before = super()._continued()

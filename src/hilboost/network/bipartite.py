@@ -27,6 +27,7 @@ from hilboost.network.validation import (
     refuse_unfinished,
     without_sparse,
 )
+from hilboost.validation.choices import as_list
 
 _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value
@@ -156,7 +157,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
                 OutputKernelBoostingRegressor(learner="kernel", random_state=self.random_state),
                 OutputKernelForestRegressor(min_samples_leaf=2, random_state=self.random_state),
             ]
-        return models if isinstance(models, list | tuple) else [models]
+        return as_list(models)
 
     def _mixing(self, links: Floats) -> Floats:
         p = links.shape[1]

@@ -15,6 +15,11 @@ def is_name(value: object, name: str) -> bool:
     return isinstance(value, str) and value == name
 
 
+def as_list(value: object) -> list[Any]:
+    """Return the entries of a list or tuple; any other value is a list of one."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 def check_supported_values(
     parameters: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], by: str
 ) -> None:

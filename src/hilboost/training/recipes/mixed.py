@@ -13,23 +13,22 @@ from hilboost.learners.mixed import MixedLearner
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
 from hilboost.tables import Schema
 from hilboost.training.compatibility import check_learner, learner_name
-from hilboost.validation.choices import is_name
+from hilboost.validation.choices import as_list, is_name
 
 
 def listed(learner: Any) -> list[Any]:
     """Return the learners that the parameter ``learner`` lists; one learner is a list of one."""
-    if not isinstance(learner, list | tuple):
-        return [learner]
-    if not learner:
+    given = as_list(learner)
+    if not given:
         raise InvalidParameter("learner is an empty list; it must contain at least one learner.")
-    if any(isinstance(one, list | tuple) for one in learner):
+    if any(isinstance(one, list | tuple) for one in given):
         raise InvalidType("learner contains a nested list; put all learners into one list.")
-    if any(is_name(one, "auto") for one in learner):
+    if given[0] is not learner and any(is_name(one, "auto") for one in given):
         raise InvalidParameter(
             "learner is a list that contains 'auto', which chooses its own learners; set "
             "learner='auto', or list 'tree' instead."
         )
-    return list(learner)
+    return given
 
 
 def names(learner: Any, name: str) -> bool:
