@@ -90,3 +90,34 @@ def test_threads_end_with_the_block():
         team.run(lambda thread: None)
         assert threading.active_count() == before + 3
     assert threading.active_count() == before
+
+
+def test_nobody_waits_for_a_thread_that_does_not_come():
+    may_go, blocked = threading.Event(), threading.Event()
+
+    def work(thread):
+        if thread == 1:
+            blocked.set()
+            may_go.wait()
+        else:
+            blocked.wait()
+
+    with ThreadTeam(2) as team:
+        team.share(work, may_go.set)  # ends here, while the other thread is still busy
+        assert team.map(lambda task: task**2, range(50)) == [task**2 for task in range(50)]
+        assert not may_go.is_set()
+        may_go.set()
+
+
+def test_an_error_in_a_task_ends_the_others():
+    done = []
+
+    def work(task):
+        if task == 3:
+            raise KeyError("lost")
+        done.append(task)
+        time.sleep(0.001)
+
+    with ThreadTeam(2) as team, pytest.raises(KeyError, match="lost"):
+        team.map(work, range(1000))
+    assert len(done) < 900

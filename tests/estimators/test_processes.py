@@ -46,9 +46,16 @@ def test_threads_follow_the_limits_of_the_environment(given, expected, monkeypat
     assert team.threads_for(7, 10**9) == 7
 
 
+@pytest.mark.usefixtures("sixteen_cores")
+def test_there_are_no_more_threads_than_cores(monkeypatch):
+    assert team.threads_for(64, 10**9) == 16
+    monkeypatch.setenv("HILBOOST_CORES", "40")
+    assert [team.threads_for(n_jobs, 10**10) for n_jobs in (64, 3, None, -2)] == [40, 3, 40, 39]
+
+
 def crowd(event):
     """Fails where a worker has more threads than its share of the cores."""
-    others = sum(thread.name.endswith("(_work)") for thread in threading.enumerate())
+    others = sum(thread.name.endswith("(_serve)") for thread in threading.enumerate())
     assert 1 + others <= max(1, joblib.cpu_count() // 2)
 
 

@@ -19,13 +19,21 @@ _KERNEL_VALUES_PER_ROW = 2000  # roughly
 
 
 def available_cores() -> int:
-    """Cores this process may use.
+    """Cores this process may use by default.
 
-    The least of its affinity mask, the quota of its container, and ``OMP_NUM_THREADS`` and
-    ``NUMBA_NUM_THREADS``, which joblib sets in its worker processes to their share of the cores.
+    ``OMP_NUM_THREADS`` and ``NUMBA_NUM_THREADS`` limit them, which joblib sets in its worker
+    processes to their share of the cores.
     """
+    return min(_cores(), *map(_environment_limit, _LIMITS))
+
+
+def _cores() -> int:
+    """Cores of the affinity mask and of the quota of the container, or ``HILBOOST_CORES``."""
+    given = _environment_limit("HILBOOST_CORES")
+    if given < _UNLIMITED:
+        return given
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(cores or 1, _container_quota(), *map(_environment_limit, _LIMITS)))
+    return max(1, min(cores or 1, _container_quota()))
 
 
 _LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -54,7 +62,7 @@ def _container_quota() -> int:
 
 
 def threads_for(n_jobs: int | None, n_entries: float) -> int:
-    """Number of threads for work on so many array entries.
+    """Number of threads for work on so many array entries, at most one for each core.
 
     ``n_jobs``: as in scikit-learn: the largest number, ``None`` and -1 for all cores.
 
@@ -67,8 +75,10 @@ def threads_for(n_jobs: int | None, n_entries: float) -> int:
         raise InvalidParameter("n_jobs == 0 has no meaning; use None or -1 for all cores.")
     if n_entries < ENTRIES_WORTH_A_THREAD:
         return 1  # without asking the system for the number of cores, which takes longer
-    cores = available_cores()
-    wanted = cores if n_jobs is None else int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    if n_jobs is not None and n_jobs > 0:
+        wanted = min(int(n_jobs), _cores())
+    else:
+        wanted = max(1, available_cores() + (0 if n_jobs is None else 1 + int(n_jobs)))
     return int(max(1, min(wanted, 1 + n_entries // ENTRIES_WORTH_A_THREAD)))
 
 

@@ -41,8 +41,8 @@ from hilboost.validation.weights import warn_of_light_weights
 
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
-_ENTRIES_OF_LEVELS = 4
-"""Factor of the entries per thread for symmetric trees, in whose growth threads meet more often."""
+_ENTRIES_WORTH_A_TEAM = 2**21
+"""With fewer, one thread fits a stage in less time than several need to share one tree."""
 
 
 def table_recipe(
@@ -258,8 +258,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
     n_trees = 1 if multi_output == "shared" else recipe.n_outputs
     n_entries = int(recipe.data.X.size * n_trees * recipe.n_folds)
     one_tree = n_trees * recipe.n_folds == 1 and len(recipe.config.learner.parts) == 1
-    by_levels = recipe.resolved is not None and recipe.resolved.symmetric
-    return n_entries // _ENTRIES_OF_LEVELS if one_tree and by_levels else n_entries
+    return 0 if one_tree and n_entries < _ENTRIES_WORTH_A_TEAM else n_entries
 
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
