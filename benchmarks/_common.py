@@ -1,4 +1,4 @@
-"""Shared helpers of the benchmarks: data folder, machine facts, timing, JSON and Markdown."""
+"""Shared helpers of the benchmarks: data, machine, timing, command line, results and pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
+
+Record = dict[str, Any]
 
 DISTRIBUTIONS = {
     "hilboost": ("hilboost",),
@@ -43,6 +49,19 @@ def data_folder() -> Path:
             "benchmark data not found: set HILBOOST_DATA to the folder with the .npz files"
         )
     return folder
+
+
+@cache
+def arrays(name: str) -> dict[str, np.ndarray]:
+    """The arrays of a file in the data folder."""
+    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
+def parts(name: str, *keys: str) -> tuple[np.ndarray, ...]:
+    """Arrays ``KEY_train`` and ``KEY_test`` of a file, one below the other."""
+    found = arrays(name)
+    return tuple(np.concatenate([found[f"{key}_train"], found[f"{key}_test"]]) for key in keys)
 
 
 def importable(module: str) -> bool:
@@ -218,36 +237,80 @@ def write_json(path: Path, content: Any) -> None:
     part.replace(path)
 
 
-def in_parts(
-    path: Path,
-    cases: Sequence[Mapping[str, Any]],
-    measure: Callable[..., Mapping[str, Any]],
-    threads: int = 1,
-) -> list[dict[str, Any]]:
-    """Measure the cases that the JSON file does not hold yet, and save it after each of them.
+def publish(path: Path, content: Mapping[str, Any], page: str) -> None:
+    """Write results and their page, and print the page."""
+    write_json(path, content)
+    path.with_suffix(".md").write_text(page.rstrip("\n") + "\n")
+    print(page)
 
-    No case is begun later than ``--seconds`` after the start.  Returns the records in the order of
-    the cases; a record is a case and what ``measure(**case)`` returned.
+
+def study_options(about: str | None, quick: bool) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", type=comma_list, default=[], help="cases with all these texts")
+    parser.add_argument("--again", action="store_true", help="measure these cases anew")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no case after this time"
+    )
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--list", action="store_true", help="print the cases that are missing")
+    parser.add_argument("--render", action="store_true", help="only write the page again")
+    if quick:
+        parser.add_argument(
+            "--quick", action="store_true", help="smoke test, in a temporary folder"
+        )
+    return parser.parse_args()
+
+
+def study(
+    name: str,
+    cases: Iterable[Record],
+    measure: Callable[..., Record],
+    page: Callable[[list[Record], str], str],
+    *,
+    about: str | None = None,
+    threads: int = 1,
+    quick: Callable[..., Record] | None = None,
+) -> None:
+    """Measure the cases that ``results/NAME.json`` lacks, and write ``NAME.md`` from all records.
+
+    A record is a case and what ``measure(**case)`` returns.  The file is saved after each case, so
+    that a later run goes on from there.  ``page`` takes the records and a line on the environment;
+    ``quick`` measures a case with little data.
     """
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    until = time.perf_counter() + parser.parse_args().seconds
-    done = json.loads(path.read_text())["results"] if path.exists() else []
-    records = []
-    for case in cases:
-        found = next((r for r in done if case.items() <= r.items()), None)
-        if found is None and time.perf_counter() < until:
-            found = {**case, **measure(**case)}
-            print(found, flush=True)
-            done.append(found)
-            write_json(path, {"environment": environment(threads), "results": done})
-        if found is not None:
-            records.append(found)
-    return records
+    options = study_options(about, quick is not None)
+    if quick is not None and options.quick:
+        measure, options.out = quick, Path(tempfile.mkdtemp())
+    path = options.out / f"{name}.json"
+    content: Record = {"environment": environment(threads), "records": []}
+    if path.exists():
+        content = json.loads(path.read_text())
+    wanted = [
+        case
+        for case in cases
+        if all(any(text in str(value) for value in case.values()) for text in options.only)
+    ]
+    records: list[Record] = content["records"]
+    if options.again:
+        records[:] = [r for r in records if not any(case.items() <= r.items() for case in wanted)]
+    missing = [case for case in wanted if not any(case.items() <= r.items() for r in records)]
+    until = time.perf_counter() + options.seconds
+    for case in [] if options.render else missing:
+        if options.list:
+            print(case)
+        elif time.perf_counter() < until:
+            records.append({**case, **measure(**case)})
+            print(records[-1], flush=True)
+            write_json(path, content)
+    if records and not options.list:
+        facts = environment_markdown(content["environment"])
+        path.with_suffix(".md").write_text(page(records, facts).rstrip("\n") + "\n")
+        print(f"written: {path} and {path.stem}.md")
 
 
 def standard_error(values: Sequence[float]) -> float:
-    return statistics.stdev(values) / len(values) ** 0.5
+    return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
 
 
 def cell(value: Any) -> str:

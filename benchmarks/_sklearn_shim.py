@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import ensemble
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -105,6 +108,20 @@ class Shim(BaseEstimator):
         return np.empty(0) if found is None else -np.asarray(found)
 
 
+def parameters_of(peer: type) -> Callable[..., None]:
+    """An ``__init__`` with the parameters and defaults of a class of scikit-learn."""
+    signature = inspect.signature(peer.__init__)
+
+    def __init__(self, *arguments, **named):
+        bound = signature.bind(self, *arguments, **named)
+        bound.apply_defaults()
+        for name in self._get_param_names():
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature
+    return __init__
+
+
 class OfClasses(ClassifierMixin, Shim):
     """Classifiers."""
 
@@ -141,7 +158,7 @@ _GRADIENT = {
 }
 _GRADIENT_NAMES = {"min_impurity_decrease": "min_gain"}
 _GRADIENT_REFUSED = {
-    "criterion": "friedman_mse",
+    "criterion": "deprecated",
     "min_samples_split": 2,
     "min_weight_fraction_leaf": 0.0,
     "init": None,
@@ -155,34 +172,7 @@ class HistGradientBoostingRegressor(OfNumbers):
     _names = {"max_iter": "n_estimators"}  # noqa: RUF012
     _constant = _HIST
 
-    def __init__(
-        self,
-        loss="squared_error",
-        *,
-        quantile=None,
-        learning_rate=0.1,
-        max_iter=100,
-        max_leaf_nodes=31,
-        max_depth=None,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        max_features=1.0,
-        max_bins=255,
-        categorical_features="from_dtype",
-        monotonic_cst=None,
-        interaction_cst=None,
-        warm_start=False,
-        early_stopping="auto",
-        scoring="loss",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        tol=1e-7,
-        verbose=0,
-        random_state=None,
-    ):
-        for name, value in list(locals().items()):
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    __init__ = parameters_of(ensemble.HistGradientBoostingRegressor)
 
     def _translated(self, n: int) -> dict[str, Any]:
         found = super()._translated(n)
@@ -197,34 +187,7 @@ class HistGradientBoostingClassifier(OfClasses):
     _names = {"max_iter": "n_estimators"}  # noqa: RUF012
     _constant = _HIST
 
-    def __init__(
-        self,
-        loss="log_loss",
-        *,
-        learning_rate=0.1,
-        max_iter=100,
-        max_leaf_nodes=31,
-        max_depth=None,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        max_features=1.0,
-        max_bins=255,
-        categorical_features="from_dtype",
-        monotonic_cst=None,
-        interaction_cst=None,
-        warm_start=False,
-        early_stopping="auto",
-        scoring="loss",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        tol=1e-7,
-        verbose=0,
-        random_state=None,
-        class_weight=None,
-    ):
-        for name, value in list(locals().items()):
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    __init__ = parameters_of(ensemble.HistGradientBoostingClassifier)
 
 
 class OfLosses:
@@ -245,34 +208,7 @@ class GradientBoostingRegressor(OfLosses, OfNumbers):
     _refused = _GRADIENT_REFUSED
     _constant = _GRADIENT
 
-    def __init__(
-        self,
-        *,
-        loss="squared_error",
-        learning_rate=0.1,
-        n_estimators=100,
-        subsample=1.0,
-        criterion="friedman_mse",
-        min_samples_split=2,
-        min_samples_leaf=1,
-        min_weight_fraction_leaf=0.0,
-        max_depth=3,
-        min_impurity_decrease=0.0,
-        init=None,
-        random_state=None,
-        max_features=None,
-        alpha=0.9,
-        verbose=0,
-        max_leaf_nodes=None,
-        warm_start=False,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        tol=1e-4,
-        ccp_alpha=0.0,
-    ):
-        for name, value in list(locals().items()):
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    __init__ = parameters_of(ensemble.GradientBoostingRegressor)
 
     def _translated(self, n: int) -> dict[str, Any]:
         return _of_gradient(super()._translated(n))
@@ -285,33 +221,7 @@ class GradientBoostingClassifier(OfLosses, OfClasses):
     _refused = _GRADIENT_REFUSED
     _constant = _GRADIENT
 
-    def __init__(
-        self,
-        *,
-        loss="log_loss",
-        learning_rate=0.1,
-        n_estimators=100,
-        subsample=1.0,
-        criterion="friedman_mse",
-        min_samples_split=2,
-        min_samples_leaf=1,
-        min_weight_fraction_leaf=0.0,
-        max_depth=3,
-        min_impurity_decrease=0.0,
-        init=None,
-        random_state=None,
-        max_features=None,
-        verbose=0,
-        max_leaf_nodes=None,
-        warm_start=False,
-        validation_fraction=0.1,
-        n_iter_no_change=None,
-        tol=1e-4,
-        ccp_alpha=0.0,
-    ):
-        for name, value in list(locals().items()):
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+    __init__ = parameters_of(ensemble.GradientBoostingClassifier)
 
     def _translated(self, n: int) -> dict[str, Any]:
         return _of_gradient(super()._translated(n))

@@ -5,20 +5,13 @@ numbers); the seconds are those of the fit and mean something only on an otherwi
 Nothing but verbosity, seed, thread count and the list of category columns is set. hilboost, which
 compiles at run time, makes an untimed fit on 2,000 rows of every table first.
 
-Run::
-
-    python benchmarks/categories.py                                       # everything
-    python benchmarks/categories.py --tables adult,bank --libraries hilboost,catboost --folds 0,1
-    python benchmarks/categories.py --render                              # Markdown from the JSON
-
-Records are kept and replaced one by one (table, library, fold), so a run may be done in parts.
+Run ``python benchmarks/categories.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,21 +19,10 @@ import pandas as pd
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from _common import (
-    RESULTS,
-    comma_list,
-    data_folder,
-    describe_error,
-    environment,
-    environment_markdown,
-    markdown_table,
-    timed,
-    version_of,
-    write_json,
-)
+from _common import data_folder, describe_error, markdown_table, study, timed, version_of
 
 FLIGHTS = 60_000
-N_FOLDS = 5
+N_FOLDS, THREADS = 5, 1
 
 
 class Table(NamedTuple):
@@ -152,30 +134,41 @@ def folds(table: Table) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(kind(N_FOLDS, shuffle=True, random_state=0).split(table.frame, table.y))
 
 
-def measure(library: str, table: Table, fold: int, threads: int) -> dict[str, Any]:
-    learn, test = folds(table)[fold]
+@cache
+def warm_up(library: str, name: str) -> None:
+    if library == "hilboost":
+        table = TABLES[name]()
+        few = slice(0, 2_000)
+        fit(library, table._replace(frame=table.frame[few], y=table.y[few]), 0)
+
+
+def measure(table: str, library: str, fold: int) -> dict[str, Any]:
+    warm_up(library, table)
     record: dict[str, Any] = {"version": version_of(library)}
     try:
-        model, X, further = LIBRARIES[library](table, threads)
-        rows = (lambda i: X.iloc[i]) if isinstance(X, pd.DataFrame) else (lambda i: X[i])
-        seconds, _ = timed(lambda: model.fit(rows(learn), table.y[learn], **further))
-        if table.task == "regression":
-            score = r2_score(table.y[test], model.predict(rows(test)))
-        else:
-            score = roc_auc_score(table.y[test], model.predict_proba(rows(test))[:, 1])
-        record |= {"seconds": seconds, "score": float(score)}
+        return record | fit(library, TABLES[table](), fold)
     except Exception as error:
-        record["error"] = describe_error(error)
-    return record
+        return record | {"error": describe_error(error)}
 
 
-def render(results: dict[str, Any]) -> str:
-    records = results["records"]
+def fit(library: str, table: Table, fold: int) -> dict[str, Any]:
+    learn, test = folds(table)[fold]
+    model, X, further = LIBRARIES[library](table, THREADS)
+    rows = (lambda i: X.iloc[i]) if isinstance(X, pd.DataFrame) else (lambda i: X[i])
+    seconds, _ = timed(lambda: model.fit(rows(learn), table.y[learn], **further))
+    if table.task == "regression":
+        score = r2_score(table.y[test], model.predict(rows(test)))
+    else:
+        score = roc_auc_score(table.y[test], model.predict_proba(rows(test))[:, 1])
+    return {"seconds": seconds, "score": float(score)}
+
+
+def page(records: list[dict[str, Any]], facts: str) -> str:
     rows, notes = [], []
     for name in TABLES:
         row: list[Any] = [name]
         for library in LIBRARIES:
-            found = [records.get(f"{name} {library} {fold}", {}) for fold in range(N_FOLDS)]
+            found = [r for r in records if (r["table"], r["library"]) == (name, library)]
             done = [record for record in found if "score" in record]
             if len(done) == N_FOLDS:
                 score = np.mean([record["score"] for record in done])
@@ -188,7 +181,7 @@ def render(results: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "# Categories: libraries at their defaults",
-            environment_markdown(results["environment"]),
+            facts,
             "AUC (adult, bank, amazon) or R² (flights, a sample of 60,000 rows), larger is "
             "better: mean over five folds, with the time of one fit in parentheses. Some runs "
             "shared the machine with other processes, so the times are only a rough guide.",
@@ -199,31 +192,13 @@ def render(results: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", type=comma_list, default=list(TABLES))
-    parser.add_argument("--libraries", type=comma_list, default=list(LIBRARIES))
-    parser.add_argument("--folds", type=comma_list, default=[str(k) for k in range(N_FOLDS)])
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--render", action="store_true")
-    options = parser.parse_args()
-    path = RESULTS / "categories.json"
-    old = json.loads(path.read_text()) if path.exists() else {"records": {}}
-    results = {"environment": environment(options.threads), "records": old["records"]}
-    if options.render:
-        results["environment"] = old["environment"]
-    for name in [] if options.render else options.tables:
-        table = TABLES[name]()
-        if "hilboost" in options.libraries:  # it compiles at run time: once untimed
-            few = slice(0, 2_000)
-            part = table._replace(frame=table.frame[few], y=table.y[few])
-            measure("hilboost", part, 0, options.threads)
-        for fold in map(int, options.folds):
-            for library in options.libraries:
-                record = measure(library, table, fold, options.threads)
-                results["records"][f"{name} {library} {fold}"] = record
-                print(name, library, fold, record, flush=True)
-                write_json(path, results)
-    path.with_suffix(".md").write_text(render(results) + "\n")
+    cases = [
+        {"table": table, "library": library, "fold": fold}
+        for table in TABLES
+        for fold in range(N_FOLDS)
+        for library in LIBRARIES
+    ]
+    study("categories", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -5,22 +5,19 @@ rows; what differs is how 20 members are combined.  SY2006 (section 1) names ave
 combination, Bayesian committee machine and mixture of experts, and AdaBoost for classification;
 section 2.1 names the penalty Σc².
 
-    python benchmarks/combiners.py             # three regressions, three classifications
-    python benchmarks/combiners.py --render    # Markdown anew
+Run ``python benchmarks/combiners.py``: three regressions, three classifications.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
+from _common import markdown_table, study, timed
 from hilboost import KernelBoostingClassifier, KernelBoostingRegressor
 from hilboost.estimators.subset_ensembles import (
     AdaBoostKernelClassifier,
@@ -87,54 +84,44 @@ def load(name: str, split: int) -> Split:
     return X[order[450:]], y[order[450:]], X[order[:450]], y[order[:450]]
 
 
-def measure(name: str, split: int) -> list[dict[str, Any]]:
-    """Errors and seconds of every method on one split."""
-    X, y, X_test, y_test = load(name, split)
-    is_numbers = name in REGRESSIONS
+@cache
+def methods(data: str, split: int) -> dict[str, Callable[[], Any]]:
+    """The methods, with the kernel and the λ of a first member."""
+    X, y, *_ = load(data, split)
+    is_numbers = data in REGRESSIONS
     first = (AveragedKernelRidge if is_numbers else AdaBoostKernelClassifier)(
         n_estimators=1, subset_size=ROWS, random_state=split, n_jobs=THREADS
     ).fit(X, y)
-    make = (regressors if is_numbers else classifiers)(first.kernel_, first.regularization_, split)
-    found = []
-    for method, build in make.items():
-        began = time.perf_counter()
-        model = build().fit(X, y)
-        middle = time.perf_counter()
-        predicted = model.predict(X_test)
-        ended = time.perf_counter()
-        error = (
-            float(np.mean((predicted - y_test) ** 2) / np.var(y))
-            if is_numbers
-            else float(100 * np.mean(predicted != y_test))
-        )
-        record = {
-            "data": name,
-            "split": split,
-            "method": method,
-            "error": error,
-            "fit_s": middle - began,
-            "predict_s": ended - middle,
-        }
-        print(record, flush=True)
-        found.append(record)
-    return found
+    make = regressors if is_numbers else classifiers
+    return make(first.kernel_, first.regularization_, split)
 
 
-def render(content: dict[str, Any]) -> str:
+def measure(data: str, split: int, method: str) -> dict[str, float]:
+    X, y, X_test, y_test = load(data, split)
+    build = methods(data, split)[method]
+    fit_s, model = timed(lambda: build().fit(X, y))
+    predict_s, predicted = timed(lambda: model.predict(X_test))
+    if data in REGRESSIONS:
+        error = float(np.mean((predicted - y_test) ** 2) / np.var(y))
+    else:
+        error = float(100 * np.mean(predicted != y_test))
+    return {"error": error, "fit_s": fit_s, "predict_s": predict_s}
+
+
+def page(records: list[dict[str, Any]], facts: str) -> str:
     """Two tables: a row a method, two columns a data set."""
     parts = [
         "# Combiners of kernel machines",
-        "Written by `python benchmarks/combiners.py --render`.",
-        environment_markdown(content["environment"]),
+        facts,
         f"All methods of a data set have the same kernel and λ. {MEMBERS} members of {ROWS:,} rows "
         f"or basis vectors, unless said; mean of {SPLITS} splits or seeds, with the standard "
         "deviation between them. Seconds are of the fit, without the choice of the kernel.",
         "## Regression: mean squared error over the variance of the target",
-        _table(content["results"], REGRESSIONS),
+        _table(records, REGRESSIONS),
         "## Classification: errors in percent",
-        _table(content["results"], CLASSIFICATIONS),
+        _table(records, CLASSIFICATIONS),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _table(records: list[dict[str, Any]], names: tuple[str, ...]) -> str:
@@ -145,28 +132,22 @@ def _table(records: list[dict[str, Any]], names: tuple[str, ...]) -> str:
         for name in names:
             own = [r for r in here if r["data"] == name and r["method"] == method]
             errors = np.array([r["error"] for r in own])
-            row.append(f"{errors.mean():.4g} ± {errors.std():.2g}")
-            row.append(f"{np.mean([r['fit_s'] for r in own]):.1f}")
+            row.append(f"{errors.mean():.4g} ± {errors.std():.2g}" if own else None)
+            row.append(f"{np.mean([r['fit_s'] for r in own]):.1f}" if own else None)
         rows.append(row)
     header = ["method", *(text for name in names for text in (name, "s"))]
     return markdown_table(header, rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--render", action="store_true")
-    path = RESULTS / "combiners.json"
-    if not parser.parse_args().render:
-        records = [
-            record
-            for name in (*REGRESSIONS, *CLASSIFICATIONS)
-            for split in range(SPLITS)
-            for record in measure(name, split)
-        ]
-        write_json(path, {"environment": environment(THREADS), "results": records})
-    text = render(json.loads(path.read_text()))
-    path.with_suffix(".md").write_text(text)
-    print(text)
+    kinds = dict.fromkeys(REGRESSIONS, regressors) | dict.fromkeys(CLASSIFICATIONS, classifiers)
+    cases = [
+        {"data": name, "split": split, "method": method}
+        for name, kind in kinds.items()
+        for split in range(SPLITS)
+        for method in kind("auto", 1.0, 0)
+    ]
+    study("combiners", cases, measure, page, about=__doc__, threads=THREADS)
 
 
 if __name__ == "__main__":

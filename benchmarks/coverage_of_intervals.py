@@ -1,36 +1,34 @@
 """Coverage and size of calibrated intervals and sets on held-out rows.
 
-Run ``python benchmarks/coverage_of_intervals.py``.  In each split, 2,000 rows are known.  "Split"
-models are fitted to 1,000 of them and calibrated with the other 1,000.  "Folds" models are fitted
-to all 2,000 and use their own out-of-fold predictions.  Coverage is measured on up to 4,000 other
-rows, in four random splits.  An interrupted run goes on; delete the JSON file to start anew.
+Run ``python benchmarks/coverage_of_intervals.py``.  In each split, 2,000
+rows are known.  "Split" models are fitted to 1,000 of them and calibrated with the other 1,000.
+"Folds" models are fitted to all 2,000 and use their own out-of-fold predictions.  Coverage is
+measured on up to 4,000 other rows, in four random splits.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from _common import (
-    RESULTS,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
+from _common import arrays, data_folder, markdown_table, parts, study, timed
+from hilboost import (
+    BoostingClassifier,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
 )
 
 COVERAGE, KNOWN, TESTED, SPLITS = 0.9, 2000, 4000, 4
-LEVELS = (0.05, 0.95)
 Rows = tuple[Any, Any]
 Measured = dict[str, float]
 
@@ -50,22 +48,14 @@ class Split:
 
         def rows(first: int, last: int) -> Rows:
             chosen = order[first:last]
-            return (X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]), y[chosen]
+            return (X.iloc[chosen] if isinstance(X, pd.DataFrame) else X[chosen]), y[chosen]
 
         half = KNOWN // 2
         return cls(rows(0, KNOWN), rows(0, half), rows(half, KNOWN), rows(KNOWN, len(order)))
 
 
-def _arrays(name: str) -> Any:
-    return np.load(data_folder() / f"{name}.npz", allow_pickle=False)
-
-
-def _plain(name: str) -> Callable[[], Rows]:
-    def read() -> Rows:
-        arrays = _arrays(name)
-        return arrays["X"].astype(float), arrays["y"].astype(float).ravel()
-
-    return read
+def _plain(name: str) -> Rows:
+    return arrays(name)["X"].astype(float), arrays(name)["y"].astype(float).ravel()
 
 
 def _abalone() -> Rows:
@@ -79,87 +69,28 @@ def _adult() -> Rows:
 
 
 def _letter() -> Rows:
-    arrays = _arrays("letter_recognition")
-    return arrays["X"].astype(float), arrays["y"]
+    found = arrays("letter_recognition")
+    return found["X"].astype(float), found["y"]
 
 
 def _higgs() -> Rows:
-    arrays = _arrays("higgs_lightgbm")
-    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
-    return X.astype(float), np.concatenate([arrays["y_train"], arrays["y_test"]]).astype(int)
+    X, y = parts("higgs_lightgbm", "X", "y")
+    return X.astype(float), y.astype(int)
 
 
 def _rankings() -> Rows:
-    arrays = _arrays("label_ranking")
-    return arrays["cpu_small_X"].astype(float), arrays["cpu_small_ranks"].astype(int)
+    found = arrays("label_ranking")
+    return found["cpu_small_X"].astype(float), found["cpu_small_ranks"].astype(int)
 
 
 def _tags() -> Rows:
-    arrays = _arrays("mulan_multilabel")
-    X, Y = (
-        np.concatenate([arrays[f"scene_{name}_train"], arrays[f"scene_{name}_test"]])
-        for name in "XY"
-    )
+    X, Y = parts("mulan_multilabel", "scene_X", "scene_Y")
     return X.astype(float), Y.astype(int)
 
 
 def _images() -> Rows:
-    arrays = _arrays("usps")
-    images = np.concatenate([arrays["X_train"], arrays["X_test"]]).astype(float)
+    images = parts("usps", "X")[0].astype(float)
     return images[:, :128], images[:, 128:]
-
-
-def regressors(seed: int) -> dict[str, Any]:
-    from hilboost import BoostingRegressor
-
-    trees = BoostingRegressor(random_state=seed)
-    quantiles = BoostingRegressor("quantile", quantile=LEVELS, random_state=seed)
-    return {
-        "trees, split": trees,
-        "trees, folds": trees,
-        "two quantiles, split": quantiles,
-        "two quantiles, folds": quantiles,
-    }
-
-
-def smooth_regressors(seed: int) -> dict[str, Any]:
-    from hilboost import KernelBoostingRegressor
-
-    machine = KernelBoostingRegressor(random_state=seed)
-    return {**regressors(seed), "kernel machine, split": machine}
-
-
-def classifiers(seed: int) -> dict[str, Any]:
-    from hilboost import BoostingClassifier
-
-    trees = BoostingClassifier(n_estimators=100, learning_rate=0.1, random_state=seed)
-    return {"trees, split": trees, "trees, folds": trees}
-
-
-def smooth_classifiers(seed: int) -> dict[str, Any]:
-    from hilboost import KernelBoostingClassifier
-
-    machine = KernelBoostingClassifier(random_state=seed)
-    return {**classifiers(seed), "kernel machine, split": machine}
-
-
-def rankers(seed: int) -> dict[str, Any]:
-    from hilboost import OutputKernelForestRegressor
-
-    return {"forest, split": OutputKernelForestRegressor("ranking", random_state=seed)}
-
-
-def taggers(seed: int) -> dict[str, Any]:
-    from hilboost import OutputKernelForestRegressor
-
-    return {"forest, split": OutputKernelForestRegressor("label_set", random_state=seed)}
-
-
-def completers(seed: int) -> dict[str, Any]:
-    from hilboost import OutputKernelBoostingRegressor
-
-    model = OutputKernelBoostingRegressor("gaussian", learner="kernel", random_state=seed)
-    return {"kernel machine, split": model}
 
 
 def measure_intervals(model: Any, X: Any, y: Any) -> Measured:
@@ -195,22 +126,47 @@ def measure_tags(model: Any, X: Any, y: Any) -> Measured:
     return measure_labels(model, X, y, every)
 
 
-SETS: dict[str, tuple[str, Callable[[], Rows], Any, Any]] = {
-    "kin8nm": ("kin8nm", _plain("kin8nm"), smooth_regressors, measure_intervals),
-    "power_plant": ("Power plant", _plain("power_plant"), regressors, measure_intervals),
-    "california": (
-        "California housing",
-        _plain("california_housing"),
-        regressors,
-        measure_intervals,
+TREES = BoostingRegressor()
+QUANTILES = BoostingRegressor("quantile", quantile=(0.05, 0.95))
+REGRESSORS = {
+    "trees, split": TREES,
+    "trees, folds": TREES,
+    "two quantiles, split": QUANTILES,
+    "two quantiles, folds": QUANTILES,
+}
+SMOOTH_REGRESSORS = REGRESSORS | {"kernel machine, split": KernelBoostingRegressor()}
+CLASSIFIERS = dict.fromkeys(
+    ("trees, split", "trees, folds"), BoostingClassifier(n_estimators=100, learning_rate=0.1)
+)
+SMOOTH_CLASSIFIERS = CLASSIFIERS | {"kernel machine, split": KernelBoostingClassifier()}
+RANKERS = {"forest, split": OutputKernelForestRegressor("ranking")}
+TAGGERS = {"forest, split": OutputKernelForestRegressor("label_set")}
+COMPLETERS = {"kernel machine, split": OutputKernelBoostingRegressor("gaussian", learner="kernel")}
+
+
+@dataclass(frozen=True)
+class Data:
+    title: str
+    read: Callable[[], Rows]
+    models: dict[str, Any]
+    measure: Callable[..., Measured]
+
+
+SETS = {
+    "kin8nm": Data("kin8nm", partial(_plain, "kin8nm"), SMOOTH_REGRESSORS, measure_intervals),
+    "power_plant": Data(
+        "Power plant", partial(_plain, "power_plant"), REGRESSORS, measure_intervals
     ),
-    "abalone": ("Abalone (a category)", _abalone, regressors, measure_intervals),
-    "higgs": ("Higgs (2 classes)", _higgs, classifiers, measure_classes),
-    "adult": ("Adult (2 classes, categories)", _adult, classifiers, measure_classes),
-    "letter": ("Letter (26 classes)", _letter, smooth_classifiers, measure_classes),
-    "rankings": ("cpu-small (rankings of 5)", _rankings, rankers, measure_rankings),
-    "tags": ("Scene (sets of 6 labels)", _tags, taggers, measure_tags),
-    "images": ("USPS (lower halves of digits)", _images, completers, measure_labels),
+    "california": Data(
+        "California housing", partial(_plain, "california_housing"), REGRESSORS, measure_intervals
+    ),
+    "abalone": Data("Abalone (a category)", _abalone, REGRESSORS, measure_intervals),
+    "higgs": Data("Higgs (2 classes)", _higgs, CLASSIFIERS, measure_classes),
+    "adult": Data("Adult (2 classes, categories)", _adult, CLASSIFIERS, measure_classes),
+    "letter": Data("Letter (26 classes)", _letter, SMOOTH_CLASSIFIERS, measure_classes),
+    "rankings": Data("cpu-small (rankings of 5)", _rankings, RANKERS, measure_rankings),
+    "tags": Data("Scene (sets of 6 labels)", _tags, TAGGERS, measure_tags),
+    "images": Data("USPS (lower halves of digits)", _images, COMPLETERS, measure_labels),
 }
 TABLES = {
     "Intervals": (("kin8nm", "power_plant", "california", "abalone"), "width / sd of the target"),
@@ -219,36 +175,28 @@ TABLES = {
 }
 
 
-def measured(name: str, done: set[tuple[str, str, int]]) -> Iterator[dict[str, Any]]:
-    """Measure all models on all splits of one data set, but those that are done."""
-    title, read, models, measure = SETS[name]
-    X, y = read()
-    for seed in range(SPLITS):
-        split = Split.draw(X, y, seed)
-        for kind, model in models(seed).items():
-            if (name, kind, seed) in done:
-                continue
-            began = time.perf_counter()
-            if kind.endswith("folds"):
-                model.fit(*split.known)
-            else:
-                model.fit(*split.fit).calibrate(*split.calibrate)
-            found = {key: float(value) for key, value in measure(model, *split.test).items()}
-            spent = time.perf_counter() - began
-            record = {
-                "set": name,
-                "title": title,
-                "model": kind,
-                "split": seed,
-                "tested": len(split.test[1]),
-            }
-            yield record | found | {"seconds": spent}
+def measure(data: str, split: int, model: str) -> dict[str, Any]:
+    known = SETS[data]
+    rows = Split.draw(*known.read(), split)
+    fitted = known.models[model].set_params(random_state=split)
+
+    def fit_and_test() -> Measured:
+        if model.endswith("folds"):
+            fitted.fit(*rows.known)
+        else:
+            fitted.fit(*rows.fit).calibrate(*rows.calibrate)
+        return known.measure(fitted, *rows.test)
+
+    with warnings.catch_warnings(action="ignore"):
+        seconds, found = timed(fit_and_test)
+    facts = {"title": known.title, "tested": len(rows.test[1]), "seconds": seconds}
+    return facts | {key: float(value) for key, value in found.items()}
 
 
 def table(records: list[dict[str, Any]], names: tuple[str, ...], size: str) -> str:
     rows = []
     for name in names:
-        of_set = [r for r in records if r["set"] == name]
+        of_set = [r for r in records if r["data"] == name]
         for kind in dict.fromkeys(r["model"] for r in of_set):
             found = [r for r in of_set if r["model"] == kind]
             coverage = 100 * np.array([r["coverage"] for r in found])
@@ -267,22 +215,9 @@ def table(records: list[dict[str, Any]], names: tuple[str, ...], size: str) -> s
     return markdown_table(header, rows)
 
 
-def main() -> None:
-    """Measure the named data sets (default: all), write JSON and Markdown."""
-    warnings.simplefilter("ignore")
-    path = RESULTS / "coverage_of_intervals.json"
-    facts, records = environment(2), []
-    if path.is_file():  # an interrupted run goes on
-        content = json.loads(path.read_text())
-        facts, records = content["environment"], content["records"]
-    done = {(record["set"], record["model"], record["split"]) for record in records}
-    for name in sys.argv[1:] or SETS:
-        for record in measured(name, done):
-            records.append(record)
-            print({k: v for k, v in record.items() if k != "title"}, flush=True)
-            write_json(path, {"environment": facts, "records": records})
-    parts = [
-        f"# Coverage of intervals and sets\n\n{environment_markdown(facts)}\n\n"
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    sections = [
+        f"# Coverage of intervals and sets\n\n{facts}\n\n"
         f"Nominal coverage {100 * COVERAGE:g} %. In each random split, {KNOWN:,} rows are known. "
         "“Split” models are fitted to half of them and calibrated with the other half. “Folds” "
         "models are fitted to all and use their out-of-fold predictions. Coverage is that of up "
@@ -290,11 +225,19 @@ def main() -> None:
         "split has a standard deviation of about 1 point."
     ]
     for title, (names, size) in TABLES.items():
-        if any(record["set"] in names for record in records):
-            parts.append(f"## {title}\n\n{table(records, names, size)}")
-    text = "\n\n".join(parts) + "\n"
-    path.with_suffix(".md").write_text(text)
-    print(text)
+        if any(record["data"] in names for record in records):
+            sections.append(f"## {title}\n\n{table(records, names, size)}")
+    return "\n\n".join(sections)
+
+
+def main() -> None:
+    cases = [
+        {"data": name, "split": split, "model": model}
+        for name, known in SETS.items()
+        for split in range(SPLITS)
+        for model in known.models
+    ]
+    study("coverage_of_intervals", cases, measure, page, about=__doc__, threads=2)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,16 @@
 """Kernel machines on a GPU and on the processor: seconds, error, and how far predictions differ.
 
-Run ``python benchmarks/devices.py`` on a machine with PyTorch and a GPU that PyTorch can use.
-``--seconds`` ends the run early, and another run continues it.  Each case is fitted on both
-devices in turn, after one fit on the GPU that is not counted.
+Run ``python benchmarks/devices.py`` on a machine with PyTorch and a GPU that PyTorch can use.  Each
+case is fitted on both devices in turn, after one fit on the GPU that is not counted.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, environment_markdown, in_parts, markdown_table, median, timed
+from _common import markdown_table, median, study, timed
 from kernel_data import SETS
 
 REPEATS = 3
@@ -25,7 +23,6 @@ CASES = [
         ("letter", "full", 16_000),
     ]
 ]
-PATH = RESULTS / "devices.json"
 
 
 def measure(data: str, stages: str, rows: int) -> dict[str, Any]:
@@ -64,35 +61,20 @@ def measure(data: str, stages: str, rows: int) -> dict[str, Any]:
     return found
 
 
-def markdown(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
+def page(records: list[dict[str, Any]], facts: str) -> str:
     header = ["data", "stages", "rows"]
     header += [f"{device}, {what}" for what in ("fit s", "predict s", "error") for device in "CG"]
     names = [f"{d}_{what}" for what in ("fit_s", "predict_s", "error") for d in ("cpu", "cuda")]
     rows = [[r["data"], r["stages"], r["rows"], *(r[name] for name in names)] for r in records]
-    device = records[0]["device"] if records else "no device"
-    return "\n".join(
-        [
-            "# Kernel machines on a GPU",
-            "",
-            f"C: processor, all threads; G: {device}. Medians of {REPEATS} fits in turn (one where "
-            "the processor takes more than a minute). Errors are the mean squared error over the "
-            "variance of the target, or the error rate, on the test rows of split 0. The kernel "
-            "is the automatic choice for 2,000 rows; λ is chosen in the fit.",
-            "",
-            markdown_table(header, rows),
-            "",
-            environment_markdown(facts),
-            "",
-        ]
+    return (
+        "# Kernel machines on a GPU\n\n"
+        f"C: processor, all threads; G: {records[0]['device']}. Medians of {REPEATS} fits in turn "
+        "(one where the processor takes more than a minute). Errors are the mean squared error "
+        "over the variance of the target, or the error rate, on the test rows of split 0. The "
+        "kernel is the automatic choice for 2,000 rows; λ is chosen in the fit.\n\n"
+        f"{markdown_table(header, rows)}\n\n{facts}"
     )
 
 
-def main() -> None:
-    """Measure what is missing, and write both files."""
-    records = in_parts(PATH, CASES, measure, threads=16)
-    facts = json.loads(PATH.read_text())["environment"]
-    (RESULTS / "devices.md").write_text(markdown(records, facts))
-
-
 if __name__ == "__main__":
-    main()
+    study("devices", CASES, measure, page, about=__doc__, threads=16)

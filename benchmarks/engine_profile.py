@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
+from _common import markdown_table
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import history, loop
 from hilboost.engine import stage as fitting
@@ -173,7 +173,7 @@ def table_of(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, write JSON and Markdown, print the tables."""
+    """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="2000,1000000")
     parser.add_argument("--columns", type=int, default=28)
@@ -186,17 +186,7 @@ def main() -> None:
         for leaves in given.leaves.split(",")
         for binary in (False, True)
     ]
-    facts = environment(1)
-    write_json(RESULTS / "engine_profile.json", {"environment": facts, "records": records})
-    tables = "\n".join(table_of(record) for record in records)
-    text = (
-        "# Profile of a stage\n\n"
-        f"{environment_markdown(facts)}\n\n"
-        "One thread, processor time, medians over the stages (`benchmarks/engine_profile.py`).\n\n"
-        f"{tables}"
-    )
-    (RESULTS / "engine_profile.md").write_text(text)
-    print(text)
+    print("\n".join(map(table_of, records)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from _common import RESULTS, ROOT, environment, markdown_table, write_json
+from _common import ROOT, markdown_table, study
 
 sys.path.insert(0, str(ROOT))
 
@@ -29,42 +29,42 @@ the first stage ("start", with λ = 0.01) and after the last one.
 """
 
 
-def main() -> None:
-    records = []
-    for case in LOSSES:
-        for lam in LAMBDAS:
-            for stages in STAGES:
-                distances = relative_distances(case, stages, ROWS, lam)
-                records.append(
-                    {
-                        "loss": case.id,
-                        "lambda": lam,
-                        "stages": stages,
-                        "start": float(distances[0]),
-                        "end": float(distances[-1]),
-                        "largest_rise": float(max(np.diff(distances).max(), 0.0)),
-                        "n_stages": len(distances) - 1,
-                        "n_stages_to_a_thousandth": int(np.argmax(distances < 1e-3)),
-                    }
-                )
-                print(records[-1], flush=True)
-    write_json(
-        RESULTS / "kernel_objective.json", {"environment": environment(1), "results": records}
-    )
-    (RESULTS / "kernel_objective.md").write_text(f"{INTRODUCTION}\n{table(records)}\n")
+CASES = {case.id: case for case in LOSSES}
 
 
-def table(records: list[dict]) -> str:
+def measure(loss: str, lam: float, stages: str) -> dict[str, float]:
+    distances = relative_distances(CASES[loss], stages, ROWS, lam)
+    return {
+        "start": float(distances[0]),
+        "end": float(distances[-1]),
+        "largest_rise": float(max(np.diff(distances).max(), 0.0)),
+        "n_stages": len(distances) - 1,
+        "n_stages_to_a_thousandth": int(np.argmax(distances < 1e-3)),
+    }
+
+
+def page(records: list[dict], _: str) -> str:
     """One row a loss, one column a kind of stage and λ."""
     columns = [(stages, lam) for stages in STAGES for lam in LAMBDAS]
-    found = {(r["loss"], r["stages"], r["lambda"]): r for r in records}
+    found = {(r["loss"], r["stages"], r["lam"]): r for r in records}
     rows = []
     for loss in dict.fromkeys(r["loss"] for r in records):
-        cells = [found[loss, stages, lam]["end"] for stages, lam in columns]
-        start = found[loss, "full", LAMBDAS[0]]["start"]
-        rows.append([loss, f"{start:.2g}", *(f"{max(end, 0):.0e}" for end in cells)])
+        if all((loss, *column) in found for column in columns):
+            cells = [found[loss, *column]["end"] for column in columns]
+            start = found[loss, "full", LAMBDAS[0]]["start"]
+            rows.append([loss, f"{start:.2g}", *(f"{max(end, 0):.0e}" for end in cells)])
     header = ["loss", "start", *(f"{stages}, λ = {lam:g}" for stages, lam in columns)]
-    return markdown_table(header, rows)
+    return f"{INTRODUCTION}\n{markdown_table(header, rows)}"
+
+
+def main() -> None:
+    cases = [
+        {"loss": loss, "lam": lam, "stages": stages}
+        for loss in CASES
+        for lam in LAMBDAS
+        for stages in STAGES
+    ]
+    study("kernel_objective", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Several learners in one model against each of them alone, nothing tuned.
 
-The ten data sets of ``kernels.py`` and six tables with text columns, each cut down to ``--rows``
+The ten data sets of ``kernels.py`` and six tables with text columns, each cut down to 600
 random training rows and at most 4,000 test rows.  The estimators are ``BoostingRegressor`` and
 ``BoostingClassifier`` at their defaults, with ``learner="tree"``, ``"kernel"``, ``"linear"`` or the
 list of the three.  The error is the root mean squared error over the standard deviation of the test
@@ -9,27 +9,21 @@ all alike, because kernels need complete rows.
 
 Seconds are those of the processor: the wall-clock time on one free core.
 
-Run::
-
-    python benchmarks/mixed_learners.py             # everything
-    python benchmarks/mixed_learners.py --resume    # go on after a break
-    python benchmarks/mixed_learners.py --render    # Markdown anew
+Run ``python benchmarks/mixed_learners.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
 
-from _common import RESULTS, data_folder, environment, environment_markdown, write_json
+from _common import data_folder, markdown_table, study
 from hilboost import BoostingClassifier, BoostingRegressor
 from kernel_data import SETS
 
@@ -39,7 +33,7 @@ LEARNERS: dict[str, Any] = {
     "linear": "linear",
     "mixed": ["tree", "kernel", "linear"],
 }
-TEST_ROWS = 4000
+ROWS, TEST_ROWS = 600, 4000
 SEED = 0
 LARGEST_RATIO = 1.01
 
@@ -76,7 +70,7 @@ def _complete(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def load(name: str, rows: int) -> tuple[Any, Any, Any, Any, bool]:
+def load(name: str, rows: int = ROWS) -> tuple[Any, Any, Any, Any, bool]:
     """Training rows, their targets, test rows, their targets, and whether these are numbers."""
     rng = np.random.default_rng(SEED)
     if name in SETS:
@@ -91,19 +85,20 @@ def load(name: str, rows: int) -> tuple[Any, Any, Any, Any, bool]:
     return X.iloc[train_rows], y[train_rows], X.iloc[test_rows], y[test_rows], regression
 
 
-def measure(name: str, learner: Any, rows: int) -> dict[str, Any]:
+def measure(table: str, learner: str) -> dict[str, Any]:
     """Error and processor seconds of one fit."""
-    X, y, X_test, y_test, regression = load(name, rows)
+    warm_up()
+    X, y, X_test, y_test, regression = load(table)
     kind = BoostingRegressor if regression else BoostingClassifier
     began = time.process_time()
-    model = kind(learner=learner, random_state=SEED).fit(X, y)
+    model = kind(learner=LEARNERS[learner], random_state=SEED).fit(X, y)
     seconds = time.process_time() - began
     if regression:
         residual = model.predict(X_test) - np.asarray(y_test, dtype=np.float64)
         error = float(np.sqrt((residual**2).mean()) / np.std(y_test))
     else:
         error = float(log_loss(y_test, model.predict_proba(X_test), labels=model.classes_))
-    counts = model.learners_.counts if isinstance(learner, list) else None
+    counts = model.learners_.counts if learner == "mixed" else None
     return {
         "error": error,
         "metric": "RMSE / sd" if regression else "log-loss",
@@ -115,6 +110,7 @@ def measure(name: str, learner: Any, rows: int) -> dict[str, Any]:
     }
 
 
+@cache
 def warm_up() -> None:
     """Compile what the fits use."""
     rng = np.random.default_rng(0)
@@ -127,73 +123,39 @@ def warm_up() -> None:
                 kind(learner=learner, n_estimators=2, random_state=0).fit(table, y).predict(table)
 
 
-def verdict(runs: dict[str, dict[str, Any]]) -> tuple[float, bool]:
-    """Error of the mixed model over that of the better family, and whether it beats both."""
-    better = min(runs["tree"]["error"], runs["kernel"]["error"])
-    ratio = runs["mixed"]["error"] / better
-    return ratio, ratio < 1
-
-
-def markdown(content: dict[str, Any]) -> str:
-    """The table, and what it says of the aim."""
-    lines = [
-        "# Several learners in one model",
-        "",
-        environment_markdown(content["environment"]),
-        "",
-        f"At most {content['rows']:,} training rows and {TEST_ROWS:,} test rows, one split. Error: "
-        "RMSE over the standard deviation of the test targets, or log-loss (*); smaller is better. "
-        "In parentheses the processor seconds of the fit. Ratio: error of the mixed model over "
-        "that of the better of trees and kernels. Shares: stages of the mixed model by learner.",
-        "",
-        "| table | tree | kernel | linear | mixed | ratio | shares: tree, kernel, linear |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
-    ratios = []
-    for name, runs in content["tables"].items():
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    """A table, and a sentence on the ratios."""
+    rows, ratios = [], []
+    for name in TABLES:
+        runs = {r["learner"]: r for r in records if r["table"] == name}
         if set(runs) != set(LEARNERS):
             continue
-        ratio, _ = verdict(runs)
-        ratios.append(ratio)
-        star = "*" if runs["mixed"]["metric"] == "log-loss" else ""
+        mixed = runs["mixed"]
+        ratios.append(mixed["error"] / min(runs["tree"]["error"], runs["kernel"]["error"]))
         cells = [f"{runs[one]['error']:.4f} ({runs[one]['seconds']:.0f} s)" for one in LEARNERS]
-        total = sum(runs["mixed"]["counts"].values())
-        shares = ", ".join(f"{100 * n / total:.0f} %" for n in runs["mixed"]["counts"].values())
-        lines.append(f"| {name}{star} | {' | '.join(cells)} | {ratio:.3f} | {shares} |")
+        total = sum(mixed["counts"].values())
+        shares = ", ".join(f"{100 * n / total:.0f} %" for n in mixed["counts"].values())
+        star = "*" if mixed["metric"] == "log-loss" else ""
+        rows.append([name + star, *cells, f"{ratios[-1]:.3f}", shares])
     found = np.array(ratios)
-    lines += [
-        "",
+    header = ["table", *LEARNERS, "ratio", "shares: tree, kernel, linear"]
+    return (
+        f"# Several learners in one model\n\n{facts}\n\n"
+        f"At most {ROWS:,} training rows and {TEST_ROWS:,} test rows, one split. Error: "
+        "RMSE over the standard deviation of the test targets, or log-loss (*); smaller is better. "
+        "In parentheses the processor seconds of the fit. Ratio: error of the mixed model over "
+        "that of the better of trees and kernels. Shares: stages of the mixed model by learner.\n\n"
+        f"{markdown_table(header, rows)}\n\n"
         f"Of {len(found)} tables, the mixed model has at most {LARGEST_RATIO} times the error of "
         f"the better family on {int((found <= LARGEST_RATIO).sum())}, and a smaller error than "
         f"both on {int((found < 1).sum())}. Geometric mean of the ratios: "
-        f"{float(np.exp(np.log(found).mean())):.3f}; largest: {found.max():.3f}.",
-        "",
-    ]
-    return "\n".join(lines)
+        f"{float(np.exp(np.log(found).mean())):.3f}; largest: {found.max(initial=0):.3f}."
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=600)
-    parser.add_argument("--tables", default=",".join(TABLES))
-    parser.add_argument("--out", type=Path, default=RESULTS / "mixed_learners.json")
-    parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--render", action="store_true")
-    options = parser.parse_args()
-    content: dict[str, Any] = {"environment": environment(2), "rows": options.rows, "tables": {}}
-    if options.resume or options.render:
-        content = json.loads(options.out.read_text())
-    if not options.render:
-        warm_up()
-        for name in options.tables.split(","):
-            runs = content["tables"].setdefault(name, {})
-            for label, learner in LEARNERS.items():
-                if label in runs:
-                    continue
-                runs[label] = measure(name, learner, options.rows)
-                print(name, label, json.dumps(runs[label]), flush=True)
-                write_json(options.out, content)
-    options.out.with_suffix(".md").write_text(markdown(content))
+    cases = [{"table": table, "learner": learner} for table in TABLES for learner in LEARNERS]
+    study("mixed_learners", cases, measure, page, about=__doc__, threads=2)
 
 
 if __name__ == "__main__":

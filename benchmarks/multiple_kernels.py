@@ -1,8 +1,7 @@
 """A list of kernels against each kernel alone and against their sum, nothing tuned by hand.
 
 Run ``python benchmarks/multiple_kernels.py``.  Every model is a ``KernelBoostingRegressor`` with
-``regularization="auto"``, or a list with λ = 0.1, for which no amplitudes are fitted.  An
-interrupted run goes on; delete the JSON file to start anew.
+``regularization="auto"``, or a list with λ = 0.1, for which no amplitudes are fitted.
 
 * *blocks*: a made table with a smooth function of five columns, a linear function of five others,
   and 30 columns of noise; 500 training and 2,000 test rows.
@@ -15,24 +14,17 @@ interrupted run goes on; delete the JSON file to start anew.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import GridSearchCV, KFold
 
-from _common import (
-    RESULTS,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
-)
+from _common import arrays, data_folder, markdown_table, study
 from hilboost import KernelBoostingRegressor
 from hilboost.kernels import (
     Delta,
@@ -52,7 +44,6 @@ SPLITS, FOLDS = 5, 10
 LIST, GIVEN, TOTAL = "list of these", "list of these, λ = 0.1", "sum of these"
 CHOSEN = "one of these, by cross-validation"
 TOGETHER = (LIST, GIVEN, TOTAL, CHOSEN)
-NAME = "multiple_kernels"
 NETWORKS = {"gpcr": "gpcr", "ion channels": "ic", "nuclear receptors": "nr"}
 FINGERPRINTS = ("maccs", "fp2", "ecfp4")
 
@@ -120,7 +111,7 @@ def _abalone() -> Task:
 
 
 def _network(short: str) -> Task:
-    data = np.load(data_folder() / "yamanishi2008_dti.npz", allow_pickle=False)
+    data = arrays("yamanishi2008_dti")
     links = data[f"{short}_Y_drug_x_target"].astype(float)
     grams = {"SIMCOMP": _semidefinite(data[f"{short}_S_drug"].astype(float))}
     for kind in FINGERPRINTS:
@@ -147,16 +138,16 @@ TASKS: dict[str, Callable[[], Task]] = {
 }
 
 
-def methods(task: Task) -> Iterator[tuple[str, Any, float | str]]:
-    """Names, kernels and λ; the sum has equal weights."""
-    for name, kernel in task.kernels.items():
-        yield name, kernel, "auto"
+def methods(task: Task) -> dict[str, tuple[Any, float | str]]:
+    """Kernels and λ by name; the sum has equal weights."""
     kernels = list(task.kernels.values())
-    yield TOTAL, Sum([Scaled(kernel, 1 / len(kernels)) for kernel in kernels]), "auto"
-    yield GIVEN, kernels, 0.1
-    yield LIST, kernels, "auto"
-    if task.links:
-        yield CHOSEN, None, "auto"
+    several = {
+        TOTAL: (Sum([Scaled(kernel, 1 / len(kernels)) for kernel in kernels]), "auto"),
+        GIVEN: (kernels, 0.1),
+        LIST: (kernels, "auto"),
+    }
+    alone = {name: (kernel, "auto") for name, kernel in task.kernels.items()}
+    return alone | several | ({CHOSEN: (None, "auto")} if task.links else {})
 
 
 def chosen(kernels: Iterable[Kernel], X: Any, y: Any) -> Kernel:
@@ -173,8 +164,15 @@ def chosen(kernels: Iterable[Kernel], X: Any, y: Any) -> Kernel:
     return kernel
 
 
-def measure(task: Task, kernel: Any, regularization: float | str) -> dict[str, Any]:
+@cache
+def task_of(data: str) -> Task:
+    return TASKS[data]()
+
+
+def measure(data: str, method: str) -> dict[str, Any]:
     """Errors, seconds and weights of all splits."""
+    task = task_of(data)
+    kernel, regularization = methods(task)[method]
     errors, ranked, seconds, weights, stages = [], [], [], [], []
     for known, new in task.splits:
         began = time.process_time()
@@ -203,46 +201,43 @@ def measure(task: Task, kernel: Any, regularization: float | str) -> dict[str, A
     }
 
 
-def main() -> None:
-    path = RESULTS / f"{NAME}.json"
-    found = json.loads(path.read_text()) if path.is_file() else {"environment": environment(1)}
-    measured = found.setdefault("measured", {})
-    for name, make in TASKS.items():
-        task, cells = make(), measured.setdefault(name, {})
-        for method, kernel, regularization in methods(task):
-            if method not in cells:
-                cells[method] = measure(task, kernel, regularization)
-                write_json(path, found)
-                print(name, method, np.mean(cells[method]["errors"]), flush=True)
-    (RESULTS / f"{NAME}.md").write_text(markdown(found))
-
-
-def markdown(found: dict[str, Any]) -> str:
-    parts = [f"# Several kernels in one model\n\n{environment_markdown(found['environment'])}\n"]
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    parts = [f"# Several kernels in one model\n\n{facts}\n"]
     parts.append(__doc__.split("\n\n", 2)[2] if __doc__ else "")
     parts.append(
         "Errors are root mean squared errors over the standard deviation of the targets, means of "
         "all splits. Weights are `kernel_weights_` of the list, averaged. Seconds of one fit are "
         "those of one processor.\n"
     )
-    for name, cells in found["measured"].items():
-        if LIST not in cells:  # interrupted
-            continue
-        linked = cells[LIST]["ranked"] is not None
-        header = ["kernel", "error", *(["AUROC", "AUPR"] if linked else []), "seconds", "weight"]
-        rows = []
-        for k, (method, cell) in enumerate(cells.items()):
-            weight = f"{cells[LIST]['weights'][k]:.3f}" if method not in TOGETHER else ""
-            ranked = [f"{value:.3f}" for value in cell["ranked"]] if linked else []
-            error, seconds = f"{np.mean(cell['errors']):.4f}", f"{cell['seconds']:.2f}"
-            rows.append([method, error, *ranked, seconds, weight])
-        best = min(
-            np.mean(cell["errors"]) for method, cell in cells.items() if method not in TOGETHER
-        )
-        ratio = np.mean(cells[LIST]["errors"]) / best
-        parts.append(f"## {name}\n\n{markdown_table(header, rows)}\n")
-        parts.append(f"Error of the list over that of the best single kernel: {ratio:.3f}.\n")
+    for name in TASKS:
+        cells = {r["method"]: r for r in records if r["data"] == name}
+        if LIST in cells:
+            parts += section(name, cells)
     return "\n".join(parts)
+
+
+def section(name: str, cells: dict[str, dict[str, Any]]) -> list[str]:
+    linked = cells[LIST]["ranked"] is not None
+    header = ["kernel", "error", *(["AUROC", "AUPR"] if linked else []), "seconds", "weight"]
+    rows = []
+    for k, (method, cell) in enumerate(cells.items()):
+        weight = f"{cells[LIST]['weights'][k]:.3f}" if method not in TOGETHER else ""
+        ranked = [f"{value:.3f}" for value in cell["ranked"]] if linked else []
+        error, seconds = f"{np.mean(cell['errors']):.4f}", f"{cell['seconds']:.2f}"
+        rows.append([method, error, *ranked, seconds, weight])
+    best = min(np.mean(cell["errors"]) for method, cell in cells.items() if method not in TOGETHER)
+    ratio = np.mean(cells[LIST]["errors"]) / best
+    return [
+        f"## {name}\n\n{markdown_table(header, rows)}\n",
+        f"Error of the list over that of the best single kernel: {ratio:.3f}.\n",
+    ]
+
+
+def main() -> None:
+    cases = [
+        {"data": data, "method": method} for data in TASKS for method in methods(task_of(data))
+    ]
+    study("multiple_kernels", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -9,39 +9,34 @@ with one scale for all rows, the root mean squared distance of the calibration r
 
 from __future__ import annotations
 
-import json
-import sys
-import time
 import warnings
 from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, environment, environment_markdown, markdown_table, write_json
+from _common import markdown_table, study, timed
 from coverage_of_intervals import SETS, Split
+from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
 from hilboost.outputs.distances import to_points
 
 SPLITS = 3
 SPACES = {"rankings": "ranking", "tags": "label_set", "images": "gaussian"}
+MODELS = {
+    "forest": OutputKernelForestRegressor(),
+    "boosted trees": OutputKernelBoostingRegressor(learner="extra_trees", n_estimators=100),
+    "kernel machine": OutputKernelBoostingRegressor(learner="kernel"),
+}
 
 
-def models(output: str, seed: int) -> dict[str, Any]:
-    from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
-
-    return {
-        "forest": OutputKernelForestRegressor(output, random_state=seed),
-        "boosted trees": OutputKernelBoostingRegressor(
-            output, learner="extra_trees", n_estimators=100, random_state=seed
-        ),
-        "kernel machine": OutputKernelBoostingRegressor(
-            output, learner="kernel", random_state=seed
-        ),
-    }
+def measure(data: str, split: int, model: str) -> dict[str, Any]:
+    rows = Split.draw(*SETS[data].read(), split)
+    fitted = MODELS[model].set_params(output=SPACES[data], random_state=split)
+    with warnings.catch_warnings(action="ignore"):
+        seconds, _ = timed(lambda: fitted.fit(*rows.fit).calibrate(*rows.calibrate))
+        return {"title": SETS[data].title, "seconds": seconds, **ratios_of(fitted, *rows.test)}
 
 
-def measured(model: Any, split: Split) -> dict[str, float]:
-    model.fit(*split.fit).calibrate(*split.calibrate)
-    X, y = split.test
+def ratios_of(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     _, std = model.predict(X, return_std=True)
     square = to_points(model.output_, y, model.predict_embedding(X))
     known = model.fitted_.calibration.scores[:, 0] ** 2
@@ -58,35 +53,7 @@ def measured(model: Any, split: Split) -> dict[str, float]:
     return own | {f"{name}, one scale": r for name, r in zip(names, constant, strict=True)}
 
 
-def main() -> None:
-    """Measure the named data sets (default: all), write JSON and Markdown."""
-    warnings.simplefilter("ignore")
-    path = RESULTS / "output_scales.json"
-    facts, records = environment(1), []
-    if path.is_file():  # an interrupted run goes on
-        content = json.loads(path.read_text())
-        facts, records = content["environment"], content["records"]
-    done = {(record["set"], record["model"], record["split"]) for record in records}
-    for name in sys.argv[1:] or SPACES:
-        title, read, *_ = SETS[name]
-        X, y = read()
-        for seed in range(SPLITS):
-            split = Split.draw(X, y, seed)
-            for kind, model in models(SPACES[name], seed).items():
-                if (name, kind, seed) in done:
-                    continue
-                began = time.perf_counter()
-                found = measured(model, split)
-                record = {"set": name, "title": title, "model": kind, "split": seed} | found
-                records.append(record | {"seconds": time.perf_counter() - began})
-                print(records[-1], flush=True)
-                write_json(path, {"environment": facts, "records": records})
-    text = page(facts, records)
-    path.with_suffix(".md").write_text(text)
-    print(text)
-
-
-def page(facts: dict[str, Any], records: list[dict[str, Any]]) -> str:
+def page(records: list[dict[str, Any]], facts: str) -> str:
     columns = ("all", "least", "most", "least, one scale", "most, one scale")
     rows = []
     for title, kind in dict.fromkeys((r["title"], r["model"]) for r in records):
@@ -98,7 +65,7 @@ def page(facts: dict[str, Any], records: list[dict[str, Any]]) -> str:
         *("least, one scale", "largest, one scale", "splits"),
     ]
     return (
-        f"# Scales of structured predictions\n\n{environment_markdown(facts)}\n\n"
+        f"# Scales of structured predictions\n\n{facts}\n\n"
         "Mean of the squared distance between label and predicted point, divided by the squared "
         "scale of `predict(X, return_std=True)`; 1 is calibrated. Mean ± standard deviation over "
         "random splits: 1,000 rows to fit, 1,000 to calibrate, up to 4,000 to test. “Least” and "
@@ -111,6 +78,16 @@ def page(facts: dict[str, Any], records: list[dict[str, Any]]) -> str:
 def mean_and_sd(values: list[float]) -> str:
     spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
     return f"{np.mean(values):.2f}{spread}"
+
+
+def main() -> None:
+    cases = [
+        {"data": data, "split": split, "model": model}
+        for data in SPACES
+        for split in range(SPLITS)
+        for model in MODELS
+    ]
+    study("output_scales", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,15 @@
 """Rankings: hilboost, LightGBM, XGBoost and CatBoost on the same queries.
 
-Run ``python benchmarks/ranking.py`` (``--sets``, ``--parts``, ``--seeds``, ``--methods``).
+Run ``python benchmarks/ranking.py``.
 *equal* gives all libraries the same rounds, learning rate and random samples; LightGBM and XGBoost
 grow trees of 31 leaves, hilboost and CatBoost symmetric trees of 64, each its default.  *defaults*
 leaves everything to the library except the loss.  Scores are those of ``hilboost.metrics.NDCG``:
 the mean over all queries of the test part, 1 for queries without a relevant row.  LightGBM requires
 labels that are integers; for fractions it receives their numbers, and the fractions as gains.
-An interrupted run goes on; delete the JSON file to start anew.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,15 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from _common import (
-    RESULTS,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    timed,
-    write_json,
-)
+from _common import arrays, data_folder, markdown_table, study, timed
 from hilboost import BoostingRanker
 from hilboost.boosting import metric_value
 from hilboost.core.target import Target
@@ -38,6 +27,7 @@ from hilboost.metrics import NDCG
 
 ROUNDS, RATE, LEAVES, PER_LEAF, PART = 200, 0.1, 31, 20, 0.8
 POSITIONS = (1, 5, 10)
+SEEDS, THREADS = 5, 1
 SETS = {
     "ltr_lightgbm_rank": "LightGBM's sample, 201 and 50 queries, 301 columns, gain `2**y - 1`",
     "ltr_yandex_jmll": "Yandex, 666 and 2,668 queries, 50 columns, fractions as labels, gain `y`",
@@ -91,7 +81,7 @@ def flights() -> tuple[Table, Table]:
 def read(name: str) -> tuple[Table, Table]:
     if name == "flights":
         return flights()
-    found = np.load(data_folder() / f"{name}.npz")
+    found = arrays(name)
     tables = []
     for part in ("train", "test"):
         X, y = found[f"X_{part}"], found[f"y_{part}"]
@@ -227,19 +217,24 @@ DEFAULTS = (
 )
 
 
-def measure(part: str, name: str, method: str, seed: int, threads: int) -> dict[str, Any]:
+@cache
+def warm_up(part: str, method: str) -> None:
+    """Compile, and load libraries, before the clock starts."""
+    small = read("ltr_lightgbm_rank")[0]
+    few = Table(small.X[:600], small.y[:600], small.query[:600], small.gain)
+    fit_of(part, method)(few, 0, THREADS)
+
+
+def fit_of(part: str, method: str) -> Callable[[Table, int, int], Any]:
     make, loss = METHODS[method]
-    train, test = read(name)
-    fit = make(loss, part == "equal")
-    seconds, predict = timed(lambda: fit(train, seed, threads))
-    return {
-        "part": part,
-        "set": name,
-        "method": method,
-        "seed": seed,
-        "seconds": seconds,
-        "ndcg": test.scores(predict(test.X)),
-    }
+    return make(loss, part == "equal")
+
+
+def measure(part: str, data: str, seed: int, method: str) -> dict[str, Any]:
+    warm_up(part, method)
+    train, test = read(data)
+    seconds, predict = timed(lambda: fit_of(part, method)(train, seed, THREADS))
+    return {"seconds": seconds, "ndcg": test.scores(predict(test.X))}
 
 
 def table_of(rows: list[dict[str, Any]]) -> str:
@@ -256,52 +251,29 @@ def table_of(rows: list[dict[str, Any]]) -> str:
     return markdown_table(["method", *(f"NDCG@{k}" for k in POSITIONS), "fit, s", "seeds"], lines)
 
 
-def markdown(content: dict[str, Any]) -> str:
+def page(records: list[dict[str, Any]], facts: str) -> str:
     titles = {
         "equal": f"### {ROUNDS} rounds, rate {RATE}, {PART:.0%} of rows and columns",
         "defaults": "### Defaults",
     }
-    texts = ["# Learning to rank", "", __doc__.split("\n\n")[1].strip(), ""]
+    texts = ["# Learning to rank", "", __doc__.split("\n\n")[1].split("\n", 1)[1].strip(), ""]
     for part, title in titles.items():
         for name, text in SETS.items():
-            rows = [r for r in content["rows"] if (r["part"], r["set"]) == (part, name)]
+            rows = [r for r in records if (r["part"], r["data"]) == (part, name)]
             if rows:
                 texts += [f"{title}: {text}", "", table_of(rows), ""]
-    texts += [environment_markdown(content["environment"])]
-    return "\n".join(texts)
+    return "\n".join([*texts, facts])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
-    parser.add_argument("--parts", nargs="*", default=["equal", "defaults"])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
-    parser.add_argument("--threads", type=int, default=1)
-    given = parser.parse_args()
-    path = RESULTS / "ranking.json"
-    content = json.loads(path.read_text()) if path.is_file() else {"rows": []}
-    content.setdefault("environment", environment(given.threads))
-    done = {(r["part"], r["set"], r["method"], r["seed"]) for r in content["rows"]}
-    for part in given.parts:
-        methods = [m for m in given.methods if part == "equal" or m in DEFAULTS]
-        for name in given.sets:
-            for method in methods:  # compile, and load libraries, before the clock starts
-                if any((part, name, method, s) not in done for s in range(given.seeds)):
-                    small = read("ltr_lightgbm_rank")[0]
-                    METHODS[method][0](METHODS[method][1], part == "equal")(
-                        Table(small.X[:600], small.y[:600], small.query[:600], small.gain),
-                        0,
-                        given.threads,
-                    )
-            for seed in range(given.seeds):
-                for method in methods:
-                    if (part, name, method, seed) not in done:
-                        row = measure(part, name, method, seed, given.threads)
-                        content["rows"].append(row)
-                        print(row, flush=True)
-                        write_json(path, content)
-                        path.with_suffix(".md").write_text(markdown(content))
+    cases = [
+        {"part": part, "data": data, "seed": seed, "method": method}
+        for part, methods in {"equal": METHODS, "defaults": DEFAULTS}.items()
+        for data in SETS
+        for seed in range(SEEDS)
+        for method in methods
+    ]
+    study("ranking", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

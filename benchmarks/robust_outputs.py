@@ -4,32 +4,20 @@ Run ``python benchmarks/robust_outputs.py``.  In each split, 10 % of the trainin
 replaced by those of other random rows.  Models are fitted to the right labels and to the spoiled
 ones, and both are evaluated on right test labels.  Squared error is also fitted without the spoiled
 rows.
-``--budget`` ends a run after so many seconds.  An interrupted run goes on; delete the JSON file to
-start anew.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from _common import (
-    RESULTS,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
-)
+from _common import arrays, markdown_table, parts, study, timed
 from hilboost import OutputKernelBoostingRegressor, label_weights
 from hilboost.kernels import Gaussian
 from hilboost.losses import Huber
@@ -93,33 +81,18 @@ class Split:
         return self.X, spoiled
 
 
-def _arrays(name: str) -> Any:
-    return np.load(data_folder() / f"{name}.npz", allow_pickle=False)
+def _rankings(name: str) -> Labels:
+    found = arrays("label_ranking")
+    return found[f"{name}_X"].astype(float), found[f"{name}_ranks"].astype(int)
 
 
-def _rankings(name: str) -> Callable[[], Labels]:
-    def read() -> Labels:
-        arrays = _arrays("label_ranking")
-        return arrays[f"{name}_X"].astype(float), arrays[f"{name}_ranks"].astype(int)
-
-    return read
-
-
-def _tags(name: str) -> Callable[[], Labels]:
-    def read() -> Labels:
-        arrays = _arrays("mulan_multilabel")
-        X, Y = (
-            np.concatenate([arrays[f"{name}_{kind}_{part}"] for part in ("train", "test")])
-            for kind in "XY"
-        )
-        return X.astype(float), Y.astype(int)
-
-    return read
+def _tags(name: str) -> Labels:
+    X, Y = parts("mulan_multilabel", f"{name}_X", f"{name}_Y")
+    return X.astype(float), Y.astype(int)
 
 
 def _images() -> Labels:
-    arrays = _arrays("usps")
-    images = np.concatenate([arrays["X_train"], arrays["X_test"]]).astype(float)
+    images = parts("usps", "X")[0].astype(float)
     return images[:, :128], images[:, 128:]
 
 
@@ -134,9 +107,11 @@ class LabelSet:
 
 
 SETS = {
-    "vehicle": LabelSet("Vehicle (rankings of 4)", _rankings("vehicle"), "ranking"),
-    "stock": LabelSet("Stock (rankings of 5)", _rankings("stock"), "ranking"),
-    "yeast": LabelSet("Yeast (sets of 14 labels)", _tags("yeast"), "label_set", "threshold"),
+    "vehicle": LabelSet("Vehicle (rankings of 4)", partial(_rankings, "vehicle"), "ranking"),
+    "stock": LabelSet("Stock (rankings of 5)", partial(_rankings, "stock"), "ranking"),
+    "yeast": LabelSet(
+        "Yeast (sets of 14 labels)", partial(_tags, "yeast"), "label_set", "threshold"
+    ),
     "usps": LabelSet("USPS (lower halves)", _images, KernelOutput(Gaussian(7.0711), tolerance=0.1)),
 }
 
@@ -160,43 +135,30 @@ def fits() -> Iterator[tuple[str, str, str]]:
                 yield learner, loss, labels
 
 
-def measured(
-    names: list[str], learners: list[str], done: set[tuple[Any, ...]]
-) -> Iterator[dict[str, Any]]:
-    """Measure the named learners on all splits of the named sets, but what is done."""
-    read: dict[str, Labels] = {}
-    for seed in range(SPLITS):
-        for name in names:
-            chosen = SETS[name]
-            for learner, loss, labels in fits():
-                if learner not in learners or (name, seed, learner, loss, labels) in done:
-                    continue
-                if name not in read:
-                    read[name] = chosen.read()
-                split = Split.draw(*read[name], seed)
-                began = time.perf_counter()
-                model = OutputKernelBoostingRegressor(
-                    chosen.output,
-                    loss=(LOSSES | WEIGHTED)[loss],
-                    learner=learner,
-                    decode=chosen.decode,
-                    random_state=seed,
-                    **PACE[learner],
-                )
-                X, Y = split.training(labels)
-                model.fit(X, Y, sample_weight=_weights(model, X, Y) if loss in WEIGHTED else None)
-                spent = time.perf_counter() - began
-                yield {
-                    "set": name,
-                    "split": seed,
-                    "learner": learner,
-                    "loss": loss,
-                    "labels": labels,
-                    "rows": len(split.X),
-                    "points": float(model.embedding_loss(split.X_test, split.Y_test)),
-                    "labels_error": float(model.preimage_loss(split.X_test, split.Y_test)),
-                    "seconds": spent,
-                } | (distances(model, split) if loss == SQUARED and labels == RIGHT else {})
+def measure(data: str, split: int, learner: str, loss: str, labels: str) -> dict[str, Any]:
+    chosen = SETS[data]
+    rows = Split.draw(*chosen.read(), split)
+    model = OutputKernelBoostingRegressor(
+        chosen.output,
+        loss=(LOSSES | WEIGHTED)[loss],
+        learner=learner,
+        decode=chosen.decode,
+        random_state=split,
+        **PACE[learner],
+    )
+    X, Y = rows.training(labels)
+
+    def fit() -> None:
+        model.fit(X, Y, sample_weight=_weights(model, X, Y) if loss in WEIGHTED else None)
+
+    with warnings.catch_warnings(action="ignore"):
+        seconds, _ = timed(fit)
+    return {
+        "rows": len(rows.X),
+        "points": float(model.embedding_loss(rows.X_test, rows.Y_test)),
+        "labels_error": float(model.preimage_loss(rows.X_test, rows.Y_test)),
+        "seconds": seconds,
+    } | (distances(model, rows) if loss == SQUARED and labels == RIGHT else {})
 
 
 def _weights(model: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -208,7 +170,7 @@ class Errors:
     """Mean test errors over the splits in which all fits of a set and a learner are done."""
 
     def __init__(self, records: list[dict[str, Any]], name: str, learner: str) -> None:
-        chosen = [r for r in records if (r["set"], r["learner"]) == (name, learner)]
+        chosen = [r for r in records if (r["data"], r["learner"]) == (name, learner)]
         self._of = {(r["loss"], r["labels"], r["split"]): r for r in chosen}
         pairs = [(loss, labels) for one, loss, labels in fits() if one == learner]
         self.splits = [
@@ -288,9 +250,9 @@ def distance_table(records: list[dict[str, Any]]) -> str:
     return markdown_table([*header, *(f"s, {loss}" for loss in LOSSES)], rows)
 
 
-def page(facts: dict[str, Any], records: list[dict[str, Any]]) -> str:
-    parts = [
-        f"# Outlying labels\n\n{environment_markdown(facts)}\n\n"
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    sections = [
+        f"# Outlying labels\n\n{facts}\n\n"
         f"{100 * SPOILED:g} % of the training labels are replaced by those of other random rows. "
         "“right” and “spoiled” are the errors on right test labels of models fitted to the right "
         "and to the spoiled labels, means over random splits. “own share” is (spoiled − right) of "
@@ -301,38 +263,23 @@ def page(facts: dict[str, Any], records: list[dict[str, Any]]) -> str:
         "that is due to fewer rows. 500 trees, rate 0.02; all other parameters have their defaults."
     ]
     for key, title in (("points", METRICS["points"]), ("labels_error", METRICS["labels"])):
-        parts.append(f"## Error of {title}\n\n{cost_table(records, key)}")
-    parts.append(
+        sections.append(f"## Error of {title}\n\n{cost_table(records, key)}")
+    sections.append(
         "## Distances and times\n\nMedian distance from predicted points to right test labels and "
         "to labels of other test rows, under squared error with right labels, and seconds of a fit "
         f"to spoiled labels.\n\n{distance_table(records)}"
     )
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(sections)
 
 
 def main() -> None:
-    """Measure the named data sets (default: all), write JSON and Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"default: {' '.join(SETS)}")
-    parser.add_argument("--budget", type=float, default=np.inf, metavar="SECONDS")
-    parser.add_argument("--learners", nargs="*", default=list(LEARNERS), metavar="LEARNER")
-    parser.add_argument("--out", default=RESULTS / "robust_outputs.json", type=Path)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path, facts, records = arguments.out, environment(1), []
-    if path.is_file():  # an interrupted run goes on
-        content = json.loads(path.read_text())
-        facts, records = content["environment"], content["records"]
-    keys = ("set", "split", "learner", "loss", "labels")
-    done = {tuple(record[key] for key in keys) for record in records}
-    end = time.monotonic() + arguments.budget
-    for record in measured(arguments.sets or list(SETS), arguments.learners, done):
-        records.append(record)
-        print(*record.values(), flush=True)
-        write_json(path, {"environment": facts, "records": records})
-        if time.monotonic() > end:
-            break
-    path.with_suffix(".md").write_text(page(facts, records))
+    cases = [
+        {"data": data, "split": split, "learner": learner, "loss": loss, "labels": labels}
+        for split in range(SPLITS)
+        for data in SETS
+        for learner, loss, labels in fits()
+    ]
+    study("robust_outputs", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,14 @@ friedman       Friedman's first function with noise of eight, 10 columns
 signal         the function of ``trees.py``, 28 columns
 =============  =============================================================================
 
-Run ``python benchmarks/shard_losses.py``, or with ``--tables late --seeds 0``; results of other
-tables and seeds are kept.
+Run ``python benchmarks/shard_losses.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,22 +30,12 @@ import pandas as pd
 from sklearn.metrics import log_loss
 
 import trees
-from _common import (
-    RESULTS,
-    comma_list,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    standard_error,
-    write_json,
-)
+from _common import data_folder, markdown_table, standard_error, study
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.training import shards
 
-NAME = "shard_losses"
 shards._FEWEST_FOR_SHARDS = 0  # smaller tables have no automatic shards; these show why
-ROWS, TEST_ROWS = 1_000_000, 100_000
+ROWS, TEST_ROWS, SEEDS = 1_000_000, 100_000, 3
 LENGTHS = {
     "100 rounds": {"n_estimators": 100, "early_stopping": False},
     "early stopping": {"n_estimators": 1000, "early_stopping": True},
@@ -101,13 +89,21 @@ def lengths_of(table: str) -> list[str]:
     return list(LENGTHS)[:1] if table in WITHOUT_END else list(LENGTHS)
 
 
-def fit_of(
-    table: str, length: str, n_shards: int | str, data: trees.Data, seed: int
-) -> dict[str, Any]:
+@lru_cache(maxsize=1)
+def divided(table: str, seed: int) -> trees.Data:
+    X, y = TABLES[table]()
+    order = np.random.default_rng(seed).permutation(len(X))
+    n_test = min(TEST_ROWS, len(X) // 5)
+    test, learn = order[:n_test], order[n_test:]
+    return trees.Data(X[learn], y[learn], X[test], y[test])
+
+
+def measure(table: str, length: str, seed: int, shards: int | str) -> dict[str, Any]:
+    data = divided(table, seed)
     make = BoostingClassifier if table in TWO_CLASSES else BoostingRegressor
     model = make(
         **LENGTHS[length],
-        n_shards=n_shards,
+        n_shards=shards,
         learning_rate=0.1,
         max_leaf_nodes=31,
         min_samples_leaf=20,
@@ -126,25 +122,18 @@ def fit_of(
     return {"loss": loss, "seconds": seconds, "rounds": int(model.n_estimators_)}
 
 
-def records_of(table: str, seed: int) -> dict[str, Any]:
-    """Fits of both lengths, to all rows and with shards."""
-    X, y = TABLES[table]()
-    order = np.random.default_rng(seed).permutation(len(X))
-    n_test = min(TEST_ROWS, len(X) // 5)
-    test, learn = order[:n_test], order[n_test:]
-    data = trees.Data(X[learn], y[learn], X[test], y[test])
-    found = {
-        length: [fit_of(table, length, n_shards, data, seed) for n_shards in (1, "auto")]
-        for length in lengths_of(table)
-    }
-    print(table, seed, found, flush=True)
-    return found
-
-
-def rows_of(table: str, records: dict[str, Any]) -> list[list[Any]]:
+def rows_of(table: str, records: list[dict[str, Any]]) -> list[list[Any]]:
     rows = []
     for length in lengths_of(table):
-        pairs = [record[length] for record in records.values()]
+        found = {
+            (r["seed"], r["shards"]): r
+            for r in records
+            if (r["table"], r["length"]) == (table, length)
+        }
+        seeds = [seed for seed, shards in found if shards == 1 and (seed, "auto") in found]
+        if not seeds:
+            continue
+        pairs = [(found[seed, 1], found[seed, "auto"]) for seed in seeds]
         changes = [100 * (auto["loss"] / whole["loss"] - 1) for whole, auto in pairs]
         error = f" ± {standard_error(changes):.3f}" if len(changes) > 1 else ""
         whole, auto = ([pair[k]["seconds"] for pair in pairs] for k in (0, 1))
@@ -155,43 +144,27 @@ def rows_of(table: str, records: dict[str, Any]) -> list[list[Any]]:
     return rows
 
 
-def render(results: dict[str, Any]) -> str:
+def page(records: list[dict[str, Any]], facts: str) -> str:
     header = ["fit", "loss, all rows", "change with shards, %", "time", "rounds", "with shards"]
-    found = results["tables"]
-    rows = [row for table in TABLES if table in found for row in rows_of(table, found[table])]
+    rows = [row for table in TABLES for row in rows_of(table, records)]
     return (
-        "\n\n".join(
-            [
-                "# Held-out loss with automatic shards",
-                environment_markdown(results["environment"]),
-                'Mean squared error or log loss on test rows; `n_shards="auto"` relative to all '
-                "rows, mean and standard error over random divisions into training and test rows. "
-                "Time: processor time with shards divided by that without.",
-                markdown_table(header, rows),
-            ]
-        )
-        + "\n"
+        f"# Held-out loss with automatic shards\n\n{facts}\n\n"
+        'Mean squared error or log loss on test rows; `n_shards="auto"` relative to all '
+        "rows, mean and standard error over random divisions into training and test rows. "
+        "Time: processor time with shards divided by that without.\n\n"
+        f"{markdown_table(header, rows)}"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--tables", default=",".join(TABLES))
-    parser.add_argument("--seeds", default="0,1,2")
-    options = parser.parse_args()
-    path, facts = RESULTS / f"{NAME}.json", environment(1)
-    results: dict[str, Any] = {}
-    for table in comma_list(options.tables):
-        for seed in comma_list(options.seeds):
-            found = records_of(table, int(seed))
-            results = {"environment": facts, "tables": {}}
-            if path.exists():  # another process may have written it meanwhile
-                results = json.loads(path.read_text())
-            results["tables"].setdefault(table, {})[seed] = found
-            write_json(path, results)
-    (RESULTS / f"{NAME}.md").write_text(render(results))
+    cases = [
+        {"table": table, "length": length, "seed": seed, "shards": shards}
+        for table in TABLES
+        for seed in range(SEEDS)
+        for length in lengths_of(table)
+        for shards in (1, "auto")
+    ]
+    study("shard_losses", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Survival times: hilboost, scikit-survival, lifelines and XGBoost, each at its defaults.
 
-Run ``python benchmarks/survival.py`` (``--sets``, ``--methods``, ``--repeats``).  Five folds of the
-data sets of scikit-survival, of rotterdam (from the package SurvSet), METABRIC and SUPPORT,
-stratified by event, ``--repeats`` times (the number of folds is in the last table), and the
+Run ``python benchmarks/survival.py``.
+Five folds of the data sets of scikit-survival, of rotterdam (from the package SurvSet), METABRIC
+and SUPPORT, stratified by event, five times (the number of folds is in the last table), and the
 training and test parts of those of DeepSurv as published.  Every method gets the same matrix:
 categories as indicators, missing values as medians.
 *C* is Harrell's concordance.  *IBS* is the integrated Brier score of scikit-survival between the
@@ -13,18 +13,15 @@ takes half a minute and more a fold, and 6 GB, and its boosting 50 s on SUPPORT,
 run on some of the folds there.  A mean is over the folds that a method was run on, and a rank
 compares two methods on the folds of both.
 *hilboost cox, 100 rounds* grows as many trees as scikit-survival's boosting and XGBoost, without
-early stopping.  The seconds are those that the fit takes on the processor, with one thread.  An
-interrupted run goes on; delete the JSON file to start anew.
+early stopping.  The seconds are those that the fit takes on the processor, with one thread.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,17 +32,10 @@ from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalFore
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.metrics import concordance_index_censored, integrated_brier_score
 
-from _common import (
-    RESULTS,
-    data_folder,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
-)
+from _common import arrays, markdown_table, study
 from hilboost import BoostingSurvival
 
-FOLDS, SEED = 5, 0
+FOLDS, REPEATS, SEED = 5, 5, 0
 LARGEST = float(np.finfo(np.float32).max)  # some risks of XGBoost are infinite
 
 
@@ -60,7 +50,7 @@ def rotterdam() -> tuple[pd.DataFrame, np.ndarray]:
 
 def deepsurv(name: str) -> list[np.ndarray]:
     """Training matrix and labels of a table of DeepSurv's, then those of the test part."""
-    found = np.load(data_folder() / "survival_deepsurv.npz")
+    found = arrays("survival_deepsurv")
     parts = []
     for part in ("train", "test"):
         X, e, t = (found[f"{name}_{kind}_{part}"] for kind in "xet")
@@ -102,7 +92,7 @@ def matrix(table: pd.DataFrame) -> np.ndarray:
     return table.fillna(table.median()).to_numpy()
 
 
-def splits(name: str, repeats: int = 1) -> Iterator[Split]:
+def splits(name: str) -> Iterator[Split]:
     if name in PUBLISHED:
         X, y, X_test, y_test = deepsurv(PUBLISHED[name])
         yield X, y, X_test, y_test
@@ -110,7 +100,7 @@ def splits(name: str, repeats: int = 1) -> Iterator[Split]:
     table, y = FOLDED[name]()
     first, second = y.dtype.names
     X, y = matrix(table), labels(y[first], y[second])
-    for repeat in range(repeats):
+    for repeat in range(REPEATS):
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat)
         for train, test in folds.split(X, y["event"]):
             yield X[train], y[train], X[test], y[test]
@@ -190,8 +180,27 @@ METHODS: dict[str, Callable[[], Any]] = {
 }
 
 
-def measure(name: str, method: str, number: int, split: Split) -> dict[str, Any]:
-    X, y, X_test, y_test = split
+@cache
+def splits_of(name: str) -> list[Split]:
+    return list(splits(name))
+
+
+@cache
+def warm_up(method: str) -> None:
+    """Compile, and load libraries, before the clock starts."""
+    X, y, *_ = splits_of("veteran")[0]
+    METHODS[method]()(X, y)
+
+
+def measure(data: str, split: int, method: str) -> dict[str, Any]:
+    with warnings.catch_warnings(action="ignore"):
+        warm_up(method)
+        return scores(method, *splits_of(data)[split])
+
+
+def scores(
+    method: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
+) -> dict[str, Any]:
     began = time.process_time()
     predict = METHODS[method]()(X, y)
     seconds = time.process_time() - began
@@ -200,7 +209,7 @@ def measure(name: str, method: str, number: int, split: Split) -> dict[str, Any]
     times = np.unique(np.clip(times, None, y_test["time"][inside].max() - 1e-9))
     risk, survival = predict(X_test, times)
     risk = np.clip(risk, -LARGEST, LARGEST)
-    row = {"set": name, "method": method, "split": number, "seconds": seconds}
+    row = {"seconds": seconds}
     row["C"] = concordance_index_censored(y_test["event"], y_test["time"], risk)[0]
     if survival is not None:
         row["IBS"] = integrated_brier_score(y, y_test[inside], survival[inside], times)
@@ -212,7 +221,7 @@ def table_of(rows: list[dict[str, Any]], key: str, names: list[str]) -> str:
     found: dict[tuple[str, str], dict[int, float]] = {}
     for row in rows:
         if key in row:
-            found.setdefault((row["method"], row["set"]), {})[row["split"]] = row[key]
+            found.setdefault((row["method"], row["data"]), {})[row["split"]] = row[key]
 
     def is_better(other: dict[int, float], own: dict[int, float]) -> bool:
         both = [k for k in own if k in other]
@@ -233,47 +242,30 @@ def table_of(rows: list[dict[str, Any]], key: str, names: list[str]) -> str:
 def folds_of(rows: list[dict[str, Any]], names: list[str]) -> str:
     """How many folds each method was run on."""
     counts = [
-        [str(sum((r["method"], r["set"]) == (m, n) for r in rows) or "") for n in names]
+        [str(sum((r["method"], r["data"]) == (m, n) for r in rows) or "") for n in names]
         for m in METHODS
     ]
     lines = [[m, *found] for m, found in zip(METHODS, counts, strict=True)]
     return markdown_table(["folds", *names], lines)
 
 
-def markdown(content: dict[str, Any]) -> str:
-    rows = content["rows"]
-    names = [name for name in (*FOLDED, *PUBLISHED) if any(r["set"] == name for r in rows)]
-    texts = ["# Survival times", "", __doc__.split("\n\n")[1].strip(), ""]
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    names = [name for name in (*FOLDED, *PUBLISHED) if any(r["data"] == name for r in records)]
+    texts = ["# Survival times", "", __doc__.split("\n\n")[1].split("\n", 1)[1].strip(), ""]
     for key in ("C", "IBS", "seconds"):
-        texts += [table_of(rows, key, names), ""]
-    texts += [folds_of(rows, names), ""]
-    return "\n".join([*texts, environment_markdown(content["environment"])])
+        texts += [table_of(records, key, names), ""]
+    return "\n".join([*texts, folds_of(records, names), "", facts])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="*", default=[*FOLDED, *PUBLISHED])
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path = given.out / "survival.json"
-    content = json.loads(path.read_text()) if path.is_file() else {"rows": []}
-    content.setdefault("environment", environment(1))
-    done = {(r["set"], r["method"], r["split"]) for r in content["rows"]}
-    X, y, *_ = next(splits("veteran"))
-    for method in given.methods:
-        METHODS[method]()(X, y)  # compile, and load libraries, before the clock starts
-    for name in given.sets:
-        for number, split in enumerate(splits(name, given.repeats)):
-            for method in given.methods:
-                if (name, method, number) not in done:
-                    row = measure(name, method, number, split)
-                    content["rows"].append(row)
-                    print(row, flush=True)
-                    write_json(path, content)
-                    path.with_suffix(".md").write_text(markdown(content))
+    numbers = dict.fromkeys(FOLDED, FOLDS * REPEATS) | dict.fromkeys(PUBLISHED, 1)
+    cases = [
+        {"data": data, "split": split, "method": method}
+        for data, number in numbers.items()
+        for split in range(number)
+        for method in METHODS
+    ]
+    study("survival", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":
