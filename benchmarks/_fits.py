@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,70 +12,69 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from _common import describe_error, version_of
+from _common import Record, describe_error, importable, version_of
 from tables import KEPT_BACK, TABLES, Table
 
 TEST_SHARE = 0.25
 COMPILING = ("hilboost", "hilboost-tree", "chimeraboost")
 EVERY = TABLES | KEPT_BACK
+THREADS = 1
 WARM_UP_ROWS = (600, 3_000)
 
-Record = dict[str, Any]
 
-
-def hilboost_model(regression: bool, seed: int, threads: int) -> Any:
+def hilboost_model(regression: bool, seed: int) -> Any:
     import hilboost
 
     make = hilboost.BoostingRegressor if regression else hilboost.BoostingClassifier
-    return make(random_state=seed, n_jobs=threads)
+    return make(random_state=seed, n_jobs=THREADS)
 
 
-def tree_model(regression: bool, seed: int, threads: int) -> Any:
-    return hilboost_model(regression, seed, threads).set_params(learner="tree")
+def tree_model(regression: bool, seed: int) -> Any:
+    return hilboost_model(regression, seed).set_params(learner="tree")
 
 
-def lightgbm_model(regression: bool, seed: int, threads: int) -> Any:
+def lightgbm_model(regression: bool, seed: int) -> Any:
     import lightgbm
 
     make = lightgbm.LGBMRegressor if regression else lightgbm.LGBMClassifier
-    return make(random_state=seed, n_jobs=threads, verbose=-1)
+    return make(random_state=seed, n_jobs=THREADS, verbose=-1)
 
 
-def xgboost_model(regression: bool, seed: int, threads: int) -> Any:
+def xgboost_model(regression: bool, seed: int) -> Any:
     import xgboost
 
     make = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    return make(random_state=seed, n_jobs=threads)
+    return make(random_state=seed, n_jobs=THREADS)
 
 
-def catboost_model(regression: bool, seed: int, threads: int) -> Any:
+def catboost_model(regression: bool, seed: int) -> Any:
     import catboost
 
     make = catboost.CatBoostRegressor if regression else catboost.CatBoostClassifier
-    return make(random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False)
+    return make(random_seed=seed, thread_count=THREADS, verbose=0, allow_writing_files=False)
 
 
-def sklearn_model(regression: bool, seed: int, threads: int) -> Any:
+def sklearn_model(regression: bool, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     make = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
     return make(random_state=seed)
 
 
-def chimeraboost_model(regression: bool, seed: int, threads: int) -> Any:
+def chimeraboost_model(regression: bool, seed: int) -> Any:
     import chimeraboost
 
     regressor, classifier = chimeraboost.ChimeraBoostRegressor, chimeraboost.ChimeraBoostClassifier
-    return (regressor if regression else classifier)(random_state=seed, thread_count=threads)
+    return (regressor if regression else classifier)(random_state=seed, thread_count=THREADS)
 
 
-def xrfm_model(regression: bool, seed: int, threads: int) -> Any:
+def xrfm_model(regression: bool, seed: int) -> Any:
     from _xrfm import XRFM
 
-    return XRFM(regression=regression, random_state=seed, threads=threads)
+    return XRFM(regression=regression, random_state=seed, threads=THREADS)
 
 
-MODELS: dict[str, Callable[[bool, int, int], Any]] = {
+MODELS: dict[str, Callable[[bool, int], Any]] = {
     "hilboost": hilboost_model,
     "hilboost-tree": tree_model,
     "lightgbm": lightgbm_model,
@@ -117,25 +116,28 @@ def chosen(model: Any) -> dict[str, Any]:
     return found
 
 
-def measure(library: str, name: str, table: Table, seed: int, threads: int) -> Record:
+@cache
+def table_of(name: str) -> Table:
+    return EVERY[name]()
+
+
+def measure_fit(
+    library: str, table: Table, seed: int, make: Callable[[bool, int], Any] | None = None
+) -> Record:
+    """Seconds of the processor, score, and what hilboost chose, of a fit to three quarters."""
     X, X_test, y, y_test = split(table, seed)
     record: Record = {
-        "table": name,
-        "library": library,
         "version": version_of(library.partition("-")[0]),
-        "seed": seed,
         "task": table.task,
         "rows": len(table.X),
         "columns": table.X.shape[1],
-        "reused": False,
-        "clock": "processor" if threads == 1 else "wall",
     }
     try:
-        model = MODELS[library](table.task == "regression", seed, threads)
-        clock = time.process_time if threads == 1 else time.perf_counter
-        start = clock()
-        model.fit(X, y)
-        record["seconds"] = clock() - start
+        with threadpool_limits(THREADS):
+            model = (make or MODELS[library])(table.task == "regression", seed)
+            start = time.process_time()
+            model.fit(X, y)
+            record["seconds"] = time.process_time() - start
         record["score"] = score(model, table, X_test, y_test)
         if library.startswith("hilboost"):
             record["chosen"] = chosen(model)
@@ -144,7 +146,8 @@ def measure(library: str, name: str, table: Table, seed: int, threads: int) -> R
     return record
 
 
-def warm_up(library: str, task: str, threads: int) -> None:
+@cache
+def warm_up(library: str, task: str) -> None:
     """Fit a library that compiles twice, untimed."""
     if library not in COMPILING:
         return
@@ -156,54 +159,9 @@ def warm_up(library: str, task: str, threads: int) -> None:
         "binary": (smooth > 0).astype(np.int64),
         "multiclass": np.digitize(smooth, [-1.0, 1.0]),
     }
-    start = time.perf_counter()
     for rows in WARM_UP_ROWS:
-        table = Table(X[:rows], targets[task][:rows], task)
-        measure(library, "warm-up", table, 0, threads)
-    print(f"{library} warm-up, {task}: {time.perf_counter() - start:.1f} s", flush=True)
+        measure_fit(library, Table(X[:rows], targets[task][:rows], task), 0)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A fit to measure.
-
-    Attributes
-    ----------
-    key : dict
-        The entries of its record that no other record has.
-    library, task : str
-        What is fitted first, untimed, if the library compiles.
-    measure : callable
-        Fits, and returns the record.
-    """
-
-    key: Record
-    library: str
-    task: str
-    measure: Callable[[], Record]
-
-
-def print_at_once(record: Record) -> None:
-    print(record, flush=True)
-
-
-def measure_missing(
-    fits: Iterable[Fit],
-    results: Record,
-    threads: int,
-    save: Callable[[Record], None],
-    report: Callable[[Record], None] = print_at_once,
-) -> None:
-    """Add the records of the fits that have none; save the results after each."""
-    warm: set[tuple[str, str]] = set()
-    with threadpool_limits(threads):
-        for fit in fits:
-            if any(fit.key.items() <= record.items() for record in results["records"]):
-                continue
-            if (fit.library, fit.task) not in warm:
-                warm_up(fit.library, fit.task, threads)
-                warm.add((fit.library, fit.task))
-            record = fit.measure()
-            results["records"].append(record)
-            report(record)
-            save(results)
+def installed(libraries: list[str]) -> list[str]:
+    return [library for library in libraries if importable(library.partition("-")[0])]

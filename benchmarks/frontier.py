@@ -7,44 +7,19 @@ fit, and the geometric mean of the score relative to the best score of the table
 Of each fit with a budget, the report also tells the time by the clock: a busy machine fits less in
 it.
 
-Run::
-
-    python benchmarks/frontier.py                                 # everything
-    python benchmarks/frontier.py --tables kin8nm --resume        # one table more
-    python benchmarks/frontier.py --render                        # report and picture anew
+Run ``python benchmarks/frontier.py``.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import gmean
 
-from _common import (
-    RESULTS,
-    comma_list,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
-)
-from _fits import (
-    EVERY,
-    MODELS,
-    Fit,
-    Record,
-    chosen,
-    hilboost_model,
-    measure_missing,
-    score,
-    split,
-)
+from _common import RESULTS, Record, markdown_table, study
+from _fits import MODELS, chosen, hilboost_model, score, split, table_of, warm_up
 from quality import TINY
 
 TABLES = (
@@ -62,44 +37,29 @@ TABLES = (
     "scene_urban",
 )
 BUDGETS = (1.0, 3.0, 10.0, 30.0, None)
-SPLIT, THREADS = 0, 1
+SPLIT = 0
 
 
 def library_of(budget: float | None) -> str:
     return "hilboost" if budget is None else f"hilboost, {budget:g} s"
 
 
-def measure(name: str, budget: float | None) -> Record:
+def measure(table: str, budget: float | None) -> Record:
     """Fit one table in a budget."""
-    table = EVERY[name]()
-    X, X_test, y, y_test = split(table, SPLIT)
-    model = hilboost_model(table.task == "regression", SPLIT, THREADS)
-    model.set_params(time_budget=budget)
+    found = table_of(table)
+    warm_up("hilboost", found.task)
+    X, X_test, y, y_test = split(found, SPLIT)
+    model = hilboost_model(found.task == "regression", SPLIT).set_params(time_budget=budget)
     began, processor = time.perf_counter(), time.process_time()
     model.fit(X, y)
     wall, seconds = time.perf_counter() - began, time.process_time() - processor
     return {
-        "table": name,
         "library": library_of(budget),
-        "budget": budget,
         "seconds": seconds,
         "clock_seconds": wall,
-        "score": score(model, table, X_test, y_test),
+        "score": score(model, found, X_test, y_test),
         "chosen": chosen(model),
     }
-
-
-def fits(tables: list[str]) -> Iterator[Fit]:
-    for name in tables:
-        task = EVERY[name]().task
-        for budget in BUDGETS:
-            key = {"table": name, "budget": budget}
-            yield Fit(key, "hilboost", task, partial(measure, name, budget))
-
-
-def report_progress(record: Record) -> None:
-    library, score = record["library"], record["score"]
-    print(f"{record['table']:20} {library:14} {score:.4f} {_seconds(record)}", flush=True)
 
 
 def peers() -> list[Record]:
@@ -148,8 +108,11 @@ def on_frontier(library: str, summary: dict[str, Record]) -> bool:
     )
 
 
-def render(results: Record) -> str:
-    summary, tables = results["summary"]["libraries"], results["summary"]["tables"]
+def page(records: list[Record], facts: str) -> str:
+    found = summarize([*records, *peers()])
+    summary, tables = found["libraries"], found["tables"]
+    if tables:
+        draw(summary)
     rows = [
         [
             library,
@@ -161,7 +124,7 @@ def render(results: Record) -> str:
     ]
     header = ["library", "seconds per table (mean)", "score / best (geometric mean)"]
     header += ["none is faster and better"]
-    own = {(r["table"], r["budget"]): r for r in results["records"] if "budget" in r}
+    own = {(r["table"], r["budget"]): r for r in records}
     cells = [
         [name, *(f"{own[name, b]['score']:.4f} ({_seconds(own[name, b])})" for b in BUDGETS)]
         for name in tables
@@ -170,7 +133,7 @@ def render(results: Record) -> str:
     used = [r["seconds"] / r["budget"] for r in own.values() if r["budget"]]
     return (
         "# Quality against time\n\n"
-        f"{environment_markdown(results['environment'])}\n\n"
+        f"{facts}\n\n"
         f"{len(tables)} tables, first split, one thread. `hilboost, 3 s` has `time_budget=3`; "
         "everything else is at its defaults. Seconds are those of the processor. The other "
         'libraries were measured earlier, for "Libraries at their defaults".\n\n'
@@ -196,7 +159,7 @@ LABELS = {
 }
 
 
-def draw(summary: dict[str, Record], out: Path) -> None:
+def draw(summary: dict[str, Record]) -> None:
     """Picture of score / best against seconds."""
     from matplotlib.figure import Figure
 
@@ -226,43 +189,12 @@ def draw(summary: dict[str, Record], out: Path) -> None:
     axes.margins(y=0.1)
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    figure.savefig(out / "frontier.png", dpi=120)
-
-
-def save(out: Path, results: Record) -> None:
-    results["summary"] = summarize(results["records"])
-    write_json(out / "frontier.json", results)
-    if results["summary"]["tables"]:
-        (out / "frontier.md").write_text(render(results))
-        draw(results["summary"]["libraries"], out)
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--tables", type=comma_list, default=list(TABLES), help=",".join(TABLES))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--resume", action="store_true", help="keep what the last run measured")
-    parser.add_argument("--render", action="store_true", help="only report and picture")
-    options = parser.parse_args()
-    if unknown := set(options.tables) - set(TABLES):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    return options
+    figure.savefig(RESULTS / "frontier.png", dpi=120)
 
 
 def main() -> None:
-    options = arguments()
-    path = options.out / "frontier.json"
-    results: Record = {"environment": environment(THREADS), "records": []}
-    if options.resume or options.render:
-        results = json.loads(path.read_text())
-    own = [r for r in results["records"] if "budget" in r]
-    results["records"] = [*peers(), *own]
-    keep = partial(save, options.out)
-    if not options.render:
-        measure_missing(fits(options.tables), results, THREADS, keep, report_progress)
-    keep(results)
+    cases = [{"table": table, "budget": budget} for table in TABLES for budget in BUDGETS]
+    study("frontier", cases, measure, page, about=__doc__)
 
 
 if __name__ == "__main__":
