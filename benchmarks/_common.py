@@ -267,7 +267,7 @@ def study(
     name: str,
     cases: Iterable[Record],
     measure: Callable[..., Record],
-    page: Callable[[list[Record], str], str],
+    page: Callable[[list[Record], str], str] | None,
     *,
     about: str | None = None,
     threads: int = 1,
@@ -301,9 +301,9 @@ def study(
             print(case)
         elif time.perf_counter() < until:
             records.append({**case, **measure(**case)})
-            print(records[-1], flush=True)
+            print(str(records[-1])[:300], flush=True)
             write_json(path, content)
-    if records and not options.list:
+    if page is not None and records and not options.list:
         facts = environment_markdown(content["environment"])
         path.with_suffix(".md").write_text(page(records, facts).rstrip("\n") + "\n")
         print(f"written: {path} and {path.stem}.md")

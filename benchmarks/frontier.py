@@ -84,6 +84,8 @@ def summarize(records: list[Record]) -> Record:
     for record in records:
         by_table.setdefault(record["table"], {})[record["library"]] = record
     tables = [name for name in TABLES if len(by_table.get(name, {})) == len(libraries)]
+    if not tables:
+        return {"tables": [], "libraries": {}}
     best = {name: min(r["score"] for r in by_table[name].values()) for name in tables}
     summary = {}
     for library in libraries:

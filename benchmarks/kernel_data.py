@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from _common import data_folder
+from _common import arrays
 
 REGRESSION = "regression"
 CLASSIFICATION = "classification"
@@ -75,27 +75,22 @@ class KernelSet:
         return train, test
 
 
-def _arrays(name: str) -> dict[str, np.ndarray]:
-    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
-
-
 def _masked(name: str, title: str) -> KernelSet:
     def read(split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        arrays = _arrays(name)
-        test = arrays["test_mask"][:, split].astype(bool)
-        X, y = arrays["X"], arrays["y"]
+        found = arrays(name)
+        test = found["test_mask"][:, split].astype(bool)
+        X, y = found["X"], found["y"]
         return X[~test], y[~test], X[test], y[test]
 
     return KernelSet(title, "published 90/10 masks", REGRESSION, 10, read)
 
 
 def _shuffled(
-    name: str, title: str, share: float = 0.1, arrays: tuple[str, str] = ("X", "y"), note: str = ""
+    name: str, title: str, share: float = 0.1, keys: tuple[str, str] = ("X", "y"), note: str = ""
 ) -> KernelSet:
     def read(split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        found = _arrays(name)
-        X, y = found[arrays[0]], found[arrays[1]]
+        found = arrays(name)
+        X, y = found[keys[0]], found[keys[1]]
         y = y[:, 0] if y.ndim == 2 else y
         order = np.random.default_rng(split).permutation(len(X))
         tested = round(share * len(X))
@@ -107,14 +102,14 @@ def _shuffled(
 
 
 def _letter(_: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    arrays = _arrays("letter_recognition")
-    X, y = arrays["X"], arrays["y"]
+    found = arrays("letter_recognition")
+    X, y = found["X"], found["y"]
     return X[:16_000], y[:16_000], X[16_000:], y[16_000:]
 
 
 def _usps(_: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    arrays = _arrays("usps")
-    return arrays["X_train"], arrays["y_train"], arrays["X_test"], arrays["y_test"]
+    found = arrays("usps")
+    return found["X_train"], found["y_train"], found["X_test"], found["y_test"]
 
 
 SETS: dict[str, KernelSet] = {
@@ -129,7 +124,7 @@ SETS: dict[str, KernelSet] = {
         "sarcos",
         "SARCOS, 4,449 rows, torque 1",
         share=0.2,
-        arrays=("X_test", "Y_test"),
+        keys=("X_test", "Y_test"),
         note=" of the published test file only; not comparable with published figures",
     ),
     "letter": KernelSet(

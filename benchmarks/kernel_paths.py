@@ -9,39 +9,27 @@ time and keep the kernel that the marginal likelihood has found.
 kin40k is the data set of the paper.  The others are relatives of its data sets, with other rows:
 SARCOS has only the rows of the published test file, house_16H 16 of 138 columns.
 
-Run::
-
-    python benchmarks/kernel_paths.py --list
-    python benchmarks/kernel_paths.py --splits 0-2 --budget-s 120      # go on: the same again
-    python benchmarks/kernel_paths.py --groups variants
-
-Runs that are in ``results/kernel_paths.json`` already are not repeated; remove them from it first.
-The file is written after every run.
+Run ``python benchmarks/kernel_paths.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from _common import RESULTS, comma_list, environment, write_json
+from _common import Record, environment, study
 from hilboost import KernelBoostingRegressor, SparseKernelRidge
 from hilboost.core.base_model import Term
 from hilboost.kernels import Constant, Gaussian
 from hilboost.kernels.marginal_likelihood import maximize
 from kernel_data import SETS, Rows
-from kernels import loss_of, machine, made_up, masks
-
-Record = dict[str, Any]
+from kernels import loss_of, machine, made_up
 
 STAGES = 150
 SIZES = (100, 200, 400)
@@ -217,6 +205,7 @@ def single_model(basis: int, setting: Record, train: Rows, test: Rows) -> Record
     }
 
 
+@cache
 def warm_up() -> None:
     """Compile and load what the timed runs need."""
     rows = made_up("regression", 3_000, 8)
@@ -226,94 +215,33 @@ def warm_up() -> None:
         SparseKernelRidge(n_basis=60, selection="forward", **setting).fit(rows.X, rows.y)
 
 
-# All runs
-
-
-def paper_plan(splits: list[int]) -> Iterator[Record]:
-    """Tables 3 and 4 and the figures."""
-    for split in splits:
-        for method in (BOOSTED, *map(single, (PAPER["kin40k"].basis, *SIZES[::-1]))):
-            yield {"set": "kin40k", "split": split, "method": method}
-
-
-def relatives_plan(splits: list[int]) -> Iterator[Record]:
-    for split in splits:
-        for name in ("sarcos", "house_16h"):
-            for method in (BOOSTED, single(PAPER[name].basis)):
-                yield {"set": name, "split": split, "method": method}
-
-
-def variants_plan(splits: list[int]) -> Iterator[Record]:
-    for split in splits:
-        for method in (*VARIANTS, *SINGLE_VARIANTS, LIKELIHOODS):
-            yield {"set": "kin40k", "split": split, "method": method}
-
-
-GROUPS = {"paper": paper_plan, "relatives": relatives_plan, "variants": variants_plan}
-
-
-def key(record: Record) -> tuple[Any, ...]:
-    return tuple(record[name] for name in ("set", "split", "method"))
-
-
-def plan(options: argparse.Namespace) -> list[Record]:
-    specs = [spec for group in options.groups for spec in GROUPS[group](options.splits)]
-    return [
-        spec
-        for spec in specs
-        if (not options.sets or spec["set"] in options.sets)
-        and (not options.methods or any(part in spec["method"] for part in options.methods))
-    ]
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--groups", type=comma_list, default=list(GROUPS))
-    parser.add_argument("--sets", type=comma_list, help="only these")
-    parser.add_argument("--methods", type=comma_list, help="only with one of these in the name")
-    parser.add_argument("--splits", type=masks, default=[0], help="0, 0-9, 0,3 or all")
-    parser.add_argument("--budget-s", type=float, help="start no run after so many seconds")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--list", action="store_true", help="list the runs that are missing")
-    options = parser.parse_args()
-    if unknown := set(options.groups) - set(GROUPS):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    return options
-
-
-def main() -> None:
-    options = arguments()
-    path = options.out / "kernel_paths.json"
-    results = json.loads(path.read_text()) if path.exists() else {"records": []}
-    done = {key(record) for record in results["records"]}
-    missing = [spec for spec in plan(options) if key(spec) not in done]
-    if options.list or not missing:
-        print(f"{len(missing)} runs are missing")
-        for spec in missing:
-            print("   ", *key(spec))
-        return
-    facts = environment(1)
-    began = time.perf_counter()
+def measure(**case: Any) -> Record:
     warm_up()
-    for spec in missing:
-        if options.budget_s and time.perf_counter() - began > options.budget_s:
-            break
-        record = {
-            **spec,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": machine(facts),
-            "versions": facts["versions"],
-            "commit": facts["commit"],
-            "load_average": round(os.getloadavg()[0], 2),
-            **run_one(spec["set"], spec["split"], spec["method"]),
-        }
-        results["records"].append(record)
-        write_json(path, results)
-        error = f"{record['nmse']:.5f}" if "nmse" in record else ""
-        print(*key(spec), error, f"{record['cpu_s']:.1f} CPU s", flush=True)
+    facts = environment(1)
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(facts),
+        "versions": facts["versions"],
+        "commit": facts["commit"],
+        "load_average": round(os.getloadavg()[0], 2),
+        **run_one(case["set"], case["split"], case["method"]),
+    }
+
+
+def cases() -> list[Record]:
+    """Tables 3 and 4 and the figures of the paper, relatives of its data, and other settings."""
+    sizes = map(single, (PAPER["kin40k"].basis, *SIZES[::-1]))
+    methods = {"kin40k": (BOOSTED, *sizes)}
+    methods |= {name: (BOOSTED, single(PAPER[name].basis)) for name in ("sarcos", "house_16h")}
+    found = [
+        {"set": name, "split": split, "method": method}
+        for split in range(10)
+        for name, of_set in methods.items()
+        for method in of_set
+    ]
+    others = (*VARIANTS, *SINGLE_VARIANTS, LIKELIHOODS)
+    return [*found, *({"set": "kin40k", "split": 0, "method": method} for method in others)]
 
 
 if __name__ == "__main__":
-    main()
+    study("kernel_paths", cases(), measure, None, about=__doc__)

@@ -32,7 +32,6 @@ from kernel_tuning import (
     Inputs,
     Targets,
     choose_kernel,
-    chosen_inputs,
     ridge_penalties,
     ridge_weights,
 )
@@ -82,11 +81,7 @@ class Ours:
 
 HILBOOST: dict[str, Ours] = {
     "default": Ours(),
-    "5 s": Ours(params={"time_budget": 5}),
-    "10 s": Ours(params={"time_budget": 10}),
-    "25 s": Ours(params={"time_budget": 25}),
-    "60 s": Ours(params={"time_budget": 60}),
-    "90 s": Ours(params={"time_budget": 90}),
+    **{f"{seconds} s": Ours(params={"time_budget": seconds}) for seconds in (5, 10, 25, 60)},
 }
 SUN_YAO_2006: dict[str, Ours] = {
     f"{stages} stages": Ours(
@@ -209,11 +204,9 @@ def fit_kernel_ridge(train: Rows, seed: int, threads: int, rows: int, ard: bool 
     return Fitted(predict, len(part), f"penalty {penalty:.1e}")
 
 
-def fit_nystroem(
-    train: Rows, seed: int, threads: int, components: int, ard: bool = False
-) -> Fitted:
+def fit_nystroem(train: Rows, seed: int, threads: int, components: int) -> Fitted:
     """Nystroem features and ridge regression; normal equations serve all penalties at once."""
-    kernel = ard_kernel(train, seed, matern=False) if ard else choose_kernel(train, seed)
+    kernel = ard_kernel(train, seed, matern=False)
     targets = Targets(train)
     components = min(components, len(train) // 2)
     features = Nystroem(
@@ -281,83 +274,35 @@ def fit_svm(train: Rows, seed: int, threads: int, rows: int) -> Fitted:
 # xRFM
 
 
-XRFM_BANDWIDTHS = (2.5, 5.0, 10.0, 20.0, 40.0)
-XRFM_PENALTIES = (1e-4, 1e-3, 1e-2)
 XRFM_SHARE = 0.1
 
 
-def _xrfm_params(bandwidth: float, penalty: float, iterations: int) -> dict[str, Any]:
-    """The default parameters of xRFM, written out so that some can be changed."""
-    return {
-        "model": {
-            "kernel": "l2_high_dim",
-            "exponent": 1.0,
-            "bandwidth": bandwidth,
-            "diag": False,
-            "bandwidth_mode": "constant",
-        },
-        "fit": {
-            "get_agop_best_model": True,
-            "return_best_params": True,
-            "reg": penalty,
-            "iters": iterations,
-            "early_stop_rfm": False,
-        },
-    }
-
-
 def fit_xrfm(
-    train: Rows,
-    seed: int,
-    threads: int,
-    rows: int | None = None,
-    leaf: int | None = None,
-    tuned: bool = False,
+    train: Rows, seed: int, threads: int, rows: int | None = None, leaf: int | None = None
 ) -> Fitted:
     """XRFM at its defaults, a tenth of the rows for its validation.
 
     With ``leaf`` the space is split until the parts are no larger, the directions found on no more
-    rows than that; with ``tuned`` scaling, bandwidth and penalty come from a subset.
+    rows than that.
     """
     import torch
     from xrfm import xRFM
 
     part = train.sample(rows or len(train), seed)
-    inputs = chosen_inputs(part, seed) if tuned else Inputs("columns", part.X)
-    targets = Targets(part)
+    inputs, targets = Inputs("columns", part.X), Targets(part)
 
     def tensors(found: Rows) -> tuple[Any, Any]:
         values = targets(found).astype(np.float32) if train.regression else found.y
         return torch.as_tensor(inputs(found.X), dtype=torch.float32), torch.as_tensor(values)
 
-    def fitted(fit: Rows, choose: Rows, params: dict[str, Any] | None, leaf: int | None) -> xRFM:
-        size = {} if leaf is None else {"max_leaf_size": leaf}
-        model = xRFM(
-            params, device="cpu", n_threads=threads, random_state=seed, verbose=False, **size
-        )
-        if leaf is not None:
-            found = model._get_agop_on_subset
-            model._get_agop_on_subset = lambda X, y, **rest: found(X, y, subset_size=leaf, **rest)
-        model.fit(*tensors(fit), *tensors(choose))
-        return model
-
-    params, note = None, "a tenth of the rows for validation"
-    if tuned:
-        fit, choose = part.sample(CHOICE_ROWS, seed).held_out(CHOICE_SHARE, seed)
-        best = math.inf
-        for bandwidth in XRFM_BANDWIDTHS:
-            for penalty in XRFM_PENALTIES:
-                candidate = _xrfm_params(bandwidth, penalty, 2)
-                model = fitted(fit, choose, candidate, None)
-                answer = model.predict(tensors(choose)[0])
-                if train.regression:
-                    loss = float(np.mean((answer.ravel() - targets(choose)) ** 2))
-                else:
-                    loss = float(np.mean(answer.ravel() != choose.y))
-                if loss < best:
-                    best, params = loss, _xrfm_params(bandwidth, penalty, 5)
-                    note = f"bandwidth {bandwidth:g}, penalty {penalty:.0e}"
-    model = fitted(*part.held_out(XRFM_SHARE, seed), params, leaf)
+    size = {} if leaf is None else {"max_leaf_size": leaf}
+    model = xRFM(None, device="cpu", n_threads=threads, random_state=seed, verbose=False, **size)
+    if leaf is not None:
+        found = model._get_agop_on_subset
+        model._get_agop_on_subset = lambda X, y, **rest: found(X, y, subset_size=leaf, **rest)
+    fit, choose = part.held_out(XRFM_SHARE, seed)
+    model.fit(*tensors(fit), *tensors(choose))
+    note = "a tenth of the rows for validation"
 
     def batch(X: np.ndarray) -> Any:
         return torch.as_tensor(inputs(X), dtype=torch.float32)
@@ -431,25 +376,13 @@ def fit_lightgbm(
     )
 
 
-def fit_catboost(
-    train: Rows, seed: int, threads: int, stop_early: bool = False, **params: Any
-) -> Fitted:
+def fit_catboost(train: Rows, seed: int, threads: int) -> Fitted:
     import catboost
 
     clock = _Clock()
     make = catboost.CatBoostRegressor if train.regression else catboost.CatBoostClassifier
-    model = make(
-        random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False, **params
-    )
-    part, extra = train, {}
-    if stop_early:
-        part, choose = train.held_out(EARLY_STOPPING_SHARE, seed)
-        extra = {
-            "eval_set": (choose.X, choose.y),
-            "early_stopping_rounds": EARLY_STOPPING_ROUNDS,
-            "use_best_model": True,
-        }
-    model.fit(part.X, part.y, callbacks=[clock], **extra)
+    model = make(random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False)
+    model.fit(train.X, train.y, callbacks=[clock])
     last = model.tree_count_
 
     def staged(X: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
@@ -465,181 +398,95 @@ def fit_catboost(
     )
 
 
-def _kernel_ridge(rows: int, more_rows_than: int = 0, ard: bool = False) -> Setting:
-    name = f"{rows} rows" + (" Matern ARD" if ard else "")
-    tasks = (REGRESSION,) if ard else BOTH
-    return Setting(name, fit_kernel_ridge, {"rows": rows, "ard": ard}, tasks, more_rows_than)
+def our_method(title: str, settings: tuple[Setting, ...]) -> Method:
+    return Method(title, ("hilboost",), settings, warm_up_rows=3_000, ours=True)
 
 
-def _nystroem(components: int, more_rows_than: int = 0, ard: bool = False) -> Setting:
-    name = f"{components} components" + (" ARD" if ard else "")
-    options = {"components": components, "ard": ard}
-    return Setting(name, fit_nystroem, options, (REGRESSION,) if ard else BOTH, more_rows_than)
-
-
-def _svm(rows: int, more_rows_than: int = 0) -> Setting:
-    return Setting(f"{rows} rows", fit_svm, {"rows": rows}, more_rows_than=more_rows_than)
-
-
-def _exact(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
-    return Setting(name, fit_exact_process, options, (REGRESSION,), more_rows_than)
-
-
-def _svgp(inducing: int, epochs: int) -> Setting:
-    options = {"inducing": inducing, "epochs": epochs}
-    return Setting(f"M={inducing} {epochs} epochs", fit_sparse_process, options, (REGRESSION,))
-
-
-def _xrfm(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
-    return Setting(name, fit_xrfm, options, more_rows_than=more_rows_than)
-
-
-def _vecchia(name: str, more_rows_than: int = 0, **options: Any) -> Setting:
-    return Setting(name, fit_vecchia, options, (REGRESSION,), more_rows_than)
-
-
-def _lightgbm(name: str, tasks: tuple[str, ...] = BOTH, **options: Any) -> Setting:
-    return Setting(name, fit_lightgbm, options, tasks)
-
-
-def _catboost(name: str, **options: Any) -> Setting:
-    return Setting(name, fit_catboost, options)
-
-
-ALL_ROWS = 1_000_000
-
+NUMBERS = (REGRESSION,)
 METHODS: dict[str, Method] = {
-    "hilboost": Method(
-        "hilboost", ("hilboost",), our_settings(HILBOOST), warm_up_rows=3_000, ours=True
-    ),
-    "hilboost-sy2006": Method(
-        "hilboost, Sun & Yao 2006",
-        ("hilboost",),
-        our_settings(SUN_YAO_2006),
-        warm_up_rows=3_000,
-        ours=True,
-    ),
-    "hilboost-sparse": Method(
-        "hilboost, single sparse KRR",
-        ("hilboost",),
-        our_settings(SPARSE_RIDGE),
-        warm_up_rows=3_000,
-        ours=True,
-    ),
-    "hilboost-trees": Method(
-        "hilboost, trees", ("hilboost",), our_settings(TREES), warm_up_rows=3_000, ours=True
-    ),
-    "hilboost-stacked": Method(
+    "hilboost": our_method("hilboost", our_settings(HILBOOST)),
+    "hilboost-sy2006": our_method("hilboost, Sun & Yao 2006", our_settings(SUN_YAO_2006)),
+    "hilboost-sparse": our_method("hilboost, single sparse KRR", our_settings(SPARSE_RIDGE)),
+    "hilboost-trees": our_method("hilboost, trees", our_settings(TREES)),
+    "hilboost-stacked": our_method(
         "hilboost, trees & kernel stacked",
-        ("hilboost",),
-        (Setting(f"{STACKING_FOLDS} folds", fit_stacked, tasks=(REGRESSION,)),),
-        warm_up_rows=3_000,
-        ours=True,
+        (Setting(f"{STACKING_FOLDS} folds", fit_stacked, tasks=NUMBERS),),
     ),
     "krr": Method(
         "scikit-learn KernelRidge",
         ("sklearn",),
-        (_kernel_ridge(4_000), _kernel_ridge(8_000, 4_000), _kernel_ridge(16_000, 8_000)),
+        (Setting("8000 rows", fit_kernel_ridge, {"rows": 8_000}),),
     ),
     "krr-ard": Method(
         "KernelRidge, GPyTorch ARD",
         ("sklearn", "gpytorch", "torch"),
-        (
-            _kernel_ridge(4_000, ard=True),
-            _kernel_ridge(8_000, 4_000, ard=True),
-            _kernel_ridge(16_000, 8_000, ard=True),
-        ),
-    ),
-    "nystroem": Method(
-        "scikit-learn Nystroem + ridge",
-        ("sklearn",),
-        (_nystroem(500), _nystroem(1_000), _nystroem(2_000), _nystroem(4_000, 4_000)),
+        (Setting("8000 rows Matern ARD", fit_kernel_ridge, {"rows": 8_000, "ard": True}, NUMBERS),),
     ),
     "nystroem-ard": Method(
         "Nystroem, GPyTorch ARD",
         ("sklearn", "gpytorch", "torch"),
         (
-            _nystroem(1_000, ard=True),
-            _nystroem(2_000, ard=True),
-            _nystroem(4_000, 4_000, ard=True),
+            Setting("2000 components ARD", fit_nystroem, {"components": 2_000}, NUMBERS),
+            Setting("4000 components ARD", fit_nystroem, {"components": 4_000}, NUMBERS, 4_000),
         ),
     ),
     "svm": Method(
-        "scikit-learn SVM", ("sklearn",), (_svm(4_000), _svm(8_000, 4_000), _svm(16_000, 8_000))
+        "scikit-learn SVM", ("sklearn",), (Setting("8000 rows", fit_svm, {"rows": 8_000}),)
     ),
     "gpytorch-exact": Method(
         "GPyTorch exact",
         ("gpytorch", "torch"),
         (
-            _exact("Matern 1500 rows", rows=1_500, kind="matern"),
-            _exact("Matern 3000 rows", rows=3_000, kind="matern"),
-            _exact("Gaussian 3000 rows", rows=3_000, kind="gaussian"),
-            _exact(
-                "Matern 3000 to 12000 rows", 3_000, rows=3_000, kind="matern", conditioned=12_000
+            Setting("Matern 3000 rows", fit_exact_process, {"rows": 3_000}, NUMBERS),
+            Setting(
+                "Matern 3000 to 12000 rows",
+                fit_exact_process,
+                {"rows": 3_000, "conditioned": 12_000},
+                NUMBERS,
+                3_000,
             ),
         ),
     ),
     "gpytorch-svgp": Method(
         "GPyTorch SVGP",
         ("gpytorch", "torch"),
-        (_svgp(512, 5), _svgp(512, 20), _svgp(512, 60), _svgp(1024, 20)),
+        (Setting("M=512 20 epochs", fit_sparse_process, {"inducing": 512, "epochs": 20}, NUMBERS),),
     ),
     "xrfm": Method(
         "xRFM",
         ("xrfm", "torch"),
         (
-            _xrfm("defaults 4000 rows", 4_000, rows=4_000),
-            _xrfm("defaults 10000 rows", 10_000, rows=10_000),
-            _xrfm("defaults"),
-            _xrfm("leaves 9000", 10_000, leaf=9_000),
-            _xrfm("tuned leaves 9000", leaf=9_000, tuned=True),
+            Setting("defaults", fit_xrfm),
+            Setting("defaults 10000 rows", fit_xrfm, {"rows": 10_000}, more_rows_than=10_000),
+            Setting("leaves 9000", fit_xrfm, {"leaf": 9_000}, more_rows_than=10_000),
         ),
     ),
     "gpboost": Method(
         "GPBoost Vecchia",
         ("gpboost",),
-        (
-            _vecchia("2000 rows", rows=2_000),
-            _vecchia("5000 rows", 2_000, rows=5_000),
-            _vecchia("2000 to all rows", 2_000, rows=2_000, everything=True),
-            _vecchia("all rows", 5_000, rows=ALL_ROWS),
-        ),
+        (Setting("2000 rows", fit_vecchia, {"rows": 2_000}, NUMBERS),),
     ),
     "lightgbm": Method(
         "LightGBM",
         ("lightgbm",),
         (
-            _lightgbm("500x31", n_estimators=500),
-            _lightgbm("2000x63", n_estimators=2_000, num_leaves=63),
-            _lightgbm(
+            Setting("2000x63", fit_lightgbm, {"n_estimators": 2_000, "num_leaves": 63}),
+            Setting(
                 "early stopping",
-                n_estimators=10_000,
-                num_leaves=63,
-                learning_rate=0.05,
-                stop_early=True,
-            ),
-            _lightgbm(
-                "linear trees early stopping",
-                (REGRESSION,),
-                n_estimators=5_000,
-                learning_rate=0.05,
-                linear_tree=True,
-                stop_early=True,
+                fit_lightgbm,
+                {
+                    "n_estimators": 10_000,
+                    "num_leaves": 63,
+                    "learning_rate": 0.05,
+                    "stop_early": True,
+                },
             ),
         ),
     ),
-    "catboost": Method(
-        "CatBoost",
-        ("catboost",),
-        (
-            _catboost("defaults"),
-            _catboost(
-                "depth 8 early stopping",
-                iterations=10_000,
-                depth=8,
-                learning_rate=0.1,
-                stop_early=True,
-            ),
-        ),
-    ),
+    "catboost": Method("CatBoost", ("catboost",), (Setting("defaults", fit_catboost),)),
 }
+OURS_ON_ALL_SPLITS = (
+    ("hilboost", "default"),
+    ("hilboost-sy2006", "150 stages"),
+    ("hilboost-sparse", "680 basis"),
+)

@@ -19,7 +19,7 @@ from kernel_tuning import Fitted, Kernel, Targets, chosen_inputs
 class ExactProcess:
     """Exact Gaussian process of GPyTorch with one length scale for each column."""
 
-    def __init__(self, Z: np.ndarray, targets: np.ndarray, kind: str) -> None:
+    def __init__(self, Z: np.ndarray, targets: np.ndarray, kind: str = "matern") -> None:
         import gpytorch
         import torch
 
@@ -116,19 +116,13 @@ def _ard_kernel(kind: str, columns: int) -> Any:
 
 
 def fit_exact_process(
-    train: Rows,
-    seed: int,
-    threads: int,
-    rows: int,
-    kind: str,
-    iterations: int = 40,
-    conditioned: int = 0,
+    train: Rows, seed: int, threads: int, rows: int, conditioned: int = 0
 ) -> Fitted:
     """Parameters from ``rows`` rows; the prediction rests on these or on ``conditioned`` ones."""
     inputs, targets = chosen_inputs(train, seed), Targets(train)
     part = train.sample(rows, seed)
-    process = ExactProcess(inputs(part.X), targets(part), kind)
-    process.learn(iterations)
+    process = ExactProcess(inputs(part.X), targets(part))
+    process.learn(EXACT_ITERATIONS)
     if conditioned:
         part = train.sample(conditioned, seed)
         process.condition(inputs(part.X), targets(part))
@@ -137,6 +131,7 @@ def fit_exact_process(
     return Fitted(lambda X: targets.back(process.mean(inputs(X))), len(part), note)
 
 
+EXACT_ITERATIONS = 40
 SVGP_BATCH = 1_024
 SVGP_RATE = 0.02
 SVGP_NATURAL_RATE = 0.1
@@ -160,7 +155,7 @@ def fit_sparse_process(train: Rows, seed: int, threads: int, inducing: int, epoc
     points = torch.as_tensor(centers.cluster_centers_, dtype=torch.float32)
 
     small = train.sample(1_000, seed)
-    start = ExactProcess(inputs(small.X), targets(small), "matern")
+    start = ExactProcess(inputs(small.X), targets(small))
     start.learn(ARD_ITERATIONS)
     scales, noise = start.scales_and_noise()
 
@@ -240,42 +235,26 @@ def ard_kernel(train: Rows, seed: int, matern: bool) -> Kernel:
     return Kernel(inputs.scaled_by(1 / scales), 0.5, noise, matern)
 
 
-def fit_vecchia(
-    train: Rows, seed: int, threads: int, rows: int, neighbors: int = 20, everything: bool = False
-) -> Fitted:
-    """Vecchia approximation of a Matern 3/2 process with one length scale for each column.
-
-    The parameters come from ``rows`` rows.  With ``everything`` the prediction rests on all
-    training rows, the parameters staying as they are.
-    """
+def fit_vecchia(train: Rows, seed: int, threads: int, rows: int, neighbors: int = 20) -> Fitted:
+    """Vecchia approximation of a Matern 3/2 process with one length scale for each column."""
     import gpboost
 
     inputs, targets = chosen_inputs(train, seed), Targets(train)
     part = train.sample(rows, seed)
-
-    def process(found: Rows) -> Any:
-        return gpboost.GPModel(
-            gp_coords=inputs(found.X),
-            cov_function="matern_ard",
-            cov_fct_shape=1.5,
-            gp_approx="vecchia",
-            num_neighbors=neighbors,
-            num_parallel_threads=threads,
-            likelihood="gaussian",
-            seed=seed,
-        )
-
-    learned = model = process(part)
+    model = gpboost.GPModel(
+        gp_coords=inputs(part.X),
+        cov_function="matern_ard",
+        cov_fct_shape=1.5,
+        gp_approx="vecchia",
+        num_neighbors=neighbors,
+        num_parallel_threads=threads,
+        likelihood="gaussian",
+        seed=seed,
+    )
     model.fit(y=targets(part))
-    parameters = np.asarray(learned.get_cov_pars(), np.float64).ravel()
-    if everything and len(part) < len(train):
-        part = train
-        model = process(part)
 
     def predict(X: np.ndarray) -> np.ndarray:
-        given = {} if model is learned else {"y": targets(part), "cov_pars": parameters}
-        found = model.predict(gp_coords_pred=inputs(X), predict_var=False, **given)
-        return targets.back(found["mu"])
+        return targets.back(model.predict(gp_coords_pred=inputs(X), predict_var=False)["mu"])
 
     note = f"parameters from {min(rows, len(train)):,} rows, {neighbors} neighbors"
     return Fitted(predict, len(part), note)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn import datasets
 
-from _common import data_folder
+from _common import arrays, data_folder, parts
 
 MAX_ROWS = 50_000
 
@@ -25,11 +25,6 @@ class Table(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     task: str
-
-
-def _arrays(name: str) -> dict[str, np.ndarray]:
-    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
 
 
 def _frame(name: str) -> pd.DataFrame:
@@ -79,21 +74,19 @@ def _text_classification(
 
 
 def _array_regression(name: str, rows: int = MAX_ROWS) -> Table:
-    arrays = _arrays(name)
-    return _regression(arrays["X"], arrays["y"], rows)
+    found = arrays(name)
+    return _regression(found["X"], found["y"], rows)
 
 
 def _mulan_target(name: str) -> Table:
-    arrays = _arrays("mulan_mtr")
-    X, y = arrays[f"{name}_X"], arrays[f"{name}_Y"][:, 0]
+    found = arrays("mulan_mtr")
+    X, y = found[f"{name}_X"], found[f"{name}_Y"][:, 0]
     known = ~np.isnan(y)
     return _regression(X[known], y[known])
 
 
 def _mulan_label(name: str) -> Table:
-    arrays = _arrays("mulan_multilabel")
-    X = np.concatenate([arrays[f"{name}_X_train"], arrays[f"{name}_X_test"]])
-    Y = np.concatenate([arrays[f"{name}_Y_train"], arrays[f"{name}_Y_test"]])
+    X, Y = parts("mulan_multilabel", f"{name}_X", f"{name}_Y")
     return _classification(X, Y[:, 0])
 
 
@@ -141,8 +134,8 @@ def diamonds() -> Table:
 
 
 def sarcos() -> Table:
-    arrays = _arrays("sarcos")
-    return _regression(arrays["X_test"], arrays["Y_test"][:, 0])
+    found = arrays("sarcos")
+    return _regression(found["X_test"], found["Y_test"][:, 0])
 
 
 def enb() -> Table:
@@ -192,20 +185,16 @@ def amazon_employee_access() -> Table:
 
 
 def higgs() -> Table:
-    arrays = _arrays("higgs_lightgbm")
-    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
-    return _classification(X, np.concatenate([arrays["y_train"], arrays["y_test"]]))
+    return _classification(*parts("higgs_lightgbm", "X", "y"))
 
 
 def letter() -> Table:
-    arrays = _arrays("letter_recognition")
-    return _classification(arrays["X"], arrays["y"], rows=8_000)
+    found = arrays("letter_recognition")
+    return _classification(found["X"], found["y"], rows=8_000)
 
 
 def usps() -> Table:
-    arrays = _arrays("usps")
-    X = np.concatenate([arrays["X_train"], arrays["X_test"]])
-    return _classification(X, np.concatenate([arrays["y_train"], arrays["y_test"]]), rows=3_000)
+    return _classification(*parts("usps", "X", "y"), rows=3_000)
 
 
 def emotions() -> Table:
@@ -238,10 +227,10 @@ def diabetes() -> Table:
 
 def _event(name: str) -> Table:
     """Whether the event was seen, from survival data."""
-    arrays = _arrays("survival_deepsurv")
+    found = arrays("survival_deepsurv")
     parts = ("train", "test")
-    X = np.concatenate([arrays[f"{name}_x_{part}"] for part in parts])
-    return _classification(X, np.concatenate([arrays[f"{name}_e_{part}"] for part in parts]))
+    X = np.concatenate([found[f"{name}_x_{part}"] for part in parts])
+    return _classification(X, np.concatenate([found[f"{name}_e_{part}"] for part in parts]))
 
 
 def gbsg_event() -> Table:
@@ -270,14 +259,14 @@ def atp1d() -> Table:
 
 def relevance() -> Table:
     """Relevance of documents, as a number, without the queries."""
-    arrays = _arrays("ltr_lightgbm_rank")
-    return _regression(arrays["X_train"], arrays["y_train"])
+    found = arrays("ltr_lightgbm_rank")
+    return _regression(found["X_train"], found["y_train"])
 
 
 def scene_urban() -> Table:
-    arrays = _arrays("mulan_multilabel")
-    X = np.concatenate([arrays["scene_X_train"], arrays["scene_X_test"]])
-    labels = np.concatenate([arrays["scene_Y_train"], arrays["scene_Y_test"]])
+    found = arrays("mulan_multilabel")
+    X = np.concatenate([found["scene_X_train"], found["scene_X_test"]])
+    labels = np.concatenate([found["scene_Y_train"], found["scene_Y_test"]])
     return _classification(X, labels[:, 5])
 
 
