@@ -15,39 +15,23 @@ multi_target  Mulan's regression sets: relative root mean squared error
 speed         seconds of a fit, CPU seconds of a stage, growth with rows and outputs
 ============  ====================================================================================
 
-``g2007`` stands for the first three.  G2007 is Geurts, Wehenkel and d'Alché-Buc, *Gradient boosting
+G2007 is Geurts, Wehenkel and d'Alché-Buc, *Gradient boosting
 for kernelized output spaces*, ICML 2007; its 1,000 images are not named, so there are two choices
 here, of the training file and of the test file of USPS.  Its enzyme network is not to be had.
 
-Run::
-
-    python benchmarks/structured.py                                 # everything
-    python benchmarks/structured.py --list                          # sets, methods, expected time
-    python benchmarks/structured.py --groups friedman,usps --resume
-    python benchmarks/structured.py --groups labels --sets bibtex --methods kernel
-    python benchmarks/structured.py --groups rankings,faces --splits 0
-    python benchmarks/structured.py --groups speed --reuse          # these runs anew
-    python benchmarks/structured.py --resume --budget-s 600         # start no run after 10 minutes
-    python benchmarks/structured.py --render                        # Markdown and figure anew
-    python benchmarks/structured.py --quick                         # smoke test
-
-Runs are in one process, after untimed small fits that compile; all have the same number of threads.
-The JSON is written after every run; a file that is there already is touched with ``--reuse`` or
-``--resume`` only.  ``--sets`` and ``--methods`` take parts of names.  ``--quick`` writes to a
-temporary folder, or to ``--out``.
+Run ``python benchmarks/structured.py``, or with ``--only rankings,iris``; ``--quick`` takes few
+rows and stages.  Runs are in one process, after untimed small fits that compile; all have the same
+number of threads.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 # Waiting OpenMP threads sleep: their spinning would count as work, above all on a shared machine.
@@ -59,24 +43,12 @@ from threadpoolctl import threadpool_limits
 import structured_images as images
 import structured_links as links
 import structured_tables as tables
-from _common import (
-    RESULTS,
-    comma_list,
-    describe_error,
-    environment,
-    median,
-    timed,
-    write_json,
-)
+from _common import Record, arrays, describe_error, environment, study, timed
 from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
 from hilboost.kernels import Gaussian
 from hilboost.outputs import KernelOutput
 from structured_images import Plan, Scores
-from structured_report import save
-
-Record = dict[str, Any]
-
-# Speed
+from structured_report import page
 
 REPEATS = 3
 FIT_METHODS: dict[str, dict[str, Any]] = {
@@ -94,28 +66,22 @@ STAGE_METHODS: dict[str, tuple[dict[str, Any], int, int]] = {
 ROWS, OUTPUTS = (6_250, 12_500, 25_000, 50_000, 100_000), (8, 16, 32, 64)
 ROWS_AT_OUTPUTS, OUTPUTS_AT_ROWS = 25_000, 64
 COLUMNS = 32
-MAX_SPLITS = 20
+MAX_SPLITS, THREADS = 20, 2
 
 
-def speed_plan(quick: bool) -> Plan:
-    repeats = 1 if quick else REPEATS
-    for repeat in range(repeats):
-        for method in FIT_METHODS:
-            yield "1,000 images", method, repeat, 12.0
-    for repeat in range(repeats):
+def speed_plan() -> Plan:
+    sizes = [f"{rows} rows x {OUTPUTS_AT_ROWS}" for rows in ROWS]
+    sizes += [f"{ROWS_AT_OUTPUTS} rows x {outputs}" for outputs in OUTPUTS[:-1]]
+    for repeat in range(REPEATS):
         for method in STAGE_METHODS:
-            yield "7,291 x 128 to 128", method, repeat, 25.0
-    for repeat in range(repeats):
-        for rows in ROWS[:2] if quick else ROWS:
+            yield "7,291 x 128 to 128", method, repeat
+        for name in ("1,000 images", *sizes):
             for method in FIT_METHODS:
-                yield f"{rows} rows x {OUTPUTS_AT_ROWS}", method, repeat, 2 + rows / 6_000
-        for outputs in OUTPUTS[:2] if quick else OUTPUTS[:-1]:
-            for method in FIT_METHODS:
-                yield f"{ROWS_AT_OUTPUTS} rows x {outputs}", method, repeat, 3.0
+                yield name, method, repeat
 
 
 def speed_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
-    digits = images.arrays("usps")["X_train"]
+    digits = arrays("usps")["X_train"]
     if name == "1,000 images":
         return images_speed(digits, FIT_METHODS[method], quick, threads)
     if name == "7,291 x 128 to 128":
@@ -193,13 +159,10 @@ def seconds_a_stage(fit: Callable[[int], Any], short: int, long: int) -> Scores:
     return {"stage_s": wall_s, "stage_cpu_s": cpu_s, "fit_s": spent[0][0] + spent[1][0]}
 
 
-# Groups
-
-
 class Group(NamedTuple):
-    """``plan`` lists runs and their seconds, ``run`` makes one."""
+    """``plan`` lists sets, methods and splits; ``run`` measures one of them."""
 
-    plan: Callable[[bool], Plan]
+    plan: Callable[[], Plan]
     run: Callable[[str, str, int, bool, int], Scores]
 
 
@@ -215,41 +178,9 @@ GROUPS = {
     "multi_target": Group(tables.targets_plan, tables.targets_run),
     "speed": Group(speed_plan, speed_run),
 }
-ALIASES = {"g2007": ("friedman", "usps", "figure1")}
-KEY = ("group", "set", "method", "split")
 
 
-def key(record: Record) -> tuple[Any, ...]:
-    return tuple(record[name] for name in KEY)
-
-
-def plan(options: argparse.Namespace) -> list[Record]:
-    """What is asked for, in the order of the runs."""
-    found = []
-    for group in options.groups:
-        for name, method, split, seconds in GROUPS[group].plan(options.quick):
-            wanted = not options.methods or any(part in method for part in options.methods)
-            wanted &= options.splits is None or split in options.splits
-            wanted &= not options.sets or any(part in name for part in options.sets)
-            if wanted:
-                spec = dict(zip(KEY, (group, name, method, split), strict=True))
-                found.append({**spec, "expected_s": seconds})
-    return found
-
-
-def expected(specs: Iterable[Record], records: Iterable[Record], quick: bool) -> dict[str, float]:
-    """Seconds of every group: as earlier runs of the same kind took, or else a guess."""
-    known: dict[tuple[Any, ...], list[float]] = {}
-    for record in records:
-        if "seconds" in record and not quick:
-            known.setdefault(key(record)[:3], []).append(record["seconds"])
-    total: dict[str, float] = {}
-    for spec in specs:
-        seconds = median(known.get(key(spec)[:3], [])) or spec["expected_s"]
-        total[spec["group"]] = total.get(spec["group"], 0.0) + seconds
-    return total
-
-
+@cache
 def warm_up(threads: int) -> None:
     """Compile and load what the timed runs need."""
     rng = np.random.default_rng(0)
@@ -260,129 +191,36 @@ def warm_up(threads: int) -> None:
     OutputKernelForestRegressor(n_estimators=3, n_jobs=threads).fit(X, Y).predict(X)
 
 
-def run(options: argparse.Namespace, results: Record) -> None:
-    records: list[Record] = results["records"]
-    done = {key(record) for record in records if "failure" not in record}
-    specs = [spec for spec in plan(options) if key(spec) not in done]
-    asked = {key(spec) for spec in specs}
-    records[:] = [record for record in records if key(record) not in asked]
-    for group, seconds in expected(specs, records, options.quick).items():
-        print(f"{group}: expected {seconds:,.0f} s", flush=True)
-    began = time.perf_counter()
-    with threadpool_limits(options.threads):
-        warm_up(options.threads)
-        for spec in specs:
-            if options.budget_s and time.perf_counter() - began > options.budget_s:
-                print("time is up; go on with --resume", flush=True)
-                break
-            records.append(one_run(spec, options, results["environment"]))
-            write_json(options.out / "structured.json", results)
-
-
-def one_run(spec: Record, options: argparse.Namespace, facts: Record) -> Record:
+def measure(quick: bool = False, **case: Any) -> Record:
+    facts = environment(THREADS)
     record = {
-        **{name: spec[name] for name in KEY},
-        "threads": options.threads,
-        "quick": options.quick,
+        "threads": THREADS,
+        "quick": quick,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{facts['cpu']}, {facts['logical_cpus']} logical CPUs, {facts['memory_gb']} GB",
         "versions": facts["versions"],
         "commit": facts["commit"],
         "load_average": round(os.getloadavg()[0], 2),
     }
-    gc.collect()
-    arguments = (spec["set"], spec["method"], spec["split"], options.quick, options.threads)
-    try:
-        seconds, scores = timed(lambda: GROUPS[spec["group"]].run(*arguments))
-        record |= {"seconds": seconds, **scores}
-    except Exception as error:
-        record["failure"] = describe_error(error)
-    name = f"{spec['group']}  {spec['set']} {spec['split']}  {spec['method']:40}"
-    shown = ("err_phi", "err_y", "rmse", "f1_f1", "tau", "auroc", "arrmse", "stage_cpu_s")
-    result = "  ".join(f"{score} {record[score]:.4f}" for score in shown if score in record)
-    print(name, record.get("failure") or f"{result}  {record['seconds']:.1f} s", flush=True)
-    return record
-
-
-# Command line
-
-
-def show_list(options: argparse.Namespace, records: list[Record]) -> None:
-    specs = plan(options)
-    for group, seconds in expected(specs, records, options.quick).items():
-        own = [spec for spec in specs if spec["group"] == group]
-        print(f"\n{group}: {len(own)} runs, expected {seconds:,.0f} s")
-        print("    sets: " + "; ".join(dict.fromkeys(spec["set"] for spec in own)))
-        print("    methods: " + "; ".join(dict.fromkeys(spec["method"] for spec in own)))
-
-
-def whole_numbers(text: str) -> list[int]:
-    return [int(part) for part in comma_list(text)]
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--groups", type=comma_list, default=list(GROUPS), help=",".join([*ALIASES, *GROUPS])
-    )
-    parser.add_argument("--sets", type=comma_list, help="only with one of these in the name")
-    parser.add_argument("--methods", type=comma_list, help="only with one of these in the name")
-    parser.add_argument("--splits", type=whole_numbers, help="only these: 0,1")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--budget-s", type=float, help="start no run after so many seconds")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--reuse", action="store_true", help="keep what is not asked for")
-    parser.add_argument("--resume", action="store_true", help="keep all, run what is missing")
-    parser.add_argument("--quick", action="store_true", help="smoke test on few rows and stages")
-    parser.add_argument("--render", action="store_true", help="only Markdown and figure again")
-    parser.add_argument("--list", action="store_true", help="list runs and the time they need")
-    options = parser.parse_args()
-    groups = [name for given in options.groups for name in ALIASES.get(given, (given,))]
-    if unknown := set(groups) - set(GROUPS):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    options.groups = list(dict.fromkeys(groups))
-    if options.out is None:
-        temporary = Path(tempfile.gettempdir()) / "hilboost-structured"
-        options.out = temporary if options.quick else RESULTS
-    return options
-
-
-def kept(options: argparse.Namespace, path: Path) -> list[Record]:
-    """Records of an earlier file that stay."""
-    if not path.exists():
-        return []
-    if not (options.reuse or options.resume):
-        if options.quick:
-            return []
-        raise SystemExit(f"{path} exists: --reuse, --resume, another --out, or remove it first")
-    records = json.loads(path.read_text())["records"]
-    if any(record["quick"] != options.quick for record in records):
-        raise SystemExit(f"{path} is of runs with other --quick; name another folder by --out")
-    if options.resume:
-        return records
-    asked = {key(spec) for spec in plan(options)}
-    return [record for record in records if key(record) not in asked]
+    arguments = (case["set"], case["method"], case["split"], quick, THREADS)
+    with threadpool_limits(THREADS):
+        warm_up(THREADS)
+        gc.collect()
+        try:
+            seconds, scores = timed(lambda: GROUPS[case["group"]].run(*arguments))
+            return record | {"seconds": seconds, **scores}
+        except Exception as error:
+            return record | {"failure": describe_error(error)}
 
 
 def main() -> None:
-    options = arguments()
-    path = options.out / "structured.json"
-    if options.list:
-        show_list(options, json.loads(path.read_text())["records"] if path.exists() else [])
-        return
-    if options.render:
-        save(options.out, json.loads(path.read_text()))
-        return
-    started = time.perf_counter()
-    facts = environment(options.threads)
-    results = {"environment": facts, "records": kept(options, path)}
-    try:
-        run(options, results)
-    finally:
-        save(options.out, results)
-    print(f"{time.perf_counter() - started:.0f} s; written: {path}, structured.md")
+    cases = [
+        {"group": name, "set": of_set, "method": method, "split": split}
+        for name, group in GROUPS.items()
+        for of_set, method, split in group.plan()
+    ]
+    quick = partial(measure, quick=True)
+    study("structured", cases, measure, page, about=__doc__, threads=THREADS, quick=quick)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Friedman1 and images, for ``structured.py``: the tables of Geurts, Wehenkel and d'Alché-Buc.
 
 G2007 is their *Gradient boosting for kernelized output spaces* (ICML 2007).  Every group has a
-plan, which yields (set, method, split, expected seconds), and a function that does one such run and
-returns its scores.  ``Err_φ`` is the mean of ``|φ(y) - F(x)|²``; ``Err_Y`` that of
+plan, which yields (set, method, split), and a function that does one such run and returns its
+scores.  ``Err_φ`` is the mean of ``|φ(y) - F(x)|²``; ``Err_Y`` that of
 ``|φ(y) - φ(ŷ)|²``, computed with the kernel itself, so that no truncation of the output space is
 in it.
 """
@@ -10,7 +10,6 @@ in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import NearestNeighbors
 
-from _common import data_folder, timed
+from _common import arrays, timed
 from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
@@ -31,7 +30,7 @@ from hilboost import (
 from hilboost.kernels import Gaussian
 from hilboost.outputs import KernelOutput
 
-Plan = Iterator[tuple[str, str, int, float]]
+Plan = Iterator[tuple[str, str, int]]
 Scores = dict[str, Any]
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -39,12 +38,6 @@ SIGMA = 7.0711
 STAGES, RATE, TREES = 500, 0.01, 100
 SPLITS_GRID = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40)
 QUICK_STAGES, QUICK_GRID = 20, (3, 10)
-
-
-@cache
-def arrays(name: str) -> dict[str, np.ndarray]:
-    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as file:
-        return {key: file[key] for key in file.files}
 
 
 def halves(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +77,7 @@ def nearest_images(images: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 # Table 1 of G2007: Friedman1 and 1,000 images
 
-IMAGE_SETS = {"usps_test": "first 1,000 of the test file", "usps_train": "1,000 of the train file"}
+IMAGE_SETS = {"usps_test": "first 1,000 of the test file"}
 FORESTS = ("OK3 single", "OK3 + bagging", "OK3 + ET")
 BOOSTED = {
     "OK3 + OKBoost": {"learner": "ok3", "sketch": None},
@@ -161,10 +154,10 @@ FRIEDMAN_METHODS = (
 )
 
 
-def friedman_plan(quick: bool) -> Plan:
-    for split in range(2 if quick else 10):
+def friedman_plan() -> Plan:
+    for split in range(10):
         for method in FRIEDMAN_METHODS:
-            yield "friedman1", method, split, 20.0 if "OKBoost" in method else 0.3
+            yield "friedman1", method, split
 
 
 def friedman_run(set_name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
@@ -194,28 +187,18 @@ def friedman_run(set_name: str, method: str, split: int, quick: bool, threads: i
     return scores
 
 
-def thousand_images(name: str) -> np.ndarray:
-    """G2007 does not name its 1,000 images."""
-    if name == "usps_test":
-        return arrays("usps")["X_test"][:1_000]
-    images = arrays("usps")["X_train"]
-    return images[np.random.default_rng(0).permutation(len(images))[:1_000]]
-
-
-def image_fold(name: str, split: int) -> Split:
+def image_fold(split: int) -> Split:
     """200 images to learn, the 800 of the other folds to test."""
-    X, Y = halves(thousand_images(name))
+    X, Y = halves(arrays("usps")["X_test"][:1_000])
     test, learn = list(KFold(5, shuffle=True, random_state=0).split(X))[split]
     return X[learn], Y[learn], X[test], Y[test]
 
 
-def usps_plan(quick: bool) -> Plan:
-    seconds = {"OK3 + OKBoost": 130.0, "OK3 + OKBoost, sketch": 50.0, "OK3-et + OKBoost": 15.0}
-    seconds["kernel machine & OK3-et + OKBoost"] = 17.0
-    for name in ("usps_test",) if quick else IMAGE_SETS:
-        for split in range(1 if quick else 5):
+def usps_plan() -> Plan:
+    for name in IMAGE_SETS:
+        for split in range(5):
             for method in (*FORESTS, *BOOSTED, *KERNEL_METHODS):
-                yield name, method, split, seconds.get(method, 2.0)
+                yield name, method, split
 
 
 def dependency_estimation(output: Any, learner: Any, seed: int, threads: int) -> Any:
@@ -233,7 +216,7 @@ def kernel_ridge(output: KernelOutput, X: np.ndarray, Y: np.ndarray) -> KernelRi
 
 
 def usps_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
-    X, Y, X_test, Y_test = image_fold(name, split)
+    X, Y, X_test, Y_test = image_fold(split)
     output = KernelOutput(Gaussian(SIGMA), tolerance=0.001)
     members: list[Any] = []
     if method in FORESTS:
@@ -265,16 +248,16 @@ def usps_run(name: str, method: str, split: int, quick: bool, threads: int) -> S
 FIGURE_RATES, FIGURE_SPLITS = (1.0, 0.1, 0.05, 0.01), (1, 5, 20, 40)
 
 
-def figure_plan(quick: bool) -> Plan:
-    for rate in FIGURE_RATES[::3] if quick else FIGURE_RATES:
-        for J in FIGURE_SPLITS[1:3] if quick else FIGURE_SPLITS:
-            yield "usps_test", f"ν={rate:g} J={J}", 0, 6.0
+def figure_plan() -> Plan:
+    for rate in FIGURE_RATES:
+        for J in FIGURE_SPLITS:
+            yield "usps_test", f"ν={rate:g} J={J}", 0
 
 
 def figure_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
     """[M, Err_φ of learning and test sample, Err_Y of learning and test sample] along the way."""
     rate, J = (part.partition("=")[2] for part in method.split())
-    X, Y, X_test, Y_test = image_fold(name, split)
+    X, Y, X_test, Y_test = image_fold(split)
     model = OutputKernelBoostingRegressor(
         KernelOutput(Gaussian(SIGMA), tolerance=0.001),
         learner="ok3",
@@ -329,14 +312,10 @@ FULL_OURS: dict[str, Callable[..., Any]] = {
 LINEAR = ", linear output"
 
 
-def usps_full_plan(quick: bool) -> Plan:
-    seconds = {"kernel machine": 90.0, "OK3-et forest": 180.0}
-    for method in FULL_OURS:
-        yield "usps_all", method, 0, seconds.get(method, 300.0)
-    for method in ("OK3-et boosting, J = 100" + LINEAR, "kernel machine" + LINEAR):
-        yield "usps_all", method, 0, 60.0
-    for method in FULL_PIXELS:
-        yield "usps_all", method, 0, 100.0
+def usps_full_plan() -> Plan:
+    linear = ("OK3-et boosting, J = 100" + LINEAR, "kernel machine" + LINEAR)
+    for method in (*FULL_OURS, *linear, *FULL_PIXELS):
+        yield "usps_all", method, 0
 
 
 def usps_full_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
@@ -379,14 +358,11 @@ FACE_PEERS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def faces_plan(quick: bool) -> Plan:
-    seconds = {"OK3-et boosting": 60.0, "OK3-et forest": 10.0, "kernel machine": 10.0}
-    for split in range(1 if quick else 8):
-        for output in FACE_OUTPUTS:
-            for method in FACE_OURS:
-                yield "faces", f"{method}, {output} output", split, seconds[method]
-        for method in FACE_PEERS:
-            yield "faces", method, split, 5.0
+def faces_plan() -> Plan:
+    ours = [f"{method}, {output} output" for output in FACE_OUTPUTS for method in FACE_OURS]
+    for split in range(8):
+        for method in (*ours, *FACE_PEERS):
+            yield "faces", method, split
 
 
 def face_split(split: int) -> Split:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from _common import timed
+from _common import arrays, timed
 from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
@@ -24,7 +24,7 @@ from hilboost.kernels import Kernel, OnColumns, Precomputed, Tanimoto
 from hilboost.network import BipartiteNetwork, NetworkCompletion, link_curves
 from hilboost.network.bipartite import profile_kernel
 from hilboost.network.curves import curves_of_blocks
-from structured_images import QUICK_STAGES, Plan, Scores, arrays
+from structured_images import QUICK_STAGES, Plan, Scores
 
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -43,13 +43,13 @@ FOLDS, PROTEIN_FOLDS = 10, 5
 FIRST_SHUFFLING = 1005  # settings were chosen on the five before it
 
 
-def links_plan(quick: bool) -> Plan:
-    for split in range(1 if quick else 5):
+def links_plan() -> Plan:
+    for split in range(5):
         for name in LINK_SETS:
             for method in methods(name):
                 if split > 0 and name in DRUG_SETS and method in TREES:
                     continue  # thousands of columns, fully grown
-                yield name, method, split, 20.0 if "OKBoost" in method or method == BOTH else 4.0
+                yield name, method, split
 
 
 def methods(name: str) -> tuple[str, ...]:

@@ -1,19 +1,16 @@
-"""Tables and figure of ``structured.py`` from its records."""
+"""Tables of ``structured.py`` from its records."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from _common import cell, markdown_table, median
-from structured_images import FIGURE_RATES, FIGURE_SPLITS, IMAGE_SETS
-from structured_tables import BEST_OF, LABEL_SETS, LABEL_WAYS, RANKING_SETS, REGRESSORS
+from _common import Record, cell, markdown_table, median
+from structured_images import IMAGE_SETS
+from structured_tables import LABEL_SETS, LABEL_WAYS, RANKING_SETS, REGRESSORS
 
-Record = dict[str, Any]
 Table = dict[str, list[Record]]
 
 # G2007, Table 1: means and standard deviations as printed
@@ -140,7 +137,8 @@ def figure_section(records: list[Record]) -> str:
     return (
         "## G2007, Figure 1: errors against the number of stages\n\n"
         "OK3 + OKBoost with exhaustive split search, on one fold of the table above.\n\n"
-        "![Errors against the number of stages](structured_figure1.png)\n\n"
+        "[The curves](../../reproductions/g2007/results/g2007-figure1.md) are on the page of the "
+        "reproduction.\n\n"
         "Test errors, with M chosen by the Err_φ on the test set:\n\n"
         f"{markdown_table(header, rows)}"
     )
@@ -220,36 +218,18 @@ def _bold_largest(scores: Sequence[float | None]) -> list[str]:
 
 def rankings_section(records: list[Record]) -> str:
     methods = list(by(records, "method"))
-    chosen = BEST_OF in methods
     rows = []
     for name in RANKING_SETS:
         found = by((r for r in records if r["set"] == name), "method")
         if found:
             shown = [mean_and_sd(found.get(method, []), "tau") for method in methods]
             rows.append([name, *shown, TAU_TO_REACH.get(name)])
-            if chosen:
-                rows[-1].append(_taken(found.get(BEST_OF, [])))
-    note = (
-        " The best of five is chosen on the training rows of every fold; the last column shows "
-        "how often each was chosen."
-    )
-    header = ["set", *methods, "baseline", *(["chosen"] if chosen else [])]
     return (
         "## Rankings\n\n"
-        "Kendall's τ, mean over 10 folds; mean and standard deviation over several shufflings of "
-        "the rows, where available. *Baseline*, measured earlier with simple scripts, is the best "
-        "of extra-trees, kernel ridge regression and boosted extra-trees on the same data."
-        f"{note if chosen else ''}\n\n"
-        f"{markdown_table(header, rows)}"
+        "Kendall's τ, mean over 10 folds. *Baseline*, measured earlier with simple scripts, is the "
+        "best of extra-trees, kernel ridge regression and boosted extra-trees on the same data."
+        f"\n\n{markdown_table(['set', *methods, 'baseline'], rows)}"
     )
-
-
-def _taken(runs: Sequence[Record]) -> str:
-    total: dict[str, int] = {}
-    for run in runs:
-        for kind, times in run["taken"].items():
-            total[kind] = total.get(kind, 0) + times
-    return ", ".join(f"{kind} {times}" for kind, times in total.items()) or cell(None)
 
 
 LINK_SCORES = {"auroc": "AUROC", "average_precision": "average precision"}
@@ -328,9 +308,7 @@ def targets_section(records: list[Record]) -> str:
         "the training mean, with squares pooled over the folds, averaged over the targets; 10 "
         "folds, or 5 above 500 rows or 200 columns. For every method, targets are standardized on "
         "the training rows. All methods run at their defaults except as stated in their names; "
-        "XGBoost uses one tree for all targets, CatBoost MultiRMSE. osales and scpf have missing "
-        "inputs. Trees use them directly; for the kernel machine, they are imputed by the mean, "
-        "with indicator columns.\n\n"
+        "XGBoost uses one tree for all targets, CatBoost MultiRMSE.\n\n"
         f"{markdown_table(['set', *methods], rows)}"
     )
 
@@ -444,9 +422,7 @@ def sources(records: list[Record]) -> str:
     )
 
 
-def render(results: Record) -> str:
-    """Markdown of a result file."""
-    records: list[Record] = results["records"]
+def page(records: list[Record], _: str) -> str:
     parts = [
         "# Structured outputs",
         sources(records),
@@ -459,76 +435,4 @@ def render(results: Record) -> str:
         if found := of_group(records, group):
             parts.append(section(found))
     parts.append(failures_section(records))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-COLORS = ("#7a4fa3", "#1f5a92", "#0b7a75", "#c8102e")
-
-
-def draw(records: list[Record], path: Path) -> None:
-    """One column a learning rate, errors of learning (dashed) and test sample (full) by J."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.lines import Line2D
-
-    curves = {record["method"]: np.array(record["curve"]) for record in records}
-    rates = [rate for rate in FIGURE_RATES if any(m.startswith(f"ν={rate:g} ") for m in curves)]
-    sizes = [J for J in FIGURE_SPLITS if any(m.endswith(f" J={J}") for m in curves)]
-    figure, grid = plt.subplots(
-        2, len(rates), figsize=(1.6 + 2.5 * len(rates), 5.6), dpi=150, sharex=True, sharey="row"
-    )
-    grid = np.atleast_2d(grid).reshape(2, len(rates))
-    for column, rate in enumerate(rates):
-        for J, color in zip(FIGURE_SPLITS, COLORS, strict=True):
-            curve = curves.get(f"ν={rate:g} J={J}")
-            if curve is None:
-                continue
-            for axes, learn, test in ((grid[0, column], 1, 2), (grid[1, column], 3, 4)):
-                dashed = {"ls": (0, (3, 2)), "lw": 1.1, "alpha": 0.75}
-                axes.plot(curve[:, 0], curve[:, learn], color=color, **dashed)
-                axes.plot(curve[:, 0], curve[:, test], color=color, lw=2, solid_capstyle="round")
-        grid[0, column].set_title(f"ν = {rate:g}", fontsize=11)
-        grid[1, column].set_xlabel("stages M")
-    for axes in grid.flat:
-        axes.set_xscale("log")
-        axes.set_ylim(0, None)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.grid(which="major", color="#e8e8e8", lw=0.8)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    grid[0, 0].set_ylabel(r"Err$_\varphi$")
-    grid[1, 0].set_ylabel(r"Err$_Y$, nearest training output")
-    handles = [
-        Line2D([], [], color=COLORS[FIGURE_SPLITS.index(J)], lw=2, label=f"J = {J}") for J in sizes
-    ]
-    handles.append(Line2D([], [], color="#555555", lw=2, label="test sample"))
-    handles.append(Line2D([], [], color="#555555", lw=1.1, ls=(0, (3, 2)), label="learning sample"))
-    figure.suptitle(
-        "Image completion: errors of OK3 + OKBoost against the number of stages",
-        x=0.015,
-        ha="left",
-        fontsize=12,
-        fontweight="bold",
-    )
-    figure.legend(
-        handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=9.5
-    )
-    figure.tight_layout(rect=(0, 0.05, 1, 0.99))
-    figure.savefig(path)
-    plt.close(figure)
-
-
-def save(out: Path, results: Record) -> None:
-    if not results["records"]:
-        return
-    (out / "structured.md").write_text(render(results))
-    curves = of_group(results["records"], "figure1")
-    if not curves:
-        return
-    if importlib.util.find_spec("matplotlib") is None:
-        print("no matplotlib, no figure", flush=True)
-        return
-    draw(curves, out / "structured_figure1.png")
+    return "\n\n".join(part for part in parts if part)

@@ -5,19 +5,16 @@ As in ``structured_images.py``, every group has a plan and a function that does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 
-from _common import timed
+from _common import arrays, timed
 from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
@@ -25,14 +22,14 @@ from hilboost import (
 )
 from hilboost.kernels import Cosine, Gaussian, Linear, Tanimoto
 from hilboost.outputs import LabelSets, Rankings
-from structured_images import QUICK_STAGES, Plan, Scores, arrays
+from structured_images import QUICK_STAGES, Plan, Scores
 
 TREES = 100
 
 # Label sets
 
-LABEL_SETS = ("bibtex", "corel5k", "yeast", "delicious")
-SPARSE_BINARY = ("bibtex", "corel5k", "delicious")
+LABEL_SETS = ("bibtex", "corel5k", "yeast")
+SPARSE_BINARY = ("bibtex", "corel5k")
 LABEL_WAYS = ("nearest", "cosine", "threshold", "f1", "top")
 UNIT_ROWS = ", unit rows"
 COSINE_OUTPUT = ", cosine output"
@@ -54,14 +51,13 @@ PEER_LEAVES = (1, 2, 5)
 MANY_CELLS = 5_000_000  # rows times labels; fully grown forests would fill the memory
 
 
-def labels_plan(quick: bool) -> Plan:
-    size = {"yeast": 0.1, "bibtex": 1.0, "corel5k": 2.0, "delicious": 8.0}
-    for name in ("yeast",) if quick else LABEL_SETS:
+def labels_plan() -> Plan:
+    for name in LABEL_SETS:
         for method, (_, sparse) in INPUT_KERNELS.items():
             if name in SPARSE_BINARY or not sparse:
-                yield name, method, 0, 30 * size[name]
+                yield name, method, 0
         for method in (*LABEL_TREES, LABEL_PEER):
-            yield name, method, 0, 60 * size[name]
+            yield name, method, 0
 
 
 def samples_f1(Y: np.ndarray, found: np.ndarray) -> float:
@@ -143,11 +139,7 @@ def tuned_forest(X: np.ndarray, Y: np.ndarray, quick: bool, threads: int) -> tup
 
 # Rankings
 
-RANKING_SETS = (
-    *("iris", "glass", "wine", "vehicle", "authorship", "vowel"),
-    *("bodyfat", "housing", "stock", "segment", "wisconsin"),
-)
-BEST_OF = "best of five by inner CV"
+RANKING_SETS = ("iris", "glass", "wine", "vehicle", "authorship", "vowel")
 RANKERS: dict[str, Callable[[Any], Any]] = {
     "OK3-et boosting": lambda common: OutputKernelBoostingRegressor(
         learner="extra_trees", **common
@@ -161,15 +153,12 @@ RANKERS: dict[str, Callable[[Any], Any]] = {
     ),
     "kernel machine": lambda common: OutputKernelBoostingRegressor(learner="kernel", **common),
 }
-RANKING_SIZE = {"vehicle": 2, "authorship": 3, "vowel": 4, "segment": 6, "stock": 2, "wisconsin": 2}
 
 
-def rankings_plan(quick: bool) -> Plan:
-    for name in RANKING_SETS[:1] if quick else RANKING_SETS:
-        for seed in range(1 if quick else 3):
-            for method in (*RANKERS, BEST_OF):
-                size = RANKING_SIZE.get(name, 1)
-                yield name, method, seed, size * (110.0 if method == BEST_OF else 8.0)
+def rankings_plan() -> Plan:
+    for name in RANKING_SETS:
+        for method in RANKERS:
+            yield name, method, 0
 
 
 def kendall(ranks: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -183,55 +172,20 @@ def rankings_run(name: str, method: str, split: int, quick: bool, threads: int) 
     data = arrays("label_ranking")
     X = data[f"{name}_X"].astype(np.float64)
     ranks = data[f"{name}_ranks"].astype(np.int64)
-    common = {"output": Rankings(), "random_state": split, "n_jobs": threads}
-    models = {kind: make(common) for kind, make in RANKERS.items()}
-    if quick:
-        models["OK3-et boosting"].set_params(n_estimators=QUICK_STAGES)
-    scores, chosen, seconds = [], [], 0.0
+    model = RANKERS[method]({"output": Rankings(), "random_state": split, "n_jobs": threads})
+    scores, seconds = [], 0.0
     for learn, test in KFold(3 if quick else 10, shuffle=True, random_state=split).split(X):
-        if method == BEST_OF:
-            spent, kind = timed(lambda learn=learn: best_ranker(models, X[learn], ranks[learn]))
-            seconds += spent
-        else:
-            kind = method
-        model = clone(models[kind])
-        seconds += timed(lambda model=model, learn=learn: model.fit(X[learn], ranks[learn]))[0]
-        scores.append(float(kendall(ranks[test], model.predict(X[test])).mean()))
-        chosen.append(kind)
-    taken = {kind: chosen.count(kind) for kind in dict.fromkeys(chosen)}
-    return {"fit_s": seconds, "tau": float(np.mean(scores)), "folds": scores, "taken": taken}
-
-
-def best_ranker(models: Mapping[str, Any], X: np.ndarray, ranks: np.ndarray) -> str:
-    """The learner with the largest τ in 5-fold cross-validation within the learning rows."""
-    folds = list(KFold(5, shuffle=True, random_state=0).split(X))
-
-    def score(model: Any) -> float:
-        parts = (
-            kendall(ranks[b], clone(model).fit(X[a], ranks[a]).predict(X[b])) for a, b in folds
-        )
-        return float(np.concatenate(list(parts)).mean())
-
-    return max(models, key=lambda kind: score(models[kind]))
+        fitted = clone(model)
+        seconds += timed(lambda model=fitted, rows=learn: model.fit(X[rows], ranks[rows]))[0]
+        scores.append(float(kendall(ranks[test], fitted.predict(X[test])).mean()))
+    return {"fit_s": seconds, "tau": float(np.mean(scores)), "folds": scores}
 
 
 # Several numbers at once
 
-TARGET_SETS = (
-    *("andro", "atp1d", "atp7d", "edm", "enb", "jura", "oes10", "oes97"),
-    *("osales", "scpf", "sf1", "sf2", "slump", "wq"),
-)
+TARGET_SETS = ("andro", "atp1d", "atp7d", "edm", "enb", "jura", "sf1", "sf2", "slump", "wq")
 TEN_FOLDS_UP_TO = 500, 200
 """Rows and columns; of larger sets there are 5 folds."""
-
-
-@dataclass(frozen=True)
-class Regressor:
-    """``make`` takes a seed, the threads and whether the run is a quick one."""
-
-    make: Callable[[int, int, bool], Any]
-    takes_nan: bool = True
-    seconds: float = 2.0  # a fit, roughly
 
 
 def xgboost_regressor(seed: int, threads: int, quick: bool, **params: Any) -> Any:
@@ -273,24 +227,22 @@ def ours(kind: str, seed: int, threads: int, quick: bool) -> Any:
     return OutputKernelBoostingRegressor(learner="extra_trees", **common, **stages)
 
 
-REGRESSORS: dict[str, Regressor] = {
-    "OK3-et boosting": Regressor(lambda *run: ours("boosting", *run), seconds=0.6),
-    "OK3-et forest": Regressor(lambda *run: ours("forest", *run), seconds=0.3),
-    "kernel machine": Regressor(lambda *run: ours("kernel", *run), takes_nan=False, seconds=3.0),
-    "ExtraTreesRegressor": Regressor(
-        lambda seed, threads, quick: ExtraTreesRegressor(TREES, random_state=seed, n_jobs=threads),
-        seconds=0.6,
+REGRESSORS: dict[str, Callable[[int, int, bool], Any]] = {
+    "OK3-et boosting": lambda *run: ours("boosting", *run),
+    "OK3-et forest": lambda *run: ours("forest", *run),
+    "kernel machine": lambda *run: ours("kernel", *run),
+    "ExtraTreesRegressor": lambda seed, threads, quick: ExtraTreesRegressor(
+        TREES, random_state=seed, n_jobs=threads
     ),
-    "XGBoost": Regressor(xgboost_regressor, seconds=3.0),
-    "XGBoost, 300 x .1, depth 3": Regressor(
-        lambda *run: xgboost_regressor(*run, n_estimators=300, learning_rate=0.1, max_depth=3),
-        seconds=2.0,
+    "XGBoost": xgboost_regressor,
+    "XGBoost, 300 x .1, depth 3": lambda *run: xgboost_regressor(
+        *run, n_estimators=300, learning_rate=0.1, max_depth=3
     ),
-    "CatBoost, 300 x .1, depth 4": Regressor(
-        lambda *run: catboost_regressor(*run, iterations=300, learning_rate=0.1, depth=4),
-        seconds=4.0,
+    "CatBoost, 300 x .1, depth 4": lambda *run: catboost_regressor(
+        *run, iterations=300, learning_rate=0.1, depth=4
     ),
 }
+"""Models of a seed, the threads and whether the run is a quick one."""
 
 
 def n_folds(X: np.ndarray, quick: bool) -> int:
@@ -298,28 +250,22 @@ def n_folds(X: np.ndarray, quick: bool) -> int:
     return 2 if quick else 10 if small else 5
 
 
-def targets_plan(quick: bool) -> Plan:
-    data = arrays("mulan_mtr")
-    for name in ("slump", "scpf") if quick else TARGET_SETS:
-        X = data[f"{name}_X"]
-        for method, regressor in REGRESSORS.items():
-            yield name, method, 0, regressor.seconds * n_folds(X, quick) * (1 + X.shape[1] / 60)
+def targets_plan() -> Plan:
+    for name in TARGET_SETS:
+        for method in REGRESSORS:
+            yield name, method, 0
 
 
 def targets_run(name: str, method: str, split: int, quick: bool, threads: int) -> Scores:
     """Relative root mean squared error of every target, squares pooled over the folds."""
     data = arrays("mulan_mtr")
     X, Y = (data[f"{name}_{part}"].astype(np.float64) for part in "XY")
-    regressor = REGRESSORS[method]
     squares, around_mean, seconds = np.zeros(Y.shape[1]), np.zeros(Y.shape[1]), 0.0
     folds = KFold(n_folds(X, quick), shuffle=True, random_state=split).split(X)
     for learn, test in folds:
         mean, spread = Y[learn].mean(axis=0), Y[learn].std(axis=0)
         spread[spread == 0] = 1.0
-        model = regressor.make(split, threads, quick)
-        if not regressor.takes_nan and np.isnan(X).any():
-            filled = SimpleImputer(strategy="mean", add_indicator=True)
-            model = make_pipeline(filled, model)
+        model = REGRESSORS[method](split, threads, quick)
         scaled = (Y[learn] - mean) / spread
         seconds += timed(lambda model=model, a=learn, b=scaled: model.fit(X[a], b))[0]
         found = mean + spread * model.predict(X[test])

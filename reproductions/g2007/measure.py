@@ -1,4 +1,4 @@
-"""Geurts, Wehenkel & d'Alché-Buc 2007: the group ``g2007`` of ``benchmarks/structured.py``."""
+"""Geurts, Wehenkel & d'Alché-Buc 2007: groups of ``benchmarks/structured.py``."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def network(runs: int, recorded: Path | None) -> dict[str, Any]:
 
 def figure1(runs: int, recorded: Path | None) -> dict[str, Any]:
     """Errors along the stages; the paper's statements about them, as 1 (true) or 0."""
-    plan = [method for _, method, _, _ in structured.GROUPS["figure1"].plan(False)]
+    plan = [method for _, method, _ in structured.GROUPS["figure1"].plan()]
     found, origin = records("figure1", "usps_test", plan, 1, recorded)
     curves = {record["method"]: record["curve"] for record in found}
     values: dict[str, list[float]] = {}
