@@ -11,14 +11,13 @@ it is installed: "without pandas" hides it.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from typing import Any
 
-from _common import RESULTS, environment, environment_markdown, write_json
+from _common import RESULTS, environment, environment_markdown, markdown_table, median, publish
 
 FIT = """
 import numpy as np
@@ -63,22 +62,16 @@ def main() -> None:
             for _ in range(repeats):
                 with tempfile.TemporaryDirectory() as empty:
                     times.append(seconds(code, empty if cold else warm))
-            done, ended = (statistics.median(column) for column in zip(*times, strict=True))
+            done, ended = (median(column) for column in zip(*times, strict=True))
             records.append({"what": name, "seconds": times, "median": done, "with_exit": ended})
     facts = environment(2)
-    write_json(RESULTS / "cold_start.json", {"environment": facts, "records": records})
-    rows = "\n".join(f"| {r['what']} | {r['median']:.2f} | {r['with_exit']:.2f} |" for r in records)
-    text = (
-        "# Cold start\n\n"
-        f"{environment_markdown(facts)}\n\n"
+    rows = [[r["what"], f"{r['median']:.2f}", f"{r['with_exit']:.2f}"] for r in records]
+    page = (
+        f"# Cold start\n\n{environment_markdown(facts)}\n\n"
         "Wall seconds from the start of a process until its code is done, and until its end; "
-        "medians.\n\n"
-        "| process | done | ended |\n"
-        "| --- | ---: | ---: |\n"
-        f"{rows}\n"
+        f"medians.\n\n{markdown_table(['process', 'done', 'ended'], rows)}"
     )
-    (RESULTS / "cold_start.md").write_text(text)
-    print(text)
+    publish(RESULTS / "cold_start.json", {"environment": facts, "records": records}, page)
 
 
 if __name__ == "__main__":

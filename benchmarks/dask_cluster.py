@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import statistics
 from typing import Any
 
 import dask
@@ -22,15 +21,22 @@ from _common import (
     RESULTS,
     environment,
     environment_markdown,
+    markdown_table,
+    median,
     peak_memory_mb,
     peer_trees,
+    publish,
     reset_peak_memory,
     timed,
-    write_json,
 )
 
 N_COLUMNS, N_PARTS, REPEATS = 28, 8, 3
 DIVISIONS = ([25, 25], [50], [10, 40], [5, 5, 5, 35], [12, 13, 12, 13])  # thousands of rows
+
+
+def cluster_of(n_workers: int) -> LocalCluster:
+    """Start workers of one thread each."""
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
 
 
 def rows(part: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -146,8 +152,8 @@ def measure(client: Client, n: int) -> list[dict[str, Any]]:
                 one["n_bytes"], one["n_messages"] = traffic.sent[1:]
     for one in results:
         one["repeats_s"] = all_s[one["library"]]
-        one["seconds"] = statistics.median(one["repeats_s"])
-        one["one_tree_s"] = statistics.median(one_s[one["library"]])
+        one["seconds"] = median(one["repeats_s"])
+        one["one_tree_s"] = median(one_s[one["library"]])
     return results
 
 
@@ -157,37 +163,30 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     n = parser.parse_args().rows
     about = environment(2)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with cluster_of(2) as cluster, Client(cluster) as client:
         results = measure(client, n)
-    write_json(
-        RESULTS / "dask_cluster.json",
-        {"environment": about, "rows": n, "results": results},
-    )
-    lines = [
-        "# Trees on a Dask cluster",
-        "",
-        f"{n:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; "
-        f"medians of {REPEATS} turns.",
-        "",
-        "| library | seconds | one tree alone | peak memory of a worker (MiB) | test MSE "
-        "| models of 5 divisions |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {r['library']} | {r['seconds']:.1f} | {r['one_tree_s']:.1f} | {r['peak_mib']:.0f} "
-        f"| {r['test_mse']:.4f} | {r['models_of_5_divisions']} |"
+    header = ["library", "seconds", "one tree alone", "peak memory of a worker (MiB)", "test MSE"]
+    table = [
+        [
+            r["library"],
+            f"{r['seconds']:.1f}",
+            f"{r['one_tree_s']:.1f}",
+            f"{r['peak_mib']:.0f}",
+            f"{r['test_mse']:.4f}",
+            r["models_of_5_divisions"],
+        ]
         for r in results
     ]
-    ours = results[0]
-    lines += [
-        "",
-        f"Both workers of hilboost together sent {ours['n_bytes'] / 1e6:.0f} MB in "
-        f"{ours['n_messages']:,} messages.",
-        "",
-        environment_markdown(about),
-    ]
-    (RESULTS / "dask_cluster.md").write_text("\n".join(lines) + "\n")
+    page = (
+        "# Trees on a Dask cluster\n\n"
+        f"{n:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; "
+        f"medians of {REPEATS} turns.\n\n"
+        f"{markdown_table([*header, 'models of 5 divisions'], table)}\n\n"
+        f"Both workers of hilboost together sent {results[0]['n_bytes'] / 1e6:.0f} MB in "
+        f"{results[0]['n_messages']:,} messages.\n\n{environment_markdown(about)}"
+    )
+    content = {"environment": about, "rows": n, "results": results}
+    publish(RESULTS / "dask_cluster.json", content, page)
 
 
 if __name__ == "__main__":

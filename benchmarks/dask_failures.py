@@ -23,11 +23,21 @@ from typing import Any
 
 import dask
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client
 
-from _common import RESULTS, environment, environment_markdown, markdown_table, timed, write_json
+from _common import (
+    RESULTS,
+    Record,
+    environment,
+    environment_markdown,
+    markdown_table,
+    publish,
+    timed,
+    write_json,
+)
 from dask_cluster import (
     N_PARTS,
+    cluster_of,
     hilboost_model,
     large_table,
     lightgbm_model,
@@ -67,11 +77,6 @@ class Striker:
         """Strike if it is time."""
         if self.blows and event.stage >= self.blows[0][0]:
             os.kill(self.pids[self.blows.pop(0)[1]], self.number)
-
-
-def cluster_of(n_workers: int) -> LocalCluster:
-    """Start workers of one thread each."""
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
 
 
 def hilboost_case(
@@ -263,59 +268,38 @@ def measure(parts: Sequence[str]) -> None:
     for name in (name for name in PEERS if name in parts):
         content[name] = measure_peer(name)
         write_json(path, content)
-    write_json(path, content)
     peers = [one for name in PEERS for one in content.get(name, [])]
-    lines = page(content["results"], content["client"], peers, content["environment"])
-    (RESULTS / "dask_failures.md").write_text("\n".join(lines) + "\n")
+    publish(
+        path, content, page(content["results"], content["client"], peers, content["environment"])
+    )
 
 
-def page(
-    results: list[dict[str, Any]], client: dict[str, Any], peers: list[dict[str, Any]], about: Any
-) -> list[str]:
-    """Lines of the Markdown page."""
-    return [
-        "# Lost workers and clients on a Dask cluster",
-        "",
+def page(results: list[Record], client: Record, peers: list[Record], about: Record) -> str:
+    ours = [
+        [r["case"], f"{r['seconds']:.1f}", f"{r['lost_s']:.1f}", "yes" if r["same"] else "no"]
+        for r in results
+    ]
+    others = [
+        [
+            p["library"],
+            "first" if p["victim"] == 0 else "second",
+            p["ended"] + ({True: ", the same", False: ", another"}.get(p.get("same"), "")),
+            f"{p['seconds'] - p['plain_s'] / 2:.1f}" if "seconds" in p else "",
+        ]
+        for p in peers
+    ]
+    ends = ("library", "killed worker", "the fit ends", "seconds after the kill")
+    return (
+        "# Lost workers and clients on a Dask cluster\n\n"
         f"{N:,} × 28 in {N_PARTS} partitions, {N_TREES} trees of 31 leaves, two workers with one "
-        "thread each, which are started again if they die; one run.",
-        "",
-        markdown_table(
-            ("hilboost", "seconds", "seconds lost", "same model"),
-            [
-                (
-                    r["case"],
-                    f"{r['seconds']:.1f}",
-                    f"{r['lost_s']:.1f}",
-                    "yes" if r["same"] else "no",
-                )
-                for r in results
-            ],
-        ),
-        "",
-        f"If the client is killed after 50 trees, the workers stop after "
+        "thread each, which are started again if they die; one run.\n\n"
+        f"{markdown_table(('hilboost', 'seconds', 'seconds lost', 'same model'), ours)}\n\n"
+        "If the client is killed after 50 trees, the workers stop after "
         f"{client['until_workers_stop']:.1f} s. A new client that repeats the fit with the same "
         f"checkpoint (every 10 trees) takes {client['resumed']:.1f} s; the model is the same: "
-        f"{_yes(client['same'])}.",
-        "",
-        markdown_table(
-            ("library", "killed worker", "the fit ends", "seconds after the kill"),
-            [
-                (
-                    p["library"],
-                    "first" if p["victim"] == 0 else "second",
-                    p["ended"] + ({True: ", the same", False: ", another"}.get(p.get("same"), "")),
-                    f"{p['seconds'] - p['plain_s'] / 2:.1f}" if "seconds" in p else "",
-                )
-                for p in peers
-            ],
-        ),
-        "",
-        environment_markdown(about),
-    ]
-
-
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
+        f"{'yes' if client['same'] else 'no'}.\n\n"
+        f"{markdown_table(ends, others)}\n\n{environment_markdown(about)}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """Kernel machines and output kernels: one process, and two Dask workers of one thread each.
 
 Run ``python benchmarks/dask_kernels.py``.  Kernels and λ are given; with ``kernel="auto"``, every
-worker chooses them by itself.  ``--cases`` measures some of the cases, and keeps the other results.
+worker chooses them by itself.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,18 +13,10 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client
 
-from _common import (
-    RESULTS,
-    environment,
-    environment_markdown,
-    markdown_table,
-    peak_memory_mb,
-    reset_peak_memory,
-    timed,
-    write_json,
-)
+from _common import markdown_table, peak_memory_mb, reset_peak_memory, study, timed
+from dask_cluster import cluster_of
 
 PREDICTED = 5000  # rows whose predictions are compared
 RANK = 200
@@ -110,7 +100,12 @@ def alone(name: str, X: np.ndarray, y: np.ndarray) -> tuple[dict[str, Any], np.n
     return found, model.predict_raw(X[:PREDICTED])
 
 
-def measured(name: str, client: Client) -> list[dict[str, Any]]:
+def measure(case: str) -> dict[str, Any]:
+    with cluster_of(2) as cluster, Client(cluster) as client:
+        return measured(case, client)
+
+
+def measured(name: str, client: Client) -> dict[str, Any]:
     """Fit in one process, and on two workers."""
     import hilboost.dask
 
@@ -130,53 +125,27 @@ def measured(name: str, client: Client) -> list[dict[str, Any]]:
     )
     peak = max(client.run(peak_memory_mb).values())
     error = float(np.abs(model.predict_raw(X[:PREDICTED]) - expected).max() / expected.std())
-    about = {"case": name, "about": case.about, "rows": n, "columns": X.shape[1]}
-    return [
-        {**about, "workers": 1, **one},
-        {**about, "workers": 2, "seconds": seconds, "peak_mib": peak, "relative_error": error},
-    ]
+    two = {"seconds": seconds, "peak_mib": peak, "relative_error": error}
+    return {"about": case.about, "rows": n, "columns": X.shape[1], "one": one, "two": two}
 
 
-def _row(result: dict[str, Any]) -> tuple[str, ...]:
-    error = result.get("relative_error")
+def page(records: list[dict[str, Any]], facts: str) -> str:
+    rows = []
+    for record in records:
+        for workers, found in (("one process", record["one"]), ("two workers", record["two"])):
+            error = found.get("relative_error")
+            cells = [f"{found['seconds']:.1f}", f"{found['peak_mib']:.0f}"]
+            title = f"{record['about']}, {record['rows']:,} × {record['columns']}"
+            rows.append([title, workers, *cells, "" if error is None else f"{error:.1g}"])
+    header = ("model", "fit", "seconds", "peak memory of a process (MiB)", "relative difference")
     return (
-        f"{result['about']}, {result['rows']:,} × {result['columns']}",
-        "one process" if result["workers"] == 1 else "two workers",
-        f"{result['seconds']:.1f}",
-        f"{result['peak_mib']:.0f}",
-        "" if error is None else f"{error:.1g}",
+        "# Kernel machines and output kernels on a Dask cluster\n\n"
+        "One thread for each process.  The last column is the largest difference of predictions "
+        "from those of one process, relative to their standard deviation.\n\n"
+        f"{markdown_table(header, rows)}\n\n{facts}"
     )
 
 
-def main() -> None:
-    """Measure, and write JSON and Markdown."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    chosen, about, path = parser.parse_args().cases, environment(2), RESULTS / "dask_kernels.json"
-    results = []
-    if path.exists():
-        known = json.loads(path.read_text())["results"]
-        results = [one for one in known if one.get("case") in CASES and one["case"] not in chosen]
-    for name in chosen:
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-        with LocalCluster(**options) as cluster, Client(cluster) as client:
-            results += measured(name, client)
-    results.sort(key=lambda one: (list(CASES).index(one["case"]), one["workers"]))
-    write_json(path, {"environment": about, "results": results})
-    heads = ("model", "fit", "seconds", "peak memory of a process (MiB)", "relative difference")
-    lines = [
-        "# Kernel machines and output kernels on a Dask cluster",
-        "",
-        "One thread for each process.  The last column is the largest difference of predictions "
-        "from those of one process, relative to their standard deviation.",
-        "",
-        markdown_table(heads, [_row(result) for result in results]),
-        "",
-        environment_markdown(about),
-    ]
-    (RESULTS / "dask_kernels.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
-
-
 if __name__ == "__main__":
-    main()
+    cases = [{"case": name} for name in CASES]
+    study("dask_kernels", cases, measure, page, about=__doc__, threads=2)

@@ -48,7 +48,7 @@ from _common import (
     environment_markdown,
     markdown_table,
     median,
-    write_json,
+    publish,
 )
 
 NAME = "large_tables"
@@ -223,8 +223,7 @@ def main() -> None:
             parser.error(f"the repeats of {name} have the settings {settings_of(known)}")
         case = replace(case, rows=options.rows or case.rows, rounds=ROUNDS)
         results["cases"].setdefault(name, []).append(repeat_of(case, options.settings))
-        write_json(path, results)
-    (RESULTS / f"{NAME}.md").write_text(render(results))
+    publish(path, results, render(results))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ code of a small fit included.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -18,11 +17,13 @@ from _common import (
     RESULTS,
     environment,
     environment_markdown,
+    markdown_table,
     peak_memory_mb,
+    publish,
     reset_peak_memory,
     resident_mb,
+    run_fresh,
     timed,
-    write_json,
 )
 
 N_ROWS, BUDGET, SECONDS = 200_000, 2**30, 60.0
@@ -52,27 +53,25 @@ def measure() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure in a fresh process, write JSON and Markdown."""
+    """Measure in a fresh process."""
     if sys.argv[1:] == ["--here"]:
         print(json.dumps(measure()))
         return
-    done = subprocess.run(
-        [sys.executable, __file__, "--here"], check=True, capture_output=True, text=True
-    )
-    record = json.loads(done.stdout.splitlines()[-1])
-    facts = environment(2)
-    write_json(RESULTS / "memory.json", {"environment": facts, "records": [record]})
-    text = (
+    record, facts = run_fresh(__file__, ["--here"]), environment(2)
+    header = [
+        "before the fit, MiB",
+        "added, MiB",
+        "fit, s",
+        "predict all rows, s",
+        "NMSE",
+        "stages",
+    ]
+    page = (
         f"# Memory budget of kernel machines\n\n{environment_markdown(facts)}\n\n"
         f"{N_ROWS:,} x 8, `memory_budget` {BUDGET // 2**20} MiB, `time_budget` {SECONDS:g} s, "
-        "in a fresh process.\n\n"
-        "| before the fit, MiB | added, MiB | fit, s | predict all rows, s | NMSE | stages |\n"
-        "| ---: | ---: | ---: | ---: | ---: | ---: |\n"
-        f"| {record['before_mib']:.0f} | {record['added_mib']:.0f} | {record['fit_s']:.1f} | "
-        f"{record['predict_s']:.1f} | {record['nmse']:.4f} | {record['stages']} |\n"
+        f"in a fresh process.\n\n{markdown_table(header, [list(record.values())])}"
     )
-    (RESULTS / "memory.md").write_text(text)
-    print(text)
+    publish(RESULTS / "memory.json", {"environment": facts, "records": [record]}, page)
 
 
 if __name__ == "__main__":

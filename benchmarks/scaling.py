@@ -17,14 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import (
-    RESULTS,
-    comma_list,
-    environment,
-    environment_markdown,
-    markdown_table,
-    write_json,
-)
+from _common import RESULTS, comma_list, environment, environment_markdown, markdown_table, publish
 from engine_profile import GROWTH, STEPS, Clock, data
 from hilboost import BoostingClassifier, BoostingRegressor
 
@@ -123,7 +116,6 @@ def main() -> None:
         sizes = [{**BASE, **OTHERS.get(axis, {}), axis: value} for value in AXES[axis]]
         found[axis] = [measure(size, rounds_for(size)) for size in sizes]
     facts = environment(1)
-    write_json(RESULTS / "scaling.json", {"environment": facts, "records": found})
     text = (
         "# Scaling of a stage\n\n"
         f"{environment_markdown(facts)}\n\n"
@@ -131,8 +123,7 @@ def main() -> None:
         "(`benchmarks/scaling.py`). A stage grows one tree, or one for each class if there are "
         "more than two. A slope of 1 means that the time is proportional to the size.\n\n"
     ) + "\n".join(table_of(axis, records) for axis, records in found.items())
-    (RESULTS / "scaling.md").write_text(text)
-    print(text)
+    publish(RESULTS / "scaling.json", {"environment": facts, "records": found}, text)
 
 
 if __name__ == "__main__":

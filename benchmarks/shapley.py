@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, environment, environment_markdown, write_json
+from _common import RESULTS, environment, environment_markdown, markdown_table, publish
 
 N_TRAIN, N_ROWS, N_BACKGROUND, REPEATS = 20_000, 2_000, 100, 3
 N_PAIRED = 500  # rows with interactions
@@ -98,22 +98,16 @@ def main() -> None:
         "largest_difference_to_shap": difference,
         "interactions_add_up_within": sums,
     }
-    write_json(RESULTS / "shapley.json", result)
-    lines = "\n".join(f"| {r['what']} | {r['seconds']:.3f} |" for r in records)
-    text = (
-        "# Shapley values\n\n"
-        f"{environment_markdown(facts)}\n\n"
+    rows = [[r["what"], f"{r['seconds']:.3f}"] for r in records]
+    page = (
+        f"# Shapley values\n\n{environment_markdown(facts)}\n\n"
         f"{N_ROWS:,} rows × 20 columns, the same 100 trees of 31 leaves, {N_BACKGROUND} background "
-        f"rows, {THREADS} threads.\n\n"
-        "| method | s |\n"
-        "| --- | ---: |\n"
-        f"{lines}\n\n"
+        f"rows, {THREADS} threads.\n\n{markdown_table(['method', 's'], rows)}\n\n"
         f"The values of a row and the base value add up to the prediction within {accuracy:.1e}. "
         f"The interventional values differ from those of shap, which computes in single precision, "
-        f"by at most {difference:.1e}. Interactions add up to the values within {sums:.1e}.\n"
+        f"by at most {difference:.1e}. Interactions add up to the values within {sums:.1e}."
     )
-    (RESULTS / "shapley.md").write_text(text)
-    print(text)
+    publish(RESULTS / "shapley.json", result, page)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,14 @@ from _common import (
     RESULTS,
     environment,
     environment_markdown,
+    markdown_table,
     peak_memory_mb,
     peer_trees,
+    publish,
     reset_peak_memory,
     resident_mb,
     run_fresh,
     timed,
-    write_json,
 )
 
 ROWS, N_COLUMNS, GROUP = 8_000_000, 28, 100_000
@@ -155,28 +155,24 @@ def main() -> None:
         earlier = json.loads(path.read_text())["results"]
         results += [one for one in earlier if one["mode"] not in modes]
     results.sort(key=lambda one: MODES.index(one["mode"]))
-    write_json(
-        path,
-        {"environment": about, "rows": given.rows, "file_mib": size, "results": results},
-    )
-    lines = [
-        f"# Trees on a Parquet table of {given.rows:,} rows",
-        "",
-        f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves, "
-        "one thread.",
-        "",
-        "| fit | seconds | added memory (MiB) | training loss |",
-        "|---|---|---|---|",
-        *(
-            f"| {LABELS.get(r['mode'], r['mode'])} | {r['seconds']:.1f} | {r['added_mib']:.0f} "
-            f"| {r['train_loss']:.6f} |"
-            for r in results
-        ),
-        "",
-        environment_markdown(about),
+    rows = [
+        [
+            LABELS.get(r["mode"], r["mode"]),
+            f"{r['seconds']:.1f}",
+            f"{r['added_mib']:.0f}",
+            f"{r['train_loss']:.6f}",
+        ]
+        for r in results
     ]
-    (RESULTS / f"{name}.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines), file=sys.stderr)
+    page = (
+        f"# Trees on a Parquet table of {given.rows:,} rows\n\n"
+        f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves, "
+        "one thread.\n\n"
+        f"{markdown_table(['fit', 'seconds', 'added memory (MiB)', 'training loss'], rows)}\n\n"
+        f"{environment_markdown(about)}"
+    )
+    content = {"environment": about, "rows": given.rows, "file_mib": size, "results": results}
+    publish(path, content, page)
 
 
 if __name__ == "__main__":

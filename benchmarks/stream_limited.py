@@ -26,9 +26,8 @@ from _common import (
     environment,
     environment_markdown,
     peer_trees,
+    publish,
     run_fresh,
-    timed,
-    write_json,
 )
 
 ROWS, N_COLUMNS, GROUP, LIMIT = 3_230_000, 500, 10_000, 3 * 2**30
@@ -81,31 +80,24 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
-        written, _ = timed(lambda: write_table(path))
+        write_table(path)
         on_disk = path.stat().st_size / 2**30
         os.environ |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
         found = run_fresh(__file__, ["--here", str(path)])
     if "error" in found:
         raise MemoryError(found["error"])
     about, size = environment(1), 8 * ROWS * (N_COLUMNS + 1) / 2**30
-    write_json(
-        RESULTS / "stream_limited.json",
-        {"environment": about, "rows": ROWS, "table_gib": size, "file_gib": on_disk, **found},
-    )
-    lines = [
-        "# Trees on a table four times larger than the allowed memory",
-        "",
+    page = (
+        "# Trees on a table four times larger than the allowed memory\n\n"
         f"{ROWS:,} × {N_COLUMNS} float64 are {size:.1f} GiB in memory, and {on_disk:.1f} GiB in a "
-        f"Parquet file, because columns have 1,000 different values. The address space of the "
+        "Parquet file, because columns have 1,000 different values. The address space of the "
         f"process is limited to {LIMIT / 2**30:.0f} GiB (`RLIMIT_AS`), of which it uses "
         f"{found['peak_mib'] / 1024:.2f} GiB. {N_TREES} trees take {found['seconds']:.0f} s and "
         f"decrease the training loss from {found['loss_at_start']:.4f} to "
-        f"{found['loss_at_end']:.4f}.",
-        "",
-        environment_markdown(about),
-    ]
-    (RESULTS / "stream_limited.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines), written)
+        f"{found['loss_at_end']:.4f}.\n\n{environment_markdown(about)}"
+    )
+    content = {"environment": about, "rows": ROWS, "table_gib": size, "file_gib": on_disk, **found}
+    publish(RESULTS / "stream_limited.json", content, page)
 
 
 if __name__ == "__main__":

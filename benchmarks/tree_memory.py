@@ -1,9 +1,9 @@
 """Memory of trees: what a fit adds to its inputs, per row, and 10,000,000 x 28 in 4 GiB.
 
-Run ``python benchmarks/tree_memory.py``.  Each case runs in a fresh process; ``--seconds`` ends
-the run early, and another run continues it.  "Added" is the peak resident memory less what the
-process held before the fit: the data, the interpreter, and the compiled code of a small fit.  All
-code is on the disk: the same fit with one round in another process has compiled it.
+Run ``python benchmarks/tree_memory.py``. Each case runs in a fresh process. "Added" is the peak
+resident memory less what the process held before the fit: the data, the interpreter, and the
+compiled code of a small fit. All code is on the disk: the same fit with one round in another
+process has compiled it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from _common import (
-    RESULTS,
-    environment_markdown,
-    in_parts,
     markdown_table,
     peak_memory_mb,
     reset_peak_memory,
     resident_mb,
     run_fresh,
+    study,
     timed,
 )
 
@@ -38,7 +36,6 @@ CASES = [
         (3_000_000, "squared error", "float32 data frame", False),
     ]
 ]
-PATH = RESULTS / "tree_memory.json"
 
 
 def table(rows: int) -> np.ndarray:
@@ -89,13 +86,11 @@ def measure(**case: Any) -> dict[str, Any]:
     return run_fresh(__file__, ["--here", json.dumps(case)])
 
 
-def main() -> None:
-    """Measure, write JSON and Markdown, print the table."""
-    if sys.argv[1:2] == ["--here"]:
-        print(json.dumps(fit_here(**json.loads(sys.argv[2]))))
-        return
-    records = in_parts(PATH, CASES, measure, threads=2)
-    facts = json.loads(PATH.read_text())["environment"]
+def measure_few(**case: Any) -> dict[str, Any]:
+    return {"rows": 10_000, **measure(**{**case, "rows": 10_000})}
+
+
+def page(records: list[dict[str, Any]], facts: str) -> str:
     bins = 8 * -(-COLUMNS // 8)
     rows = []
     for record in records:
@@ -114,15 +109,16 @@ def main() -> None:
         )
     header = ["rows", "inputs", "loss", "before, MiB", "added, MiB"]
     header += ["bytes a row beyond the bins", "peak, MiB", "fit, s"]
-    text = (
-        f"# Memory of trees\n\n{environment_markdown(facts)}\n\n"
+    return (
+        f"# Memory of trees\n\n{facts}\n\n"
         f"{COLUMNS} columns ({bins} bytes of bins a row), {ROUNDS} rounds of {LEAVES} leaves, each "
         "case in a fresh process. Times are those of a machine that other programs share.\n\n"
-        f"{markdown_table(header, rows)}\n"
+        f"{markdown_table(header, rows)}"
     )
-    (RESULTS / "tree_memory.md").write_text(text)
-    print(text)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--here"]:
+        print(json.dumps(fit_here(**json.loads(sys.argv[2]))))
+    else:
+        study("tree_memory", CASES, measure, page, about=__doc__, threads=2, quick=measure_few)
