@@ -43,8 +43,6 @@ def boost(
 ) -> None:
     """Add stages to every member until the stopping criteria of the config are met.
 
-    Notes
-    -----
     The random numbers of a stage depend only on (seed, stage, member), so a fit in two parts gives
     the same model as an uninterrupted one, and members may be fitted in any order.  After a
     ``KeyboardInterrupt``, the state contains the stages completed before it.

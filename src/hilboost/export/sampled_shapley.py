@@ -84,8 +84,6 @@ def sampled_values(
 ) -> Estimate:
     """Estimate interventional Shapley values of a function.
 
-    Notes
-    -----
     The columns of a background row are replaced by the explained row's columns, one player
     after the other; the value of a player is the mean change of the output (Štrumbelj & Kononenko
     2014).  All rows have the same orders, so that the values of a row do not depend on the others.

@@ -152,12 +152,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class _Combination(Kernel):
-    """Base class for combinations of several kernels on the same rows.
-
-    Parameters
-    ----------
-    parts : sequence of Kernel
-    """
+    """Base class for combinations of several kernels on the same rows."""
 
     parts: Any
 

@@ -41,8 +41,6 @@ def negative_log_likelihood(
     Returns value; gradient: with respect to the logarithms of the kernel's hyperparameters and of
     the noise.
 
-    Notes
-    -----
     Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient with respect to length scales
     takes one matrix product for each kernel, whatever the number of length scales.
     """

@@ -61,8 +61,6 @@ def factor_gram(
     ``gram``: (n, n) float64. ``tolerance``: fraction of the trace that may be omitted; 0 is exact
     up to rounding. ``what``: name of the matrix in error messages.
 
-    Notes
-    -----
     Cost O(n³) at worst, in LAPACK's blocked ``pstrf``; memory 2 n² numbers.
     """
     check_symmetric(gram, what)
@@ -100,8 +98,6 @@ def factor_columns(
 ) -> GramFactor:  # with all rows
     """Factor a Gram matrix from single columns, for matrices that do not fit into memory.
 
-    Notes
-    -----
     Cost O(n r²), memory n r numbers.
     """
     here = _RowsHere(len(diagonal), share)

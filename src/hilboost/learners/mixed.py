@@ -75,8 +75,6 @@ class MixedLearner(Learner):
 
     Only learners that may win make a proposal (:class:`~hilboost.learners.schedule.Schedule`).
 
-    Notes
-    -----
     Kernel machines penalize only their own part of the model.  Rows are divided into fifths by
     their contents, so that equal rows stay together.
     """

@@ -145,8 +145,6 @@ class RidgeLearner(Learner):
     small fraction of the sum of ``w h``.  It makes the solution unique if columns are collinear,
     and shrinks the weights of rare levels.
 
-    Notes
-    -----
     Each stage costs O(n p²) for p columns and levels.  Missing numbers are replaced by the mean of
     their column.
     """

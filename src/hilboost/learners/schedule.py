@@ -16,10 +16,6 @@ class Schedule:
     proposal if its last gain exceeds the best gain of this stage.  Because gains can also increase,
     each learner also makes a proposal after an interval of stages, which doubles each time it loses
     and is reset to one when it wins.
-
-    References
-    ----------
-    M. Minoux, *Accelerated greedy algorithms for maximizing submodular set functions*, 1978.
     """
 
     in_files: ClassVar[bool] = True

@@ -19,8 +19,6 @@ class Majorized(Loss):
     the loss and touches it at ``raw``, ``height / max(|r|, width)``.  Newton steps with it are
     iteratively reweighted least squares and never increase the smoothed loss.
 
-    Notes
-    -----
     Hunter & Lange, *Quantile regression via an MM algorithm*, 2000.
     """
 

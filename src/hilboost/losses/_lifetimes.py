@@ -112,15 +112,7 @@ def _kinds(y: Floats, places: Floats) -> tuple[Mask, Mask, Mask, Mask]:
 
 
 class Residuals:
-    """Logarithms of times minus their locations, by which the scale is estimated.
-
-    Parameters
-    ----------
-    distribution : str
-    y, scores
-        See :func:`likelihood`.
-    weight : (n,) float64 or None
-    """
+    """Logarithms of times minus their locations, by which the scale is estimated."""
 
     def __init__(self, distribution: str, y: Floats, scores: Floats, weight: Floats | None) -> None:
         self._noise = DISTRIBUTIONS[distribution]

@@ -93,11 +93,8 @@ class SortedLeaves:
 class MarginLoss(LeafLoss):
     """A sum over columns of a function of the margins ``s F``, where ``s = ±1``.
 
-    Parameters
-    ----------
-    n_classes : int
-        Two classes have one column, whose sign is 1 for class 1.  More classes have one column
-        each, whose sign is 1 for its own class (one-versus-rest).
+    Two classes have one column, whose sign is 1 for class 1.  More classes have one column each,
+    whose sign is 1 for its own class (one-versus-rest).
     """
 
     n_classes_range = (2, None)

@@ -23,15 +23,10 @@ _STEP = 1e-6  # of finite differences
 class FunctionLoss(Loss):
     """A loss of which a function computes the derivatives.
 
-    Parameters
-    ----------
-    function : callable
-        Takes ``y`` and ``raw``, and returns the gradient and the hessian with respect to ``raw``
-        of each row: arrays (n,) with one target, (n, c) with several.  The derivatives of a row
-        may depend only on this row.
+    It takes ``y`` and ``raw``, and returns the gradient and the hessian with respect to ``raw`` of
+    each row: arrays (n,) with one target, (n, c) with several.  The derivatives of a row may depend
+    only on this row.
 
-    Notes
-    -----
     The value is that of the loss minus its value at ``raw = 0``, the integral of the gradient
     along the line between them, by Gauss-Legendre quadrature with eight nodes.  It is exact for
     polynomials up to degree 16.  The start value is where the weighted mean of the gradients is

@@ -25,15 +25,9 @@ def with_missing_targets(loss: Loss, targets: Iterable[Target]) -> Loss:
 
 
 class MaskedLoss(Loss):
-    """Ignore missing targets: where ``y`` is NaN, the loss and its gradient are zero.
+    """Ignore missing targets: where ``y`` is NaN, the loss and its gradient are zero."""
 
-    Parameters
-    ----------
-    loss : Loss
-        Must be ``additive_over_targets``.
-    """
-
-    def __init__(self, loss: Loss) -> None:
+    def __init__(self, loss: Loss) -> None:  # must be ``additive_over_targets``
         self.loss = loss
         self.divides_rows = loss.divides_rows
 

@@ -27,16 +27,10 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
     rise, it is the curvature of the parabola that majorizes the loss and touches it at ``F``, in
     all directions alike: Newton steps with it are iteratively reweighted least squares.
 
-    Parameters
-    ----------
-    loss : Loss
-        A loss of one target that depends on ``|y - F|`` alone and rises with it.
-    outside : bool
-        Whether the last column of ``y`` is the distance of a label from the space of ``F``.  It is
-        part of ``d``.
+    ``loss`` is one of one target that depends on ``|y - F|`` alone and rises with it.  If
+    ``outside``, the last column of ``y`` is the distance of a label from the space of ``F``, a part
+    of ``d``.
 
-    Notes
-    -----
     The start value is the geometric median under absolute error, the M-estimate of location under
     others.  The value of a leaf is the geometric median of its residuals, or one step from there
     (Friedman 2001, Algorithm 4, with lengths instead of absolute values).  With one output and
@@ -136,13 +130,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
             return np.where(distance > 0, self._slopes(distance) / np.maximum(distance, _TINY), 0.0)
 
     def _slopes(self, distance: Floats) -> Floats:
-        """Compute ``ℓ'(d)``, (n,).
-
-        Raises
-        ------
-        IncompatibleParts
-            The loss falls with the distance.
-        """
+        """Compute ``ℓ'(d)``, (n,); refuse a loss that falls with the distance."""
         slope = self.loss.gradients(*_as_target(distance)).negative_gradient[:, 0]
         if not (slope >= 0).all():
             row = int(np.flatnonzero(~(slope >= 0))[0])

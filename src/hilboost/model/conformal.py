@@ -117,8 +117,6 @@ class Calibration:
         score <= t`` weigh enough, where the anchor is that of the member which predicted the row
         (CV+ of Barber et al. 2021), up to rounding.
 
-        Notes
-        -----
         Bisection between the smallest and the largest anchor plus the threshold: O(log n) per
         member and halving.
         """

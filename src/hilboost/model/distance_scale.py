@@ -19,8 +19,6 @@ _LEAST = 1e-6  # of the mean squared distance
 class DistanceScale:
     """Kernel regression of squared distances on the predicted points.
 
-    Notes
-    -----
     The estimate is ``s²(x) = Σ_i k_i d_i² / Σ_i k_i`` with ``k_i = w_i k(F(x), F(x_i))``, where one
     more row with ``k = 0.1`` and the mean of ``d²`` counts, so that it tends to the mean far from
     all rows.  The points suffice where ``F`` is the mean of the embedded label: then

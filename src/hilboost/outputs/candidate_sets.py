@@ -27,8 +27,6 @@ def labels_within(
 ) -> list[Any]:  # labels with ``|φ(y') - F(x)| <= radius``, the nearest first
     """Find the candidates whose embeddings lie within a distance of each point.
 
-    Notes
-    -----
     The cost is O(n c r), in matrix products over blocks of rows.
     """
     labels = _labels(embedding, choice)

@@ -26,8 +26,6 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
 
     Returns (n, c) float64: never worse than the initial values.
 
-    Notes
-    -----
     Each of at most 60 steps costs O(n p c).  Rows that have converged are skipped.
     """
     found = start.copy()

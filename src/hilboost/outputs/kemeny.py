@@ -22,8 +22,6 @@ def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> N
 
     Returns (n, K) int64: items, best first.
 
-    Notes
-    -----
     Up to ``EXACT_UP_TO`` items, the solution is found by dynamic programming over sets of items in
     O(n 2^K K).  Beyond that, a local search starts from the order of the row sums (Borda count) and
     from ``start``.  It repeats the best move of a single item until no move improves the order, in

@@ -39,8 +39,6 @@ def nearest(
 
     Returns (n,) int64: indices of the best candidates.  Ties go to the first candidate.
 
-    Notes
-    -----
     The cost is O(n c r), in matrix products over blocks of rows.
     """
     if len(codes) == 0:

@@ -26,8 +26,6 @@ def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -
 
     Returns list of int or None: the tokens; ``None`` if there is no such string.
 
-    Notes
-    -----
     Hierholzer's algorithm, in time linear in the sum of the counts.
     """
     ahead: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -81,12 +79,8 @@ class StringSearch:
     ) -> list[list[Hashable]]:
         """Find the best string for each point.
 
-        ``raw``: (n, r) float64. ``starts``: returned if no string is better.
-
-        Warns
-        -----
-        DecodeWarning
-            The search stopped before it was complete.
+        ``raw``: (n, r) float64. ``starts``: returned if no string is better. Warns if the search
+        stopped before it was complete.
         """
         if not self._fits():
             self._warn("its limit of memory", len(raw), len(raw), "")

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct values of an array (n,), ascending.
 
-    Notes
-    -----
     NumPy finds distinct integers by hash tables, which takes longer than to sort them.
     """
     if values.dtype.kind not in "biu" or not len(values):

@@ -66,8 +66,6 @@ def resolve(
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
-    Notes
-    -----
     There are three regimes.  Below 200 rows, held-out losses are unreliable, so that 100 stages are
     fitted without early stopping.  Up to 50,000 rows, an accurate model takes only seconds: a low
     learning rate, strong L2 regularization, random row sampling, and a cross-validated ensemble.

@@ -84,13 +84,7 @@ def start_of(
     uses_units: bool = True,  # whether the fit is independent of the scale of the target
     continuation: Continuation | None = None,  # its stages are converted to the units in place
 ) -> Start:
-    """Return the loss for these targets and its best constant.
-
-    Raises
-    ------
-    InvalidData
-        The loss does not accept the targets, or exceeds the range of float64.
-    """
+    """Return the loss for these targets, if it accepts them, and its best constant."""
     loss = _checked_loss(loss, data)
     if uses_units and loss.takes_integer_codes:  # in fewer bytes
         data = data.with_targets(lambda target: target.with_y(data.codec.compact(target.y)))
@@ -104,13 +98,7 @@ def start_of(
 
 
 def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> InitialState:
-    """Create members and held-out rows with their ``raw``.
-
-    Raises
-    ------
-    InvalidData, InvalidParameter
-        The continued fit does not match the existing stages.
-    """
+    """Create members and held-out rows with their ``raw``; check that a continued fit matches."""
     folds, rows = _fold_rows(recipe)
     state, snapshot = _state_so_far(recipe, continuation, len(rows))
     state.folds = folds

@@ -45,8 +45,6 @@ def best_learner(
 ) -> str:
     """Return the learner with the smallest mean error on held-out rows; the first of equal ones.
 
-    Notes
-    -----
     The comparison uses at most 1,000 rows, each of which is held out once.  If half of them are
     enough, because the difference exceeds two standard errors, the others are not held out.
     Kernels are chosen among fewer families than in a fit.

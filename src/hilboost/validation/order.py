@@ -23,11 +23,7 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
     ``others``: targets, weights, groups and offsets by name.
 
-    Warns
-    -----
-    DataWarning
-        Matched by position, its values belong to other rows.  Tests by permutation do this on
-        purpose.
+    Matched by position, its values belong to other rows.  Tests by permutation do this on purpose.
     """
     if _n_columns(X) == 0 and _n_columns(others.get("y")) > 1:
         raise InvalidData(

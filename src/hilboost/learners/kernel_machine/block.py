@@ -39,8 +39,6 @@ class BlockLearner(KernelLearner):
     Losses whose curvature has no bound (:class:`~hilboost.core.gradients.Gradients`) would need
     short steps.  For these, the weights of the block are optimal on all rows, as in a sparse stage.
 
-    Notes
-    -----
     Cost of a stage with a block of b rows: O(n b) kernel values and O(b³); O(n b²) if weights are
     optimal on all rows.
     """

@@ -63,8 +63,6 @@ class FullLearner(KernelLearner):
 
     Losses whose curvature has no bound take Newton steps, with one system per stage and output.
 
-    Notes
-    -----
     The Gram matrix is kept if it fits into the memory budget, at 2 n² bytes; otherwise it is
     evaluated in every step.
 
@@ -224,23 +222,14 @@ class SolverSnapshot:
 
 
 class FullState(MachineState):
-    """The function so far, and the solver of the system of all rows.
-
-    Attributes
-    ----------
-    linear : LinearState or None
-        The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
-    newton : NewtonSolver or None
-        The solver of Newton steps, the same in all stages.
-    is_ill_conditioned : bool
-        Whether single precision is too coarse for λ.
-    """
+    """The function so far, and the solver of the system of all rows."""
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         super().__init__(workspace, choice)
+        # The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
         self.linear: LinearState | None = None
-        self.newton: NewtonSolver | None = None
-        self.is_ill_conditioned = False
+        self.newton: NewtonSolver | None = None  # of Newton steps, the same in all stages
+        self.is_ill_conditioned = False  # whether single precision is too coarse for λ
         self._keeps_system = False  # whether the next stage has the same ``D``
         self._noise: Floats | None = None
         self._is_solved = False

@@ -67,8 +67,6 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
     ``problem``: all outputs share the largest curvature of a row. ``iterations``: maximum number of
     steps.
 
-    Notes
-    -----
     Cost O(m³) once and O(n m) kernel values a step, for m basis vectors so far.
     """
     workspace, lam = state.workspace, problem.regularization

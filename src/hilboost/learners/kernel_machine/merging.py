@@ -27,15 +27,8 @@ _OFTEN, _FEW_DISTINCT = 10, 200
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     """Merge rows with equal inputs and targets; weights are summed.
 
-    ``X``: (n, d) float64.
+    ``X``: (n, d) float64; becomes (m, d).
 
-    Returns
-    -------
-    X : (m, d) float64
-    target : Target
-
-    Notes
-    -----
     If the merged weights differ, rows are sorted.  All later steps, including random subsets, then
     do not depend on whether rows were repeated or weighted.  If all merged weights are equal, rows
     keep the order of their first appearance.  Data without weights or equal rows are returned
@@ -62,8 +55,6 @@ def row_ranks(*tables: Floats, exactly: bool = True) -> NDArray[np.int64]:
     ``tables``: (n, d) arrays: tables whose columns are compared one after the other. ``exactly``:
     whether values that differ by rounding alone are different.
 
-    Notes
-    -----
     A column is sorted only among rows that are equal in all columns before it.
     """
     n = len(tables[0])
@@ -196,12 +187,8 @@ class DistinctRows:
 
         ``distinct``: (k,) int64: numbers of distinct rows, without repetition.
 
-        Returns
-        -------
-        rows : (l,) int64
-            The rows.
-        places : (l,) int64
-            For each of them, the index of its distinct row in ``distinct``.
+        Returns (l,) int64: the rows, and for each of them, the index of its distinct row in
+        ``distinct``.
         """
         place = np.full(len(self.first), -1)
         place[distinct] = np.arange(len(distinct))

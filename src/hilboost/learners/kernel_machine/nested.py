@@ -129,17 +129,11 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
 
 
 class NestedState(MachineState):
-    """The function so far, and the steps through the nested machines.
-
-    Attributes
-    ----------
-    steps : Steps or None
-        ``None`` before the first stage.
-    """
+    """The function so far, and the steps through the nested machines."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self.steps: Steps | None = None
+        self.steps: Steps | None = None  # None before the first stage
         self._is_finished = False
 
     @property

@@ -33,8 +33,6 @@ class Reweighting:
     products in the space of the kernel.  With ``L L' = Q``, ``G = F L⁻ᵀ`` and ``M M' = G'G + λ I``,
     a new stage adds one row to each factor.
 
-    Notes
-    -----
     Cost O(n j) for the j-th stage, compared to O(n j²) without the recursion; it keeps 8 n bytes a
     stage.
     """
@@ -99,14 +97,7 @@ class ReweightedSnapshot:
 
 
 class ReweightedStages:
-    """The stages so far, and the recursion of each output; :meth:`add` changes them in place.
-
-    Parameters
-    ----------
-    regularization : float
-        λ
-    n_outputs : int
-    """
+    """The stages so far, and the recursion of each output; :meth:`add` changes them in place."""
 
     def __init__(self, regularization: float, n_outputs: int) -> None:
         self._recursions = [Reweighting(regularization) for _ in range(n_outputs)]

@@ -38,8 +38,6 @@ class SeveralKernelsLearner(Learner):
     stage that it would make alone, given the function so far; the proposal with the largest
     ``½ g'H⁻¹g`` is added.  The first of several equal ones wins.
 
-    Notes
-    -----
     This is block coordinate descent with the Gauss-Southwell rule.  The stages converge to the
     machine with the sum of the kernels.  A stage costs as much as one stage of every kernel.  All
     kernels draw the same random numbers, so that their order has no effect.

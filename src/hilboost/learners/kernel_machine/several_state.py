@@ -98,21 +98,12 @@ class SeveralKernelsState(MemberState):
     """The state of each kernel, and which one made which stage.
 
     Its methods change it in place, like the methods of :class:`~.state.MachineState`.
-
-    Attributes
-    ----------
-    workspace : Workspace
-        Shared by all kernels.
-    states : list of MachineState
-        One for each kernel; empty before the first stage.
-    choice : Choice or None
-        The sum of the kernels, and λ.
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-        self.states: list[MachineState] = []
-        self.choice: Choice | None = None
+        self.workspace = workspace  # shared by all kernels
+        self.states: list[MachineState] = []  # one for each kernel; empty before the first stage
+        self.choice: Choice | None = None  # the sum of the kernels, and λ
         self._kernels: tuple[Kernel, ...] = ()
         self._conversion: Conversion | None = None
         self._is_least_squares = False

@@ -60,22 +60,13 @@ class MachineState(MemberState, ABC):
     This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
     change it in place, because it holds arrays of n rows and Gram matrices, which are not copied.
     All parts but the components are immutable and are replaced as a whole.
-
-    Attributes
-    ----------
-    workspace : Workspace
-        Replaced at most once, by that in double precision.
-    choice : Choice or None
-        Kernel and λ; ``None`` before the first stage if the user left one of them open.
-    descent : Descent or None
-        Decrease of the penalized loss so far, if the fit ends with it.
-    n_stages : int
-        Number of stages so far.
     """
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
-        self.workspace = workspace
+        self.workspace = workspace  # replaced at most once, by that in double precision
+        # Kernel and λ; ``None`` before the first stage if the user left one of them open.
         self.choice = choice
+        # Decrease of the penalized loss so far, if the fit ends with it.
         self.descent: Descent | None = None
         self.n_stages = 0
         self._components: dict[int, Component] = {}

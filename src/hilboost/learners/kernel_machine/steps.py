@@ -33,25 +33,13 @@ class Steps(ABC):
     """The steps through the nested machines; a subclass takes a step towards the present one.
 
     The methods change it in place, because it holds an (n, D) Gram matrix and factors of it.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    regularization : float
-        λ
-    rows : (D,) int64
-        The basis.
-    sizes : list of int
-        Sizes of the machines that are not finished; the first is that of the present one.
-    is_done : bool
-        Whether all machines are finished.
     """
 
     def __init__(
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],
+        rows: NDArray[np.int64],  # (D,): the basis
         solver: StageSolver,
         tol: float,
         max_iter: int,
@@ -59,7 +47,8 @@ class Steps(ABC):
         self.kernel, self.regularization = problem.kernel, problem.regularization
         self.rows, self.solver = rows, solver
         self.tol, self.max_iter = tol, max_iter
-        self.is_done = False
+        self.is_done = False  # whether all machines are finished
+        # Sizes of the machines that are not finished; the first is that of the present one.
         self.sizes = self.begin(state, problem)
         self.use_basis(state.workspace)
 
@@ -152,17 +141,10 @@ class Iterative(Steps):
     smooth.  Steps that remove them at the basis vectors have large weights, whose rounding errors
     are larger still, and seem to decrease the penalty without bound.  The penalty is therefore
     computed from the weights, in double precision.
-
-    Attributes
-    ----------
-    n_steps : int
-        Number of steps on the present machine.
-    is_optimal : bool
-        Whether the last step decreased the mean loss by less than the tolerance.
     """
 
-    n_steps = 0
-    is_optimal = False
+    n_steps = 0  # on the present machine
+    is_optimal = False  # whether the last step decreased the mean loss by less than the tolerance
 
     def begin(self, state: MachineState, problem: StageProblem) -> list[int]:
         """Each size is twice the one before; the smaller machines add a third to Newton's cost."""

@@ -24,8 +24,6 @@ _JUDGED, _JUDGED_AT_ONCE, _NEIGHBORS = 150, 50, 1000
 class PosteriorVariance:
     """Variance of new observations, for a machine whose basis vectors are all training rows.
 
-    Notes
-    -----
     With all rows, the variance is exact (Rasmussen & Williams 2006, eq. 2.26).  With fewer, it is
     the projected process approximation plus the prior variance that the landmarks do not explain
     (Snelson & Ghahramani 2006), which does not underestimate the variance far from the data.

@@ -49,8 +49,6 @@ def additive_metric(
     ``axes``: (q, k) float64: linear map of the features for the stationary kernel of length scale
     one. ``ridge``: of the stationary kernel.
 
-    Notes
-    -----
     The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
     25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
     """

@@ -75,8 +75,6 @@ class MetricKernelLearner(Learner):
     rows clearly better, the kernel is the sum of functions of single features and of pairs of them
     (:class:`~hilboost.kernels.Additive`).
 
-    Notes
-    -----
     The cost is O(n n_centers² + n_searched³).
     """
 

@@ -73,8 +73,6 @@ def learned_metric(
     the ridge of the largest marginal likelihood are tried, too; they often suit smooth functions
     better, but have a larger error where the noise is not Gaussian.
 
-    Notes
-    -----
     The cost is that of about 25 inversions of m × m matrices, or three times as many.
     """
     problem = Problem.of(Z, Y, weight, team)

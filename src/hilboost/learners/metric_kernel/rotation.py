@@ -47,8 +47,6 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
     ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
     None. ``metric``: the diagonal metric.
 
-    Notes
-    -----
     The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
     """
     n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2

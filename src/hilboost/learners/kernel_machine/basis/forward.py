@@ -22,15 +22,6 @@ class ForwardFit:
     Each of them adds a row to the Cholesky factor of ``H = K_D' W K_D + λ K_DD``.  The fitted
     values are recomputed from the weights, so that rounding errors do not accumulate in the
     residual.
-
-    Attributes
-    ----------
-    chosen : list of int
-        The basis so far, D rows.
-    alpha : (D, r) float64
-        Weights of the basis vectors.
-    fitted : (m, r) float64
-        ``K_D α``.
     """
 
     def __init__(self, problem: Problem, n_basis: int) -> None:
@@ -44,8 +35,8 @@ class ForwardFit:
         n_scored = m if problem.n_candidates is None else problem.n_candidates * n_basis
         keep = n_scored >= m and 8 * m * m <= KEPT_BYTES
         self._kernel = problem.columns(np.arange(m)) if keep else None
-        self.chosen: list[int] = []
-        self.alpha = np.empty((0, r))
+        self.chosen: list[int] = []  # the basis so far, D rows
+        self.alpha = np.empty((0, r))  # weights of the basis vectors, (D, r)
         self.fitted = np.zeros((m, r))
 
     def _column(self, rows: Rows) -> Floats:

@@ -14,15 +14,6 @@ class ProjectedPosterior:
 
     An observation is of a row's projection on the basis instead of the row, with noise ``σ²/w_i``
     for ``σ² = λ``.  ``L L' = K_DD``, ``V = L⁻¹ K_D'``, ``Q Q' = σ² I + V W V'``, ``P = Q⁻¹ V``.
-
-    Attributes
-    ----------
-    mean : (m, r) float64
-        Posterior mean ``μ``.
-    leverage : (m,) float64
-        ``q_i = w_i |p_i|²``: posterior variance of a projection, in units of the row's noise.
-    variance : (m,) float64
-        ``l_i² = k_ii - |v_i|²``: variance of a row given its projection.
     """
 
     def __init__(self, problem: Problem, n_basis: int) -> None:
@@ -31,9 +22,11 @@ class ProjectedPosterior:
         self._V, self._P = np.empty((n_basis, m)), np.empty((n_basis, m))
         self._Q = np.zeros((n_basis, n_basis))
         self._half = np.empty((n_basis, r))  # Q⁻¹ V W y
-        self.mean = np.zeros((m, r))
+        self.mean = np.zeros((m, r))  # posterior mean ``μ``
+        # ``q_i = w_i |p_i|²``: posterior variance of a projection, in units of the row's noise.
         self.leverage = np.zeros(m)
-        self.variance = np.maximum(problem.diagonal, 0.0)  # set to zero where it is rounding error
+        # ``l_i² = k_ii - |v_i|²``: variance of a row given its projection, zero if rounding error.
+        self.variance = np.maximum(problem.diagonal, 0.0)
 
     def scores(self) -> Floats:
         """``information_gain`` of every row, (m,)."""

@@ -98,8 +98,6 @@ def select(
     Returns (D,) intp: distinct row numbers in the order of choice, 1 <= D <= n_basis.  D < n_basis
     if fewer rows are useful: the others are equal, yield no gain, or the kernel has a low rank.
 
-    Notes
-    -----
     Memory in float64 numbers: m D for ``rp_cholesky`` and ``forward``, 2 m D for
     ``information_gain``; in addition, ``forward`` keeps up to 256 MiB of kernel values.
     """

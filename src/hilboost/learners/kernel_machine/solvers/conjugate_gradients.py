@@ -40,8 +40,6 @@ class SearchResult:
 class ConjugateGradients:
     """Conjugate gradients for ``S x = b``, several right-hand sides in parallel.
 
-    Notes
-    -----
     Fletcher & Reeves (1964).  A search that continues from the progress of another one is equal to
     one longer search.
     """

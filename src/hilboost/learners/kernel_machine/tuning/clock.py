@@ -8,13 +8,7 @@ _SECONDS_OF_A_WIDE_SEARCH = 15.0
 
 
 class Clock:
-    """Measures how much of a time limit is left, without compilation.
-
-    Parameters
-    ----------
-    seconds : float or None
-        ``None`` means that there is no limit.
-    """
+    """Measures how much of a time limit is left, without compilation; ``None`` is no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self._began = working_seconds()
