@@ -1,12 +1,12 @@
 """Contract tests for custom components, and paired tests of methods over splits.
 
-For each type of component, there is a base class for pytest test classes, and a function that runs
-the same checks without pytest.  Both raise ``AssertionError`` if a check fails.
+For each type of component, there is a base class for pytest test classes; ``LossContract.of(loss)
+.run()`` and the like run the same checks without pytest.  A check that fails raises
+``AssertionError``.
 """
 
 from hilboost.testing.comparisons import PairedTest, paired_test
 from hilboost.testing.contract import Contract
-from hilboost.testing.given import check_kernel, check_learner, check_loss, check_output_space
 from hilboost.testing.group_losses import GroupLossContract
 from hilboost.testing.kernels import KernelContract
 from hilboost.testing.learners import LearnerContract
@@ -24,9 +24,5 @@ __all__ = [
     "ModelContract",
     "OutputSpaceContract",
     "PairedTest",
-    "check_kernel",
-    "check_learner",
-    "check_loss",
-    "check_output_space",
     "paired_test",
 ]

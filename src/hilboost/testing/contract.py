@@ -3,18 +3,67 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
+
+from hilboost.core.errors import unknown_name
+from hilboost.core.labels import take_labels
 
 
 class Contract:
     """Base class of all contract tests.
 
-    pytest collects subclasses whose names begin with ``Test``.  :meth:`run` runs the same checks
-    without pytest.  To skip a check, set it to ``None`` in the subclass.
+    pytest collects subclasses whose names begin with ``Test``.  To skip a check, set it to ``None``
+    in the subclass.  ``of(part).run()`` runs the same checks without a subclass and without pytest.
     """
+
+    _arrays: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
+        """Create the contract tests of a given component.
+
+        Parameters
+        ----------
+        part : object
+            Each check uses a copy of it.
+        *arrays : array-like or list
+            Valid rows, from which some are drawn: ``X`` for a kernel, ``X`` and ``y`` for a
+            learner, ``y`` for a loss, labels, at least 40, for an output space.  By default,
+            random numbers, except for output spaces.
+        **attributes
+            Attributes of the class, such as ``saved=False`` for a component whose class is defined
+            in a script, a notebook or a function, to which model files cannot refer.
+
+        Returns
+        -------
+        Contract
+
+        Raises
+        ------
+        InvalidParameter
+            If the class has no attribute of this name.
+        InvalidData
+            If a learner is given ``X`` without ``y``.
+        """
+        known = [name for name in dir(cls) if name[0] != "_" and not callable(getattr(cls, name))]
+        for name in attributes:
+            if name not in known:
+                raise unknown_name("attribute", name, known)
+        members = {"make": lambda _: deepcopy(part), "_arrays": arrays, **attributes}
+        contract: Self = type(cls.__name__, (cls,), members)()
+        return contract
+
+    def _drawn(self, rng: np.random.Generator, n: int) -> list[Any]:
+        """Draw the same rows of all given arrays, each at most once if there are enough rows."""
+        if not self._arrays:
+            return []
+        n_rows = len(self._arrays[0])
+        rows = rng.choice(n_rows, n, replace=n_rows < n)
+        return [take_labels(array, rows) for array in self._arrays]
 
     def make(self) -> Any:
         """Create the component under test; called by each check.
@@ -46,15 +95,20 @@ class Contract:
         }
         return tuple(name for name in names if callable(getattr(cls, name)))
 
-    def run(self) -> None:
-        """Run all checks until one fails.
+    def run(self, checks: Iterable[str] | None = None) -> None:
+        """Run checks until one fails.
+
+        Parameters
+        ----------
+        checks : iterable of str, optional
+            Their names; by default, all.
 
         Raises
         ------
         AssertionError
             If a check fails.  The message names the class and the check, and describes the failure.
         """
-        for name in self.checks():
+        for name in self.checks() if checks is None else checks:
             try:
                 getattr(self, name)()
             except Exception as error:

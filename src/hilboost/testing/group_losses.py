@@ -52,6 +52,8 @@ class GroupLossContract(Contract):
         -------
         (n,) or (n, c) array
         """
+        if drawn := self._drawn(rng, n):
+            return np.asarray(drawn[0])
         return rng.integers(4, size=n)
 
     def draw(self) -> tuple[Loss, Target, Floats]:

@@ -47,6 +47,8 @@ class KernelContract(ModelContract):
         -------
         (n, d) array
         """
+        if drawn := self._drawn(rng, n):
+            return np.asarray(drawn[0], dtype=np.float64)
         rows = rng.normal(size=(n, 3)) * [1, 2, 4] + [0, 3, -2]
         rows[n // 2] = rows[0]
         return rows

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -40,6 +40,17 @@ class LearnerContract(BoostingContract):
 
     n_outputs: int = 2
 
+    @classmethod
+    def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
+        """Create the contract tests of a learner; ``n_outputs`` is that of ``y``."""
+        if len(arrays) == 1:
+            raise InvalidData("X was passed without y; pass both or neither.")
+        if arrays:
+            X, y = (np.asarray(array, dtype=np.float64) for array in arrays)
+            arrays = X, y.reshape(len(y), -1)
+            attributes = {"n_outputs": arrays[1].shape[1], **attributes}
+        return super().of(part, *arrays, **attributes)
+
     def data(self, rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
         """Draw inputs, and targets that depend on them.
 
@@ -53,6 +64,8 @@ class LearnerContract(BoostingContract):
         tuple
             ``X`` (n, d), and targets (n, n_outputs).
         """
+        if drawn := self._drawn(rng, n):
+            return drawn[0], drawn[1]
         targets = rng.normal(size=(n, self.n_outputs)) * 2 + 1
         noisy = targets + rng.normal(size=targets.shape) / 2
         return np.column_stack([noisy, rng.normal(size=(n, 2))]), targets

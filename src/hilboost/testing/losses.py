@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
@@ -50,6 +51,12 @@ class LossContract(BoostingContract):
     hessian: Literal["exact", "bound"] | float = "exact"
     best_leaves: bool = True
 
+    @classmethod
+    def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
+        """Create the contract tests of a loss; one that adapts to the data may rise in a stage."""
+        monotone = not isinstance(part, AdaptiveLoss)
+        return super().of(part, *arrays, **{"monotone": monotone, **attributes})
+
     def targets(self, rng: np.random.Generator, n: int) -> Any:
         """Draw valid targets; by default normal random numbers, or codes of two classes.
 
@@ -62,6 +69,8 @@ class LossContract(BoostingContract):
         -------
         (n,) or (n, c) array
         """
+        if drawn := self._drawn(rng, n):
+            return np.asarray(drawn[0])
         return np.arange(n) % 2 if self.classifier else rng.normal(1, 2, n)
 
     def build(self, **parameters: Any) -> Any:

@@ -72,8 +72,10 @@ class OutputSpaceContract(ModelContract):
         Raises
         ------
         NotImplementedError
-            If the subclass does not override this method.
+            If labels were not given, and the subclass does not override this method.
         """
+        if drawn := self._drawn(rng, n):
+            return drawn[0]
         raise NotImplementedError(f"{type(self).__name__}.labels must return valid labels.")
 
     def pair(self, a: Any, b: Any) -> float | None:
