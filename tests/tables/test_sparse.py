@@ -19,7 +19,6 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.engine import table as binning
 from hilboost.learners.tree import TreeLearner
 from hilboost.tables import SparseTable
 
@@ -133,20 +132,15 @@ def test_blocks_are_those_of_the_dense_array(n, d, data):
     np.testing.assert_array_equal(np.concatenate([b for _, b in blocks]), dense[:, columns])
 
 
-def test_rows_and_columns_in_many_blocks(monkeypatch):
-    monkeypatch.setattr(binning, "_SPARSE_BLOCK_ROWS", 37)
-    monkeypatch.setattr("hilboost.tables.blocks._BLOCK_BYTES", 1)
-    same(
-        BoostingRegressor(learner="tree", n_estimators=5, random_state=0, n_jobs=2),
-        sp.csr_array(X),
-        X,
-        Y,
+@pytest.mark.parametrize(("n", "d"), [(70_000, 40), (201_000, 2)])
+def test_many_blocks_of_rows_and_columns_and_bins_from_a_sample_of_rows(n, d):
+    S = sp.random_array((n, d), density=0.05, rng=0, format="csr")
+    dense = S.toarray()
+    y = dense[:, 0] - dense[:, 1] + np.random.default_rng(0).normal(size=n)
+    model = BoostingRegressor(
+        learner="tree", n_estimators=2, early_stopping=False, random_state=0, n_jobs=2
     )
-
-
-def test_bins_from_a_sample_of_rows(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 150)
-    same(BoostingRegressor(learner="tree", n_estimators=5, random_state=0), sp.csr_array(X), X, Y)
+    same(model, S, dense, y)
 
 
 def test_memory_follows_what_is_filled():

@@ -14,8 +14,6 @@ from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import DataWarning, InvalidParameter
-from hilboost.engine import gradients as packing
-from hilboost.engine import table as binning
 
 losses = pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
 divisions = st.tuples(
@@ -193,16 +191,13 @@ def test_more_levels_than_bins():
 
 
 @pytest.mark.parametrize("weights", [None, "fractions"])
-def test_random_rounding_and_the_sample_for_bins(weights, monkeypatch):
+def test_random_rounding_and_the_sample_for_bins(weights):
     """Large tables round at random by row numbers, and find bins from a sample."""
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
-    monkeypatch.setattr(packing, "_MOST_ROWS_EXACT", 500)
-    monkeypatch.setattr(packing, "layout_of", packing.layout_of.__wrapped__)
-    rng = np.random.default_rng(2)
-    X, weight = rng.normal(size=(4000, 3)), None if weights is None else rng.uniform(size=4000)
-    y = (X[:, 0] + rng.normal(size=4000) > 0).astype(int)
+    rng, n = np.random.default_rng(2), 210_000
+    X, weight = rng.normal(size=(n, 3)), None if weights is None else rng.uniform(size=n)
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
     model = BoostingClassifier(**PLAIN | {"n_estimators": 3, "random_state": 1, "subsample": 0.7})
-    assert_same_bytes(model, X, y, weight, ([700, 1800, 1800], [0, 1, 2, 0]))
+    assert_same_bytes(model, X, y, weight, ([40_000, 90_000, 90_000], [0, 1, 2, 0]))
 
 
 @settings(max_examples=6, deadline=None)
