@@ -24,6 +24,12 @@ def threads_at_once(monkeypatch):
 
 
 @pytest.fixture
+def one_by_one(monkeypatch):
+    """Trees are fitted stage by stage, not several stages in one call."""
+    monkeypatch.setattr("hilboost.learners.tree.TreeLearner.fit_stages", lambda *_: None)
+
+
+@pytest.fixture
 def iterative(monkeypatch):
     """Full kernel machines of few rows are fitted by conjugate gradients, too."""
     monkeypatch.setattr("hilboost.learners.kernel_machine.full.DIRECT_UP_TO", 0)

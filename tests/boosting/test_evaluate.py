@@ -68,11 +68,10 @@ def test_one_pass_over_groups_gives_the_bits_of_two(loss, n_threads):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted, monkeypatch):
+def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted, one_by_one, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4))
     y, weight = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=6000) > 0, rng.uniform(size=6000)
-    monkeypatch.setattr(TreeLearner, "fit_stages", lambda *_: None)  # stages one by one
     stored, outputs = [], []
     fit = TreeLearner.fit
 

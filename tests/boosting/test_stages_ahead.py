@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.backends import threads
 from hilboost.boosting import stages_ahead
 from hilboost.core.errors import IncompatibleParts
-from hilboost.engine import series
 from hilboost.engine.separate import TreeGrower
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import SquaredError
@@ -45,10 +43,6 @@ def estimator(task, **parameters):
     kind = BoostingClassifier if "classes" in task else BoostingRegressor
     given_ones = {"n_estimators": 40, "learner": "tree", "random_state": 3, "n_jobs": 1}
     return kind(**{**given_ones, **parameters})
-
-
-def one_by_one(monkeypatch):
-    monkeypatch.setattr(TreeLearner, "fit_stages", lambda *_: None)
 
 
 def stages_of(model):
@@ -90,11 +84,11 @@ def counted(monkeypatch):
 
 @pytest.mark.parametrize("parameters", SETTINGS, ids=str)
 @pytest.mark.parametrize("task", ["numbers", "two targets", "two classes", "classes"])
-def test_same_model_as_stage_by_stage(task, parameters, counted, monkeypatch):
+def test_same_model_as_stage_by_stage(task, parameters, counted, request):
     X, y = table(0, task)
     model = estimator(task, **parameters).fit(X, y)
     assert counted
-    one_by_one(monkeypatch)
+    request.getfixturevalue("one_by_one")
     assert_same(model, estimator(task, **parameters).fit(X, y), X)
 
 
@@ -106,8 +100,8 @@ def test_weights(seed, whole, fold, classes):
     weight = rng.integers(0, 4, size=N).astype(float) if whole else rng.uniform(0.1, 2, size=N)
     model = estimator(task, n_estimators=8, subsample=1.0, early_stopping=fold, cv_folds=2)
     model.fit(X, y, sample_weight=weight)
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        one_by_one(monkeypatch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TreeLearner, "fit_stages", lambda *_: None)
         other = estimator(task, n_estimators=8, subsample=1.0, early_stopping=fold, cv_folds=2)
         assert_same(model, other.fit(X, y, sample_weight=weight), X)
 
@@ -141,29 +135,27 @@ def test_interrupts_keep_whole_stages():
     assert_same(model.fit(X, y), whole, X)
 
 
-def test_held_out_rows_of_the_user(counted, monkeypatch):
+def test_held_out_rows_of_the_user(counted, request):
     X, y = table(2, "numbers")
     parameters = {"subsample": 0.8, "n_estimators": 60}
     model = estimator("numbers", **parameters).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
     assert counted
-    one_by_one(monkeypatch)
+    request.getfixturevalue("one_by_one")
     other = estimator("numbers", **parameters)
     assert_same(model, other.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]), X)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"early_stopping": False}], ids=str)
 @pytest.mark.parametrize("task", ["two targets", "classes"])
-def test_threads_do_not_matter(task, parameters, counted, monkeypatch):
+def test_threads_do_not_matter(task, parameters, counted, threads_at_once):
     """Threads share the members of an ensemble, or the trees of a stage."""
-    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 100)
     X, y = table(4, task)
     models = [estimator(task, n_jobs=n_jobs, **parameters).fit(X, y) for n_jobs in (1, 2)]
     assert counted
     assert_same(*models, X)
 
 
-def test_a_thread_that_fails_releases_the_others(monkeypatch):
-    monkeypatch.setattr(threads, "ENTRIES_WORTH_A_THREAD", 100)
+def test_a_thread_that_fails_releases_the_others(threads_at_once, monkeypatch):
     grow = TreeGrower.grow
 
     def failing(grower, team, *given):
@@ -222,10 +214,11 @@ def test_losses_that_are_not_finite(monkeypatch):
         estimator("numbers", subsample=0.8).fit(X, y)
 
 
-def test_large_tables_go_stage_by_stage(counted, monkeypatch):
-    monkeypatch.setattr(series, "_CELLS", 2 * N - 1)
-    estimator("numbers", n_estimators=2, early_stopping=False).fit(*table(0, "numbers"))
+def test_large_tables_go_stage_by_stage(counted):
+    X = np.arange(2**16 + 1.0)[:, None]
+    y = np.tile(X % 7, 16)
+    stumps = {"max_leaf_nodes": 2, "early_stopping": False}
+    estimator("numbers", n_estimators=2, **stumps).fit(X, y)
     assert not counted
-    monkeypatch.setattr(series, "_CELLS", 2 * N)
-    estimator("numbers", n_estimators=5, early_stopping=False).fit(*table(0, "numbers"))
+    estimator("numbers", n_estimators=5, **stumps).fit(X[1:], y[1:])
     assert counted == [0, 2, 4]

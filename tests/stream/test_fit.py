@@ -18,7 +18,6 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
-from hilboost.engine import table as binning
 from hilboost.stream import source
 
 N = 2000
@@ -35,11 +34,6 @@ def frame():
     return frame
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    monkeypatch.setattr(source, "BATCH_ROWS", 300)
-
-
 REGRESSOR = BoostingRegressor(**dict(PLAIN, learner="tree", n_estimators=6, random_state=0))
 FITS = [
     REGRESSOR,
@@ -52,12 +46,18 @@ FITS = [
 ]
 
 
+def test_bins_from_a_sample_of_the_rows_of_several_batches():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=201_000), "b": rng.integers(9, size=201_000)})
+    y = frame["a"] * frame["b"] + rng.normal(size=201_000)
+    model = clone(REGRESSOR).set_params(n_estimators=2)
+    found = hilboost.stream.fit(clone(model), pa.Table.from_pandas(frame.assign(y=y)), target="y")
+    assert saved(found) == saved(model.fit(frame, y))
+
+
 @pytest.mark.parametrize("model", FITS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_parquet_file_saves_the_bytes_of_the_table_in_memory(
-    model, weighted, frame, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 700)
+def test_a_parquet_file_saves_the_bytes_of_the_table_in_memory(model, weighted, frame, tmp_path):
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "table.parquet", row_group_size=450)
     weight = frame["w"] if weighted else None
     if not weighted:
