@@ -18,10 +18,16 @@ class Library:
         self.calls.append("trimmed")
 
 
-def test_the_last_session_restores_the_settings(monkeypatch):
+@pytest.fixture
+def library(monkeypatch):
+    """What the C library is asked for."""
     library = Library()
     monkeypatch.setattr(session.ctypes, "CDLL", lambda _: library)
     monkeypatch.setattr(session, "_n_users", 0)  # workers in this process may still be users
+    return library
+
+
+def test_the_last_session_restores_the_settings(library, monkeypatch):
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
     with session.kept_memory():
         during = library.calls.copy()
@@ -31,10 +37,7 @@ def test_the_last_session_restores_the_settings(monkeypatch):
     assert library.calls[2:] == [(-1, 65536), (-3, 2**17), "trimmed"]
 
 
-def test_other_settings_are_left_alone(monkeypatch):
-    library = Library()
-    monkeypatch.setattr(session.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setattr(session, "_n_users", 0)  # workers in this process may still be users
+def test_other_settings_are_left_alone(library, monkeypatch):
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     with session.kept_memory():
         assert not library.calls

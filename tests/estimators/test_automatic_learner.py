@@ -243,40 +243,24 @@ def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n
     assert 2 - len(list(left)) == n_fits
 
 
-def test_a_clear_lead_ends_trial_runs(monkeypatch):
-    lengths = []
-    run = race.Trial.run
-
-    def noted(trial, n_stages):
-        run(trial, n_stages)
-        lengths.append(trial.n_stages)
-
-    monkeypatch.setattr(race.Trial, "run", noted)
+def test_a_clear_lead_ends_trial_runs(runs):
     model = BoostingRegressor(random_state=0, learner="tree")
     table = np.random.default_rng(1).uniform(-1, 1, size=(1600, 4))
     product = np.sign(table[:, 0] * table[:, 1])  # one column alone is of no use
     total = table.sum(axis=1) + np.sin(np.arange(1600.0))
     longest = []
     for n, target in ((1600, product), (1600, total), (1200, product)):
-        lengths.clear()
+        runs.clear()
         model.fit(table[:n], target[:n], callbacks=[lambda event: True])
-        longest.append(max(lengths))
+        longest.append(max(reached for *_, reached in runs))
     assert longest[0] == 50 < min(longest[1:])
 
 
-def test_very_long_trial_runs_are_halved(monkeypatch):
-    lengths = []
-    run = race.Trial.run
-
-    def noted(trial, n_stages):
-        lengths.append(n_stages)
-        run(trial, n_stages)
-
-    monkeypatch.setattr(race.Trial, "run", noted)
+def test_very_long_trial_runs_are_halved(runs, monkeypatch):
     for longest in (100.0, 0.0):
         monkeypatch.setattr(race, "_VERY_LONG_RACE", longest)
         BoostingRegressor(learner="tree", random_state=0).fit(X, NOISE)
-    assert sorted(set(lengths)) == [25, 50, 100, 200]
+    assert sorted({asked for _, asked, _ in runs}) == [25, 50, 100, 200]
 
 
 def test_material_gains_exceed_the_smallest_one_and_their_standard_error():

@@ -5,7 +5,6 @@ import pytest
 from tests.cases import assert_same_model
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.training import race
 from hilboost.training.recipes import candidates
 
 RNG = np.random.default_rng(0)
@@ -13,22 +12,6 @@ X = RNG.normal(size=(300, 9))
 Y = X[:, 0] + X[:, 1] * X[:, 2]
 CLASSES = np.digitize(Y, [-1, 0, 1])
 TREES = {"learner": "tree", "n_estimators": 80, "early_stopping": True, "random_state": 0}
-
-
-@pytest.fixture
-def runs(monkeypatch):
-    """The settings and the numbers of stages of all trial runs."""
-    found = []
-    run = race.Trial.run
-
-    def noted(trial, n_stages, *arguments):
-        run(trial, n_stages, *arguments)
-        one = trial.candidate.resolved
-        settings = one.max_features, one.l2_regularization, one.max_leaf_nodes
-        found.append((settings, len(trial.state.members[0].stages)))
-
-    monkeypatch.setattr(race.Trial, "run", noted)
-    return found
 
 
 def grid(*lists):
@@ -46,8 +29,8 @@ def grid(*lists):
 )
 def test_small_tables_try_many_settings(make, target, expected, runs):
     model = make(**TREES).fit(X, target)
-    assert {settings for settings, _ in runs} == expected
-    stages = [n for _, n in runs]
+    assert {settings for settings, *_ in runs} == expected
+    stages = [reached for *_, reached in runs]
     assert len(stages) == len(expected) + 2
     assert all(15 < n <= 50 for n in stages[:-2])  # early stopping may end a run
     assert all(15 < n <= 80 for n in stages[-2:])
@@ -65,7 +48,7 @@ def test_small_tables_try_many_settings(make, target, expected, runs):
 def test_larger_tables_try_few_settings(runs, monkeypatch):
     monkeypatch.setattr(candidates, "_FEW_ROWS", 300)
     BoostingRegressor(**TREES).fit(X, Y)
-    assert [settings for settings, _ in runs] == [(0.5, 10, 31), (1.0, 10, 31)]
+    assert [settings for settings, *_ in runs] == [(0.5, 10, 31), (1.0, 10, 31)]
     runs.clear()
     BoostingClassifier(**TREES, max_features=1.0, l2_regularization=2.0).fit(X, CLASSES)
     assert not runs
@@ -73,4 +56,4 @@ def test_larger_tables_try_few_settings(runs, monkeypatch):
 
 def test_given_settings_are_not_tried(runs):
     BoostingClassifier(**TREES, max_leaf_nodes=12, l2_regularization=2.0).fit(X, CLASSES)
-    assert {settings[1:] for settings, _ in runs} == {(2.0, 12)}
+    assert {settings[1:] for settings, *_ in runs} == {(2.0, 12)}

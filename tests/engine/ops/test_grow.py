@@ -11,7 +11,6 @@ from tests.reference.isotonic import pairs_in_order
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffers, separate
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
@@ -256,8 +255,7 @@ def test_directions_are_kept_in_growth(monkeypatch, n_threads, r, kind):
 
 
 @pytest.mark.parametrize("r", [1, 2])
-def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
-    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 0)
+def test_two_histograms_do_where_memory_is_short(little_memory, monkeypatch, r):
     rng = np.random.default_rng(r)
     parts = TreeLearner(max_leaf_nodes=10, min_samples_leaf=1, shared=True)
     X, gradients = draw_table(rng, 80, 5, True), draw_gradients(rng, 80, r, "plain")
@@ -270,9 +268,10 @@ def test_two_histograms_do_where_memory_is_short(monkeypatch, r):
 
 
 @pytest.mark.parametrize("r", [1, 2])
-@pytest.mark.parametrize("budget", [0, 2**29])
-def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
-    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
+@pytest.mark.parametrize("fixtures", [(), ("little_memory",)])
+def test_large_nodes_are_shared_out_by_rows(r, fixtures, monkeypatch, request):
+    for name in fixtures:
+        request.getfixturevalue(name)
     rng = np.random.default_rng(r)
     n = 40_000
     X = np.round(rng.normal(size=(n, 3)) * 2)
@@ -286,13 +285,7 @@ def test_large_nodes_are_shared_out_by_rows(monkeypatch, r, budget):
         assert assert_same_tree(before, after) == 11
 
 
-def test_many_rows_with_hessians_count_in_a_channel_of_their_own(monkeypatch):
-    """Not so many rows here: the number of steps that a mean gradient needs is raised instead."""
-    from hilboost.engine import gradients as packing
-
-    monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
-    for module in (separate, packing):  # which keep no other layout
-        monkeypatch.setattr(module, "layout_of", packing.layout_of.__wrapped__)
+def test_many_rows_with_hessians_count_in_a_channel_of_their_own(count_channel, monkeypatch):
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=9, min_samples_leaf=3)
     X, gradients = draw_table(rng, 200, 4, True), draw_gradients(rng, 200, 1, "curved")

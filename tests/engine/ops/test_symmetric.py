@@ -8,8 +8,6 @@ from tests.reference import symmetric as twin
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine import buffers, separate
-from hilboost.engine import gradients as packing
 from hilboost.engine.ops.cpu.nodes import BEGIN, BIN, COLUMN, DEPTH, END, LEFT, N_NODES
 from hilboost.learners.tree import TreeLearner
 
@@ -67,12 +65,8 @@ def test_limits_are_those_of_an_exhaustive_search(monkeypatch, parameters):
     assert (after.nodes.control[N_NODES] == 1) == (parameters.get("min_samples_leaf") == 70)
 
 
-def test_little_memory_and_a_channel_for_the_count(monkeypatch):
+def test_little_memory_and_a_channel_for_the_count(little_memory, count_channel, monkeypatch):
     """A histogram is kept for every leaf in any case."""
-    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 0)
-    monkeypatch.setattr(packing, "_FEWEST_STEPS", 2**40)
-    for module in (separate, packing):  # which keep no other layout
-        monkeypatch.setattr(module, "layout_of", packing.layout_of.__wrapped__)
     rng = np.random.default_rng(0)
     parts = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, max_bins=8, symmetric=True)
     X, gradients = draw_table(rng, 80, 4, True), draw_gradients(rng, 80, 1, "curved")
