@@ -124,6 +124,22 @@ def environment(threads: int) -> dict[str, Any]:
     }
 
 
+def machine(facts: Record) -> str:
+    return f"{facts['cpu']}, {facts['logical_cpus']} logical CPUs, {facts['memory_gb']} GB"
+
+
+def circumstances(threads: int) -> Record:
+    """What a record says about its run, if the runs of a page belong to several days."""
+    facts = environment(threads)
+    return {
+        "date": facts["date"],
+        "machine": machine(facts),
+        "versions": facts["versions"],
+        "commit": facts["commit"],
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = action()
@@ -335,6 +351,34 @@ def environment_markdown(facts: Mapping[str, Any]) -> str:
         f"load average at the start {facts['load_average_at_start'][0]}; "
         f"Python {facts['python']}; {versions}."
     )
+
+
+def sources(records: Sequence[Record]) -> str:
+    """Days, machines, threads and versions behind records with their circumstances."""
+    dates = sorted(record["date"][:10] for record in records)
+    days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    machines = " / ".join(sorted({record["machine"] for record in records}))
+    threads = ", ".join(sorted({str(record["threads"]) for record in records}))
+    versions: dict[str, set[str]] = {}
+    for record in records:
+        for module, version in record.get("versions", {}).items():
+            if version:
+                versions.setdefault(module, set()).add(version)
+    named = ", ".join(f"{module} {'/'.join(sorted(v))}" for module, v in sorted(versions.items()))
+    load = max(record["load_average"] for record in records)
+    return (
+        f"{days}; {machines}; {threads} threads for every method; load average before a run at "
+        f"most {load}; {named}."
+    )
+
+
+def failures_section(records: Iterable[Record], names: Sequence[str]) -> str:
+    rows = [
+        [*(r[name] for name in names), f"`{r['failure'].replace('|', '/')}`"]
+        for r in records
+        if "failure" in r
+    ]
+    return f"## Not finished\n\n{markdown_table([*names, 'reason'], rows)}" if rows else ""
 
 
 def comma_list(text: str) -> list[str]:

@@ -14,22 +14,20 @@ Run ``python benchmarks/kernel_paths.py``.
 
 from __future__ import annotations
 
-import os
 import time
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from _common import Record, environment, study
+from _common import Record, circumstances, study
 from hilboost import KernelBoostingRegressor, SparseKernelRidge
 from hilboost.core.base_model import Term
 from hilboost.kernels import Constant, Gaussian
 from hilboost.kernels.marginal_likelihood import maximize
 from kernel_data import SETS, Rows
-from kernels import loss_of, machine, made_up
+from kernels import loss_of, made_up
 
 STAGES = 150
 SIZES = (100, 200, 400)
@@ -217,15 +215,8 @@ def warm_up() -> None:
 
 def measure(**case: Any) -> Record:
     warm_up()
-    facts = environment(1)
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(facts),
-        "versions": facts["versions"],
-        "commit": facts["commit"],
-        "load_average": round(os.getloadavg()[0], 2),
-        **run_one(case["set"], case["split"], case["method"]),
-    }
+    run = run_one(case["set"], case["split"], case["method"])
+    return {**circumstances(1), **run}
 
 
 def cases() -> list[Record]:

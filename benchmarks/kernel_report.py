@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from _common import Record, cell, markdown_table, median
+from _common import Record, cell, failures_section, markdown_table, median, sources
 from kernel_data import CLASSIFICATION, REGRESSION, SETS
 from kernel_peers import METHODS
 
@@ -216,42 +216,6 @@ def splits_section(records: list[Record]) -> str:
     return f"## Mean over the splits\n\n{markdown_table(header, rows)}"
 
 
-def failures_section(records: list[Record]) -> str:
-    rows = [
-        [
-            SETS[r["set"]].title if r["set"] in SETS else r["set"],
-            r["split"],
-            title(r["method"]),
-            r["setting"],
-            f"`{r['failure'].replace('|', '/')}`",
-        ]
-        for r in records
-        if "failure" in r
-    ]
-    if not rows:
-        return ""
-    header = ["set", "split", "method", "setting", "reason"]
-    return f"## Not finished\n\n{markdown_table(header, rows)}"
-
-
-def sources(records: list[Record]) -> str:
-    """Date, machines, threads and versions behind the records."""
-    dates = sorted(record["date"][:10] for record in records)
-    days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    machines = " / ".join(sorted({record["machine"] for record in records}))
-    threads = ", ".join(sorted({str(record["threads"]) for record in records}))
-    versions: dict[str, set[str]] = {}
-    for record in records:
-        for module, version in record.get("versions", {}).items():
-            versions.setdefault(module, set()).add(str(version))
-    named = ", ".join(f"{module} {'/'.join(sorted(v))}" for module, v in sorted(versions.items()))
-    load = max(record["load_average"] for record in records)
-    return (
-        f"{days}; {machines}; {threads} threads for every method; load average before a run at "
-        f"most {load}; {named}."
-    )
-
-
 def page(records: list[Record], _: str) -> str:
     records = [r for r in records if r["set"] in SETS and r["method"] in METHODS]
     every = {name: found for name in SETS if (found := outcomes(records, name))}
@@ -268,6 +232,6 @@ def page(records: list[Record], _: str) -> str:
         settings_section(every),
         equal_time_section(every),
         splits_section(records),
-        failures_section(records),
+        failures_section(records, ("set", "split", "method", "setting")),
     ]
     return "\n\n".join(part for part in parts if part)

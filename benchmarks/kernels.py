@@ -26,7 +26,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,8 +35,8 @@ from threadpoolctl import threadpool_limits
 
 from _common import (
     Record,
+    circumstances,
     describe_error,
-    environment,
     peak_memory_mb,
     reset_peak_memory,
     resident_mb,
@@ -188,20 +187,12 @@ def run_apart(spec: Record) -> Record:
     return {"failure": failure, "peak_mib": usage.ru_maxrss / unit}
 
 
-def machine(facts: Record) -> str:
-    return f"{facts['cpu']}, {facts['logical_cpus']} logical CPUs, {facts['memory_gb']} GB"
-
-
 def measure(rows: int | None = None, **case: Any) -> Record:
-    facts = environment(THREADS)
     settings = {"seed": 0, "threads": THREADS, "limit_s": LIMIT_S, "rows": rows}
     return {
         **settings,
         "split_note": SETS[case["set"]].split_note,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(facts),
-        "commit": facts["commit"],
-        "load_average": round(os.getloadavg()[0], 2),
+        **circumstances(THREADS),
         **run_apart({**case, **settings}),
     }
 

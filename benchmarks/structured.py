@@ -30,7 +30,6 @@ import gc
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -43,7 +42,7 @@ from threadpoolctl import threadpool_limits
 import structured_images as images
 import structured_links as links
 import structured_tables as tables
-from _common import Record, arrays, describe_error, environment, study, timed
+from _common import Record, arrays, circumstances, describe_error, study, timed
 from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
 from hilboost.kernels import Gaussian
 from hilboost.outputs import KernelOutput
@@ -192,16 +191,7 @@ def warm_up(threads: int) -> None:
 
 
 def measure(quick: bool = False, **case: Any) -> Record:
-    facts = environment(THREADS)
-    record = {
-        "threads": THREADS,
-        "quick": quick,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{facts['cpu']}, {facts['logical_cpus']} logical CPUs, {facts['memory_gb']} GB",
-        "versions": facts["versions"],
-        "commit": facts["commit"],
-        "load_average": round(os.getloadavg()[0], 2),
-    }
+    record = {"threads": THREADS, "quick": quick, **circumstances(THREADS)}
     arguments = (case["set"], case["method"], case["split"], quick, THREADS)
     with threadpool_limits(THREADS):
         warm_up(THREADS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import Record, cell, markdown_table, median
+from _common import Record, cell, failures_section, markdown_table, median, sources
 from structured_images import IMAGE_SETS
 from structured_tables import LABEL_SETS, LABEL_WAYS, RANKING_SETS, REGRESSORS
 
@@ -392,36 +392,6 @@ SECTIONS: dict[str, Callable[[list[Record]], str]] = {
 }
 
 
-def failures_section(records: list[Record]) -> str:
-    rows = [
-        [r["set"], r["split"], r["method"], f"`{r['failure'].replace('|', '/')}`"]
-        for r in records
-        if "failure" in r
-    ]
-    header = ["set", "split", "method", "reason"]
-    return f"## Not finished\n\n{markdown_table(header, rows)}" if rows else ""
-
-
-def sources(records: list[Record]) -> str:
-    """Date, machines, threads and versions behind the records."""
-    dates = sorted(record["date"][:10] for record in records)
-    days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    machines = " / ".join(sorted({record["machine"] for record in records}))
-    threads = ", ".join(sorted({str(record["threads"]) for record in records}))
-    versions: dict[str, set[str]] = {}
-    for record in records:
-        for module in ("hilboost", "sklearn", "xgboost", "catboost", "numpy"):
-            if version := record["versions"].get(module):
-                versions.setdefault(module, set()).add(version)
-    named = ", ".join(f"{module} {'/'.join(sorted(v))}" for module, v in sorted(versions.items()))
-    load = max(record["load_average"] for record in records)
-    quick = " **A smoke test: few rows, few stages.**" if records[0]["quick"] else ""
-    return (
-        f"{days}; {machines}; {threads} threads for every method; load average before a run at "
-        f"most {load}; {named}.{quick}"
-    )
-
-
 def page(records: list[Record], _: str) -> str:
     parts = [
         "# Structured outputs",
@@ -434,5 +404,5 @@ def page(records: list[Record], _: str) -> str:
     for group, section in SECTIONS.items():
         if found := of_group(records, group):
             parts.append(section(found))
-    parts.append(failures_section(records))
+    parts.append(failures_section(records, ("set", "split", "method")))
     return "\n\n".join(part for part in parts if part)

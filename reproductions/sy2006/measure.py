@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import kernel_paths
-from _common import environment
+from _common import environment, machine
 from comparisons import paired_rows, paired_table
 from kernel_paths import BOOSTED, FACTORS, FEW_STAGES, LIKELIHOODS, PAPER, single
-from kernels import machine, run_apart
+from kernels import run_apart
 
 SET = "kin40k"
 ENSEMBLE, LARGEST = ("hilboost-sy2006", "150 stages"), ("hilboost-sparse", "680 basis")
