@@ -95,42 +95,38 @@ def test_fewer_members_are_fitted_in_less_time():
 QUANTILES = {"loss": "quantile", "quantile": [0.05, 0.5, 0.95], "time_budget": 3.0}
 
 
+@pytest.fixture
+def probe(monkeypatch):
+    """A probe of 20 ms for a stage of four members, which finds that ``needed`` is the progress."""
+
+    class Probe:
+        seconds_per_stage = 0.005
+        needed = 60.0
+
+        def __init__(self, *parts):
+            pass
+
+        def progress(self, seconds):
+            assert seconds > 0
+            return self.needed
+
+    monkeypatch.setattr(race, "_Probe", Probe)
+    return Probe
+
+
 @pytest.mark.parametrize(
     ("needed", "rate", "compares"), [(1.5, 0.08, True), (15.0, 0.2, False), (60.0, 0.3, False)]
 )
-def test_the_rate_is_as_low_as_the_time_allows(monkeypatch, needed, rate, compares):
-    class Probe:
-        seconds_per_stage = 0.005  # 20 ms for the four members
-
-        def __init__(self, *parts):
-            pass
-
-        def progress(self, seconds):
-            assert 0 < seconds < 0.3
-            return needed
-
-    monkeypatch.setattr(race, "_Probe", Probe)
+def test_the_rate_is_as_low_as_the_time_allows(probe, runs, monkeypatch, needed, rate, compares):
+    probe.needed = needed
     monkeypatch.setattr(race, "n_trial_stages", lambda recipe: 150)
-    ran = []
-    found = race.best_candidate
-    monkeypatch.setattr(race, "best_candidate", lambda *trial: ran.append(1) or found(*trial))
     model = BoostingRegressor(**ONE, **QUANTILES, cv_folds=4).fit(X[:200], Y[:200])
     assert model.resolved_.learning_rate == pytest.approx(rate, rel=0.1)
-    assert bool(ran) == compares
+    assert bool(runs) == compares
 
 
 @pytest.mark.parametrize("n_stages", [1, 20])
-def test_the_rate_stays_if_there_is_time_for_all_stages(monkeypatch, n_stages):
-    class Probe:
-        seconds_per_stage = 0.005
-
-        def __init__(self, *parts):
-            pass
-
-        def progress(self, seconds):
-            return 60.0
-
-    monkeypatch.setattr(race, "_Probe", Probe)
+def test_the_rate_stays_if_there_is_time_for_all_stages(probe, monkeypatch, n_stages):
     monkeypatch.setattr(race, "n_trial_stages", lambda recipe: 10**6)
     few = ONE | {"learner": "tree", "n_estimators": n_stages, "early_stopping": True}
     table, target = X[:300, :4], Y[:300]
