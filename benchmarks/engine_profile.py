@@ -24,7 +24,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import history, loop
 from hilboost.engine import stage as fitting
 from hilboost.engine.driver import grow_tree
-from hilboost.engine.ops.cpu.grow import Growth
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.nodes import N_ROWS
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.plan import Plan
@@ -92,7 +92,7 @@ class Clock:
     def grow(self, operations: Any, growth: Any, symmetric: bool) -> None:
         """Grow a tree by its operations."""
         timed = Timed(operations)
-        grow_tree(growth, timed, 1)
+        grow_tree(growth, timed)
         for name in GROWTH:
             self.seconds[name].append(timed.seconds[name])
             self.work[name].append(timed.work[name])
