@@ -278,7 +278,7 @@ def test_a_metric_that_never_has_a_value_names_the_stages():
 def test_metrics_that_have_no_value():
     with pytest.raises(InvalidData, match="all 2 classes"):
         BoostingClassifier(**EARLY, eval_metric="auc").fit(
-            X, Y > 0, X_val=X[:9], y_val=np.ones(9, dtype=bool)
+            X, Y > 0, X_val=X[:9] + 1e-9, y_val=np.ones(9, dtype=bool)
         )
     with pytest.raises(IncompatibleParts, match="not a finite number"):
         BoostingRegressor(**EARLY, eval_metric=FunctionMetric(lambda y, p: np.nan)).fit(X, Y)
