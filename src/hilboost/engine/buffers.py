@@ -57,7 +57,7 @@ class TreeBuffers:
         """Of growth, which leaves this memory free for the leaf of each position."""
         self.learn_from(n_rows)
         self.grower: Any = None
-        """What separate trees are grown with in this memory."""
+        """Grower of separate trees in this memory."""
         self.nodes = empty_nodes(self.n_nodes, by_gain=True)
         self.left_sets = np.zeros((self.n_nodes if has_sets else 0, SET_WORDS), dtype=np.uint64)
         self.batch = empty_batch(batch_size, n_rows, n_threads, n_columns, self.n_nodes)

@@ -20,7 +20,7 @@ STEP, N_ITEMS, WORK, N_DIVIDED, N_PAIRS, N_SUMMED, N_SPLITS, N_TREE, N_LEVELS, N
 _STATE_SIZE = 10
 # Steps.
 BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, CANDIDATES, DONE = range(8)
-# What is done with the children of a split.
+# Treatment of the children of a split.
 UNSEARCHED, SEARCHED, ONLY_SUMMED = range(3)
 
 ROWS_PER_PART = 2**14

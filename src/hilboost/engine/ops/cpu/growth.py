@@ -1,4 +1,4 @@
-"""What a tree is grown from, and the steps that all orders of growth have in common."""
+"""Inputs of growth, and the steps that all orders of growth have in common."""
 
 from typing import NamedTuple
 
@@ -184,7 +184,7 @@ def open_root_alone(growth):
 
 @inner
 def _mode_of(small, big, growth):
-    """What is done with the children of a split."""
+    """Whether the children of a split are searched, only summed, or neither."""
     fields, limits, control = growth.nodes.fields, growth.limits, growth.nodes.control
     if (
         growth.batch.state[N_SPLITS] + 2 < limits.max_leaves

@@ -230,7 +230,7 @@ def n_channels_of(growth):
 
 @tiny
 def cells_of(column, table, n_channels):
-    """The cells of a column without those of missing values if these lie apart, and their place."""
+    """Cells of a column: begin and end of its values, and the cell of missing values, or -1."""
     if n_channels == 1:
         begin = column * STRIDE
         return begin, begin + table.n_values[column], begin + table.n_bins - 1

@@ -51,7 +51,7 @@ class JointColumns(NamedTuple):
 
 @inner
 def add_codes(joint, column, table, sums, histogram):
-    """Add the sums of the codes of a group to those of the bins of one of its columns.
+    """Add the sums of the codes of a group to the sums of the bins of one of its columns.
 
     ``sums``: (n_groups * STRIDE,) int64. ``histogram``: (d * STRIDE,) int64.
     """
