@@ -103,7 +103,7 @@ def test_nobody_waits_for_a_thread_that_does_not_come():
             blocked.wait()
 
     with ThreadTeam(2) as team:
-        team.share(work, may_go.set)  # ends here, while the other thread is still busy
+        team.cooperate(work, may_go.set)  # ends here, while the other thread is still busy
         assert team.map(lambda task: task**2, range(50)) == [task**2 for task in range(50)]
         assert not may_go.is_set()
         may_go.set()

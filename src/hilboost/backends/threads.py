@@ -102,8 +102,8 @@ class _Errand:
         self.begun: list[int] = []
         self.ends: SimpleQueue[BaseException | None] = SimpleQueue()
 
-    def share(self, thread: int) -> None:
-        """Take part, unless it is over."""
+    def take_part(self, thread: int) -> None:
+        """Do a part of it, unless it is over."""
         work = self._work
         if work is None:
             return
@@ -149,7 +149,7 @@ class ThreadTeam:
     @staticmethod
     def _serve(number: int, inbox: SimpleQueue[_Errand | None]) -> None:
         while (errand := inbox.get()) is not None:
-            errand.share(number)
+            errand.take_part(number)
             del errand  # until the next one, nothing that this one used is kept in memory
 
     def run(self, work: Callable[[int], Any], on_error: Callable[[], None] = lambda: None) -> None:
@@ -159,20 +159,24 @@ class ThreadTeam:
         """
         self._call(work, self.n_threads, on_error, waits_for_all=True)
 
-    def share(self, work: Callable[[int], Any], on_error: Callable[[], None]) -> None:
+    def cooperate(self, work: Callable[[int], Any], on_error: Callable[[], None]) -> None:
         """Call ``work(thread)`` here, and in other threads that are free before it ends.
 
         The threads claim tasks; a call ends when all tasks are done, whoever has done them.
         """
         self._call(work, self.n_threads, on_error)
 
-    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    def map(
+        self, function: Callable[[Any], Any], tasks: Iterable[Any], per_thread: int = 1
+    ) -> list[Any]:
         """Results of ``function`` for every task, in the tasks' order.
 
         Tasks go to threads as these become free; each result depends on its task alone.
+        ``per_thread`` is the number of tasks for which it is worth asking another thread.
         """
         tasks = list(tasks)
-        if self.n_threads == 1 or len(tasks) < 2:
+        n_threads = min(self.n_threads, len(tasks) // per_thread)
+        if n_threads < 2:
             return [function(task) for task in tasks]
         results: list[Any] = [None] * len(tasks)
         numbers = iter(range(len(tasks)))  # next() on it is atomic
@@ -185,7 +189,7 @@ class ThreadTeam:
             for _ in numbers:
                 pass
 
-        self._call(work, min(self.n_threads, len(tasks)), give_up, waits_for_begun=True)
+        self._call(work, n_threads, give_up, waits_for_begun=True)
         return results
 
     def _call(

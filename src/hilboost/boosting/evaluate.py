@@ -307,4 +307,4 @@ def add_stage(raw: Floats, stage: Stage, fitted: tuple[FittedTerm, ...], team: T
         for rows in blocks(len(raw), term.columns.stop - first):
             tasks.append(partial(add, rows.start, rows.stop))
     # Each column belongs to one term: the order of the tasks has no effect.
-    team.map(lambda task: task(), tasks)
+    team.map(lambda task: task(), tasks, 4)

@@ -98,7 +98,7 @@ class TreeBuffers:
             part[:] = np.arange(begin, begin + len(part), dtype=dtypes.ROW)
 
         if given is None:
-            team.map(work, range(0, len(rows), _BLOCK_ROWS))
+            team.map(work, range(0, len(rows), _BLOCK_ROWS), 8)
         else:
             rows[:] = given
 

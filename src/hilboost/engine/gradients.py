@@ -124,7 +124,7 @@ def _pack_in_32_bits(
             next_root.compare(compact, ordered, begin, end)
         return result
 
-    results = np.array(data.team.map(round_block, blocks))
+    results = np.array(data.team.map(round_block, blocks, 2))
     space.may_be_compact = not results[:, 1].any()
     if not space.may_be_compact:
         return None
@@ -159,7 +159,7 @@ def _totals(
         absolute_sums(learned, begin, end, whole, np.empty((2, CHUNK)), sums)
         return sums
 
-    first, *others = team.map(sums_of, blocks)
+    first, *others = team.map(sums_of, blocks, 2)
     for sums in others:
         merge_sums(first, sums)
     found = rounded(merged(first, share))

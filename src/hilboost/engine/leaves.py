@@ -19,7 +19,7 @@ from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
 from hilboost.engine.ops.cpu.nodes import NodeStore
-from hilboost.engine.ops.cpu.operations import ALONE, ROWS_WORTH_A_TEAM, n_parts
+from hilboost.engine.ops.cpu.operations import n_parts
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.tree import Tree
 from hilboost.reductions.sums import is_whole, merged
@@ -83,9 +83,8 @@ def leaf_of_rows(
         leaf_of_row[:] = -1
     offsets = None if order is None else order.offsets
     of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
-    team = team if n_learned > 2 * ROWS_WORTH_A_TEAM else ALONE
-    n = n_parts(team)
-    team.map(lambda k: mark_leaves(k, n, of_leaves, offsets, leaf_of_row, leaf_at), range(n))
+    n = n_parts(team, n_learned)
+    team.map(lambda k: mark_leaves(k, n, of_leaves, offsets, leaf_of_row, leaf_at), range(n), 4)
 
 
 def newton_steps(

@@ -48,14 +48,12 @@ if TYPE_CHECKING:
 
 MOST_BINS = 512
 _BLOCK_ROWS = 2**15
-ROWS_WORTH_A_TEAM = 2**15
-"""Handing work to other threads takes longer than what these save with fewer rows."""
-ALONE = ThreadTeam(1)
+_PART = 2**14
 
 
-def n_parts(team: ThreadTeam) -> int:
+def n_parts(team: ThreadTeam, n_numbers: int) -> int:
     """Return into how many parts work is divided, so that a late thread delays little."""
-    return 1 if team.n_threads == 1 else 4 * team.n_threads
+    return 1 if team.n_threads == 1 else min(4 * team.n_threads, 1 + n_numbers // _PART)
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class CpuOperations:
             packed_sums(values, ordered[begin:end], here, totals)
             return totals
 
-        return np.sum(self.team.map(quantize_block, range(0, m, _BLOCK_ROWS)), axis=0)
+        return np.sum(self.team.map(quantize_block, range(0, m, _BLOCK_ROWS), 3), axis=0)
 
     def partition(
         self, growth: Growth | VectorGrowth, nodes: NDArray[np.int64]
@@ -134,15 +132,15 @@ class CpuOperations:
         """
         gradients, hessians, weights, ones, whole, _, logistic = learned
         of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
-        is_large = len(growth.buffers.flags) * gradients.shape[1] > ROWS_WORTH_A_TEAM
-        team = self.team if is_large else ALONE
-        n = n_parts(team)
+        n = n_parts(self.team, len(growth.buffers.flags) * gradients.shape[1])
         scratch = np.empty((n, 2, CHUNK))
 
         def add(values: Floats, weights: Floats, logistic: bool = False) -> NDArray[np.int64]:
             sums = empty_sums(2 if logistic else 1, len(leaves), values.shape[1])
             numbers = LeafNumbers(values, weights, whole, logistic)
-            team.map(lambda part: leaf_sums(part, n, of_leaves, numbers, scratch, sums), range(n))
+            self.team.map(
+                lambda part: leaf_sums(part, n, of_leaves, numbers, scratch, sums), range(n), 2
+            )
             return np.concatenate(sums, axis=1)
 
         sums = [add(gradients, weights, logistic)]
@@ -163,7 +161,7 @@ class CpuOperations:
             words = np.empty(BLOCK, dtype=np.uint64)
             binned_leaves(growth.table, binned, categories, words, begin, end, leaf_of_row)
 
-        self.team.map(walk_block, range(0, len(leaf_of_row), _BLOCK_ROWS))
+        self.team.map(walk_block, range(0, len(leaf_of_row), _BLOCK_ROWS), 2)
 
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
@@ -172,7 +170,7 @@ class CpuOperations:
 
     def cooperate(self, work: Callable[[Threads], None]) -> None:
         """Begin tasks that other threads share if they come in time."""
-        self._call(self.team.share, work)
+        self._call(self.team.cooperate, work)
 
     def together(self, step: Callable[[Threads], None]) -> None:
         """Run a step on all threads, each of which has a share of it."""
