@@ -25,7 +25,7 @@ from hilboost.engine.ops.cpu.batch import (
     item_of,
 )
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.growth import cut_columns, keeps_parents, open_batch, open_root_alone
+from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, keeps_parents, open_batch
 from hilboost.engine.ops.cpu.histogram import add
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
@@ -194,7 +194,7 @@ def next_step(n_threads, growth):
     if step == FLAG and count_left(batch):
         return
     if step == BEGIN_TREE:
-        open_root_alone(growth)
+        begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
     if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:

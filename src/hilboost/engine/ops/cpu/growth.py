@@ -168,7 +168,7 @@ def _draw(pair, small, big, seeds, limits, constraints, scratch):
 
 
 @inner
-def open_root_alone(growth):
+def begin_with_root(growth):
     """Begin with the root, which is summed if it may be split."""
     batch, limits, fields = growth.batch, growth.limits, growth.nodes.fields
     for i in range(batch.is_split.shape[0]):
@@ -206,12 +206,8 @@ def open_batch(growth):
     fields, control = nodes.fields, nodes.control
     batch.state[N_PAIRS] = batch.state[N_SUMMED] = 0
     for i in range(batch.state[N_DIVIDED]):
-        node = batch.divided[i]
-        control[NODE], control[N_LEFT_HERE], control[N_LEFT] = (
-            node,
-            batch.n_left[i],
-            batch.n_left[i],
-        )
+        node, n_left = batch.divided[i], batch.n_left[i]
+        control[NODE], control[N_LEFT_HERE], control[N_LEFT] = node, n_left, n_left
         open_children(nodes)
         inherit(node, growth, growth.scratch.permitted)
         small, big = fields[node, LEFT], fields[node, RIGHT]

@@ -25,7 +25,6 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     SUM,
 )
-from hilboost.engine.ops.cpu.batches import partition_nodes, run_operation
 from hilboost.engine.ops.cpu.binned_leaves import binned_leaves, binned_tree
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import (
@@ -41,6 +40,7 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
 from hilboost.engine.ops.cpu.nodes import BEGIN, END
+from hilboost.engine.ops.cpu.operation_steps import partition_nodes, run_operation
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:

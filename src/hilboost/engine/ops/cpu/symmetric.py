@@ -38,7 +38,7 @@ from hilboost.engine.ops.cpu.column_splits import (
 )
 from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.draws import draw_columns
-from hilboost.engine.ops.cpu.growth import cut_columns, open_batch, open_root_alone
+from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, open_batch
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
@@ -329,7 +329,7 @@ def next_level(n_threads, growth):
     if step == FLAG and count_left(batch):
         return
     if step == BEGIN_TREE:
-        open_root_alone(growth)
+        begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
     if step != SEARCH:
