@@ -5,6 +5,8 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,6 +187,8 @@ def test_labels_of_other_rows_warn_unless_they_are_other_keys(n, seed, labels):
     )
     fresh = y_other.reset_index(drop=True)
     assert rows_of_others(lambda: check_order(X_some, y=y_other)) == {"y"}
+    ordered = X_some.sort_index(), y_other.sort_index()
+    assert rows_of_others(lambda: check_order(ordered[0], y=ordered[1])) == {"y"}
     for table, values in (
         (X_some, y_some),
         (X_some, fresh),
@@ -196,9 +200,8 @@ def test_labels_of_other_rows_warn_unless_they_are_other_keys(n, seed, labels):
             y_other.rename_axis([f"id {k}" for k in range(X_some.index.nlevels)]),
         ),
         (X_some.set_axis(X_some["a"] + 0.5), y_other),
-        (frame[["a"]][:n], frame_of(2 * n, "dates")["y"][n:]),
+        (X_some, frame_of(n, "pairs" if labels == "dates" else "dates")["y"]),
         (X_some, pd.concat([y_other[: n // 2]] * 2)[:n]),
-        (X_some.sort_index(), y_other.sort_index()),
     ):
         assert not rows_of_others(lambda table=table, values=values: check_order(table, y=values))
 
@@ -219,3 +222,120 @@ def test_scaled_tables_of_some_rows_do_not_warn():
     for folds in (KFold(3), ShuffleSplit(3, random_state=0)):
         scored = partial(cross_val_score, model, scaled, train["y"], cv=folds)
         assert not rows_of_others(scored)
+
+
+IDS = st.sampled_from(["numbers", "text", "dates", "days"])
+
+
+def table_of_ids(n, labels, is_sorted, seed):
+    drawn = np.random.default_rng(seed).choice(30 * n, n, replace=False)
+    index = {
+        "numbers": 70 + drawn,
+        "text": [f"id {k:06d}" for k in drawn],
+        "dates": pd.Timestamp("1990") + pd.to_timedelta(drawn, unit="h"),
+        "days": pd.date_range("1990", periods=n)[np.argsort(drawn)],
+    }
+    table = pd.DataFrame({"a": np.arange(n), "y": np.arange(n)}, index=index[labels])
+    return table.sort_index() if is_sorted else table
+
+
+def matched_by_position(X, y):
+    return bool(warned(lambda: check_order(X, y=y), "rows are matched by position"))
+
+
+def folds_of(X, y, seed):
+    for folds in (KFold(4), KFold(4, shuffle=True, random_state=seed)):
+        for train, test in folds.split(X):
+            yield from ((X.iloc[rows], y.iloc[rows]) for rows in (train, test))
+
+
+@given(st.integers(100, 1500), st.floats(0.01, 0.3), IDS, st.booleans(), st.integers(0, 999))
+def test_rows_dropped_separately_and_parts_and_draws_warn(n, part, labels, is_sorted, seed):
+    table = table_of_ids(n, labels, is_sorted, seed)
+    rng, n_dropped = np.random.default_rng(seed + 1), max(1, round(part * n))
+    kept = [np.delete(np.arange(n), 1 + rng.choice(n - 2, n_dropped, False)) for _ in range(2)]
+    drawn = [rng.permutation(n)[: n // 2] for _ in range(2)]
+    if is_sorted:
+        drawn = [np.sort(rows) for rows in drawn]
+    halves = np.arange(n // 2), np.arange(n - n // 2, n)
+    for ours, theirs in (kept, drawn, halves):
+        X, y = table[["a"]].iloc[ours], table["y"].iloc[theirs]
+        assert not matched_by_position(X, table["y"].iloc[ours])
+        if np.mean(X.index != y.index) > 0.05:  # the same rows may be dropped from both
+            assert matched_by_position(X, y)
+            assert matched_by_position(X, y.to_frame())
+
+
+@given(st.integers(40, 1500), st.integers(1, 9), IDS, st.booleans(), st.integers(0, 999))
+def test_rows_ahead_and_new_numbers_do_not_warn(n, ahead, labels, is_sorted, seed):
+    table = table_of_ids(n, labels, is_sorted, seed)
+    X, y = table[["a"]], table["y"]
+    assert not matched_by_position(X[:-ahead], y[ahead:])
+    assert not matched_by_position(X[ahead:], y[:-ahead])
+    for some, values in folds_of(X.reset_index(drop=True), y, seed):
+        assert not matched_by_position(some, values)
+    for some, values in folds_of(X, pd.Series(y.to_numpy()), seed):
+        assert not matched_by_position(some, values)
+    assert not matched_by_position(X, y.reset_index(drop=True))
+    if labels in ("dates", "days"):
+        later = y.set_axis(y.index + pd.Timedelta(hours=ahead))
+        assert not matched_by_position(X, later)
+
+
+@given(st.integers(100, 1500), st.integers(1, 9), st.integers(2, 5), LABELS, st.integers(0, 9))
+def test_rows_ahead_in_groups_do_not_warn(n, n_groups, ahead, labels, seed):
+    frame, place = frame_of(n * n_groups, labels), np.tile(np.arange(n), n_groups)
+    steps = np.random.default_rng(seed).integers(1, ahead + 1, n_groups).repeat(n)
+    X, y = frame.loc[place < n - steps, ["a"]], frame.loc[place >= steps, "y"]
+    assert not matched_by_position(X, y)
+    assert not matched_by_position(y.to_frame("a"), X["a"].rename("y"))
+
+
+@pytest.mark.parametrize("y_starts", ["MS", "ME"])
+def test_months_ahead_do_not_warn(y_starts):
+    X = pd.DataFrame({"a": range(60)}, index=pd.date_range("2020", periods=60, freq="MS"))
+    later = pd.date_range("2020-04", periods=60, freq=y_starts)
+    assert not matched_by_position(X, pd.Series(range(60), index=later, name="y"))
+
+
+def test_a_few_other_labels_do_not_warn():
+    corrected = [*range(70, 129), 5000]
+    X = pd.DataFrame({"a": range(60)}, index=[f"id {k}" for k in range(70, 130)])
+    assert not matched_by_position(X, pd.Series(range(60), index=[f"id {k}" for k in corrected]))
+
+
+@pytest.mark.parametrize(("name", "method", "rows"), CALLS)
+def test_sorted_rows_of_others_warn(name, method, rows, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    ids = pd.Index([f"id {k:03d}" for k in range(60)])
+    first, second = X.set_axis(ids)[:30], slice(30, 60)
+    model = MODELS[name]()
+    same = {key: values.set_axis(ids)[:30] for key, values in rows.items()}
+    assert not rows_of_others(lambda: getattr(model, method)(first, **same))
+    for argument, values in rows.items():
+        moved = same | {argument: values.set_axis(ids)[second]}
+        fresh = MODELS[name]()
+        called = rows_of_others(lambda m=fresh, r=moved: getattr(m, method)(first, **r))
+        assert called == {argument}
+
+
+def test_the_target_among_the_columns_warns():
+    table = X.assign(price=SERIES.abs())
+    model = BoostingRegressor(**TREES)
+
+    def told(X, y):
+        return warned(lambda: model.fit(X, y), "is the target y")
+
+    assert told(table, table["price"]) == {"the"}
+    assert told(table, table["price"][::-1][::-1]) == {"the"}
+    assert told(pl.from_pandas(table), pl.from_pandas(table["price"])) == {"the"}
+    for features, y in (
+        (X, table["price"]),
+        (table, table["price"].rename("other")),
+        (table, table["price"] + table["a"]),
+        (table, table["price"].to_numpy()),
+        (table.to_numpy(), table["price"]),
+        (pa.Table.from_pandas(table), table["price"]),
+        (table.set_axis(["a", "price", "c", "d"], axis=1), table["price"]),
+    ):
+        assert not told(features, y)

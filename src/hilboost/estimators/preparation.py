@@ -21,7 +21,7 @@ from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
-from hilboost.validation.order import check_order
+from hilboost.validation.order import check_order, warn_of_target_among_features
 from hilboost.validation.weights import check_not_negative, plain_weights
 
 
@@ -168,6 +168,7 @@ def training_data(
     rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
     """
     check_order(rows.X, **beside(rows))
+    warn_of_target_among_features(rows.X, rows.y)
     sets = validation_sets(held_out)
     expected = estimator._expected(None if before is None else before.schema)
     expected = replace(expected, blocks=estimator._reads_blocks())

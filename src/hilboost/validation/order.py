@@ -11,8 +11,10 @@ from hilboost.tables import is_pandas
 
 _COMPARED = 1000  # rows
 _SHARED = 0.1  # part of the rows, above which labels are the same by intention
+_FEW = 3  # rows whose labels may differ, or one in a hundred
 _OTHER_ORDER = "a part of the index of {} in a different order"
 _OTHER_ROWS = "almost no label of the index of {}"
+_OTHER_LABELS = "other labels than {{}} in {:.0%} of the rows"
 
 
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
@@ -37,8 +39,9 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
         ours, theirs = X.index, values.index
         if (len(ours), ours.nlevels) != (len(theirs), theirs.nlevels):
             continue
-        found = theirs[theirs.isin(_some(ours))]
-        if len(found) >= len(_some(ours)) and ours.is_unique and bool(ours.isin(theirs).all()):
+        some = ours[_some_places(len(ours))]
+        n_found = np.count_nonzero(theirs.isin(some))
+        if n_found >= len(some) and ours.is_unique and bool(ours.isin(theirs).all()):
             warn_caller(
                 f"{name}{suffix} has the index of X{suffix} in a different order, but rows are "
                 f"matched by position; pass {name}{suffix}.loc[X{suffix}.index], or an array if "
@@ -69,38 +72,87 @@ def warn_of_other_rows(name: str, of: str, difference: str) -> None:
     )
 
 
-def difference_of_rows(X: Any, values: Any) -> str:
-    """Return how the rows of a series differ from those of a table by their labels, or ``""``.
+def warn_of_target_among_features(X: Any, y: Any) -> None:
+    """Warn if a column of a data frame has the name and the values of the target."""
+    name = getattr(y, "name", None)
+    if name is None or not hasattr(X, "shape") or name not in getattr(X, "columns", ()):
+        return
+    column = X[name]
+    if type(column) is type(y) and column.equals(y):
+        warn_caller(
+            f"the column {name!r} of X is the target y, which the model then predicts from itself; "
+            f"pass X without it, such as X.drop(columns=[{name!r}]).",
+            DataWarning,
+        )
 
-    Targets of forecasts, which are some rows ahead, have labels in the same order.  Ascending
-    integers may be the numbers that pandas gives to the rows of an array, also to a series without
-    the name of a column.
-    """
+
+def difference_of_rows(X: Any, values: Any) -> str:
+    """Return how the rows of a series differ from those of a table by their labels, or ``""``."""
     ours, theirs = X.index, values.index
-    if ours.nlevels != theirs.nlevels or _are_numbers_of_rows(ours):
+    places = _some_places(len(ours))
+    some = ours[places]
+    is_found = theirs.isin(some) if ours.nlevels == theirs.nlevels else np.zeros(0, dtype=bool)
+    found = theirs[np.flatnonzero(is_found)]
+    if len(ours) != len(is_found) or not (ours.is_unique and found.is_unique):
         return ""
-    some = _some(ours)
-    found = theirs[theirs.isin(some)]
-    if not (ours.is_unique and found.is_unique):
+    is_same_table = len(found) >= _SHARED * len(some)
+    is_named = is_same_table and (values.ndim > 1 or values.name is not None)
+    if _are_numbered_anew(ours, theirs, is_named):
         return ""
-    if len(found) < _SHARED * len(some):
-        return _OTHER_ROWS if _are_of_one_kind(ours, theirs) else ""
-    if values.ndim == 1 and values.name is None and _are_numbers_of_rows(theirs):
+    found_places = places[some.get_indexer(found)]
+    rows_ahead = found_places - np.flatnonzero(is_found)
+    n_different = len(some) - np.count_nonzero(rows_ahead == 0)
+    if len(found) >= len(some) / 2 and _are_lags(rows_ahead, len(ours) / 2):
         return ""
-    places = found.get_indexer(some)
-    return _OTHER_ORDER if (np.diff(places[places >= 0]) < 0).any() else ""
+    if _are_lags(*_labels_ahead(some, theirs[places])):
+        return ""
+    if is_same_table and (np.diff(found_places) < 0).any():
+        return _OTHER_ORDER
+    if n_different <= max(_FEW, len(some) / 100) or not _are_of_one_kind(ours, theirs):
+        return ""
+    return _OTHER_LABELS.format(n_different / len(some)) if is_same_table else _OTHER_ROWS
+
+
+def _are_numbered_anew(ours: Any, theirs: Any, is_named: bool) -> bool:
+    """Whether pandas may have given numbers to the rows of an array, from which rows were taken.
+
+    Rows dropped before leave gaps in ascending labels, and the numbers fall behind more and more.
+    A series ``is_named`` if it has the name of a column and labels of the table.
+    """
+    ascending = [_are_numbers_of_rows(index) for index in (ours, theirs)]
+    if all(ascending):
+        growth = np.diff(np.asarray(theirs, dtype=np.int64) - np.asarray(ours, dtype=np.int64))
+        return bool((growth >= 0).all() or (growth <= 0).all())
+    return ascending[0] or (ascending[1] and not is_named)
+
+
+def _are_lags(ahead: Any, longest: float) -> bool:
+    """Whether rows are ahead in one direction, by almost the same distance everywhere."""
+    in_one_direction = abs(np.sign(ahead).sum()) == len(ahead) > 0
+    n_distances = 1 + min(4, len(ahead) // 10)  # horizons of groups, lengths of months
+    return bool(
+        in_one_direction and np.abs(ahead).max() <= longest and len(np.unique(ahead)) <= n_distances
+    )
+
+
+def _labels_ahead(ours: Any, theirs: Any) -> tuple[Any, float]:
+    """Differences of integers or dates, and half of their range; no difference of other labels."""
+    kinds = {index.dtype.kind.replace("u", "i") for index in (ours, theirs)}
+    dtype = {"i": "i8", "M": "M8[us]", "m": "m8[us]"}.get(min(kinds))
+    if len(kinds) > 1 or dtype is None or ours.hasnans or theirs.hasnans:
+        return np.zeros(0), 0
+    labels = np.asarray(ours, dtype=dtype).view(np.int64)
+    return np.asarray(theirs, dtype=dtype).view(np.int64) - labels, np.ptp(labels) / 2
 
 
 def _are_of_one_kind(ours: Any, theirs: Any) -> bool:
-    """Whether labels should be the same: not numbers of rows, rows ahead, or other keys.
+    """Whether labels should be the same: not other keys, or numbers of the rows of an array.
 
-    Integers of one range are taken from one table; a table of an array has smaller ones.
+    Unsorted integers of one range are taken from one table; a table of an array has smaller ones.
     """
-    if _are_numbers_of_rows(theirs) or not theirs.is_unique:
+    if not theirs.is_unique:
         return False
-    if ours.is_monotonic_increasing and theirs.is_monotonic_increasing:
-        return False
-    if ours.dtype.kind in "iu" and theirs.dtype.kind in "iu":
+    if ours.dtype.kind in "iu" and theirs.dtype.kind in "iu" and not _are_numbers_of_rows(ours):
         smaller, larger = sorted(1 + int(index.max()) for index in (ours, theirs))
         if larger >= 2 * smaller:
             return False
@@ -108,8 +160,8 @@ def _are_of_one_kind(ours: Any, theirs: Any) -> bool:
     return same_keys and ours.inferred_type == theirs.inferred_type
 
 
-def _some(index: Any) -> Any:
-    return index[np.linspace(0, len(index) - 1, min(len(index), _COMPARED), dtype=np.int64)]
+def _some_places(n: int) -> Any:
+    return np.linspace(0, n - 1, min(n, _COMPARED), dtype=np.int64)
 
 
 def _are_numbers_of_rows(index: Any) -> bool:
