@@ -187,7 +187,7 @@ def test_directions_of_categories_are_refused_by_name():
     table = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
     model = BoostingRegressor(monotonic_cst={"town": 1, "km": 1})
     with pytest.raises(InvalidParameter, match="monotonic_cst is not supported for column 'town'"):
-        model.fit(table, table["km"])
+        model.fit(table, table["km"].rename("time"))
 
 
 DAMAGE = {

@@ -36,8 +36,8 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     for name, values in others.items():
         if not (is_pandas(X) and is_pandas(values)) or X.index.equals(values.index):
             continue
-        ours, theirs = X.index, values.index
-        if (len(ours), ours.nlevels) != (len(theirs), theirs.nlevels):
+        ours, theirs = _index(X), _index(values)
+        if not _are_comparable(ours, theirs):
             continue
         some = ours[_some_places(len(ours))]
         n_found = np.count_nonzero(theirs.isin(some))
@@ -88,12 +88,14 @@ def warn_of_target_among_features(X: Any, y: Any) -> None:
 
 def difference_of_rows(X: Any, values: Any) -> str:
     """Return how the rows of a series differ from those of a table by their labels, or ``""``."""
-    ours, theirs = X.index, values.index
+    ours, theirs = _index(X), _index(values)
+    if not _are_comparable(ours, theirs):
+        return ""
     places = _some_places(len(ours))
     some = ours[places]
-    is_found = theirs.isin(some) if ours.nlevels == theirs.nlevels else np.zeros(0, dtype=bool)
+    is_found = theirs.isin(some)
     found = theirs[np.flatnonzero(is_found)]
-    if len(ours) != len(is_found) or not (ours.is_unique and found.is_unique):
+    if not (ours.is_unique and found.is_unique):
         return ""
     is_same_table = len(found) >= _SHARED * len(some)
     is_named = is_same_table and (values.ndim > 1 or values.name is not None)
@@ -111,6 +113,14 @@ def difference_of_rows(X: Any, values: Any) -> str:
     if n_different <= max(_FEW, len(some) / 100) or not _are_of_one_kind(ours, theirs):
         return ""
     return _OTHER_LABELS.format(n_different / len(some)) if is_same_table else _OTHER_ROWS
+
+
+def _are_comparable(ours: Any, theirs: Any) -> bool:
+    """Whether there are as many labels, of one kind and number of levels."""
+    kinds = {ours.inferred_type, theirs.inferred_type}
+    return (len(ours), ours.nlevels) == (len(theirs), theirs.nlevels) and (
+        len(kinds) == 1 or kinds <= {"integer", "floating"}
+    )
 
 
 def _are_numbered_anew(ours: Any, theirs: Any, is_named: bool) -> bool:
@@ -158,6 +168,11 @@ def _are_of_one_kind(ours: Any, theirs: Any) -> bool:
             return False
     same_keys = None in (ours.names[0], theirs.names[0]) or list(ours.names) == list(theirs.names)
     return same_keys and ours.inferred_type == theirs.inferred_type
+
+
+def _index(table: Any) -> Any:
+    """Return the index of a table, also of an index of several levels that has only one."""
+    return table.index.get_level_values(0) if table.index.nlevels == 1 else table.index
 
 
 def _some_places(n: int) -> Any:
