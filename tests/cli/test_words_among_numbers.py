@@ -131,3 +131,32 @@ def test_the_remedy_names_up_to_three_words(frame):
     table = written(with_words(frame, list("abcd")), "csv", "new")
     told = run("predict", "model", table).stderr
     assert 'missing with --missing "a" --missing "b" --missing "c" …, or --coerce.' in told
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_are_those_of_the_file(frame, kind):
+    """Rows without a target, which are dropped, count as well; the index of a table does not."""
+    texts = frame.assign(size=frame["size"].astype(str), start="1", event="1")
+    texts["area"] = [f"{k} km" for k in range(N)]
+    texts.loc[:9, "price"] = np.nan
+    for column, value, options, told in (
+        ("size", "oops", [], "1 of its 390 values ('oops' in data row 101)"),
+        (
+            "area",
+            "unknown",
+            ["--coerce"],
+            "1 of its 390 values are text ('unknown' in data row 101",
+        ),
+        ("start", None, ["--offset", "start"], "is empty in data row 101"),
+        ("start", "2a", ["--offset", "start"], "data row 101 contains '2a'"),
+        ("event", None, ["--event", "event"], "is empty in data row 101"),
+    ):
+        spoiled = texts.set_index(np.arange(N) + 7)
+        spoiled.loc[107, column] = value
+        done = fit(written(spoiled, kind), "--drop-missing-target", *options)
+        assert told in done.stderr
+    numbers = texts.loc[10:, ["size", "price"]].astype(float)
+    assert fit(written(numbers, "csv")).exit_code == 0
+    texts.loc[100, "size"] = "oops"
+    done = run("evaluate", "model", written(texts, kind), "--drop-missing-target", "--target=price")
+    assert "('oops' in data row 101)" in done.stderr

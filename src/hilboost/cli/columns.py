@@ -27,7 +27,8 @@ def split_targets(
     ``frame``: the training table. ``target``: name of the target column, or of several, separated
     by commas. ``drop_missing``: drop rows without a target.
 
-    Returns features: all other columns; targets: the targets; each row has at least one.
+    Returns features: all other columns; targets: the targets; each row has at least one. The index
+    holds the rows of the file.
     """
     names = target_names(target, frame)
     features, targets = frame.drop(columns=names), frame[names]
@@ -44,7 +45,7 @@ def split_targets(
     missing = targets.isna().all(axis=1).to_numpy()
     if missing.any() and drop_missing and not missing.all():
         note(f"dropped {missing.sum()} of {counted(len(targets), 'row')}, which have no target.")
-        return features[~missing].reset_index(drop=True), targets[~missing].reset_index(drop=True)
+        return features[~missing], targets[~missing]
     if missing.any():
         raise CliError(
             f"The target '{target}' is missing in {missing.sum()} of {len(targets)} rows (first "
@@ -132,7 +133,9 @@ def _folded(frame: "pd.DataFrame") -> dict[str, str]:
 def prepare_targets(targets: "pd.DataFrame", task: TaskName) -> Any:
     """Convert one target to an array of numbers or class labels, and several to a data frame."""
     prepared = {name: _prepared(targets[name], task) for name in targets}
-    return type(targets)(prepared) if len(prepared) > 1 else prepared[targets.columns[0]]
+    if len(prepared) == 1:
+        return prepared[targets.columns[0]]
+    return type(targets)(prepared, index=targets.index)
 
 
 def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
@@ -183,7 +186,8 @@ def check_classes(column: "pd.Series[Any]") -> None:
         remedy = "use --task regression for numbers"
         if form is not None and form.name == "numbers with units":
             remedy = (
-                f"its values are text with a unit ('{column.iloc[0]}' in data row 1), so remove "
+                f"its values are text with a unit ('{column.iloc[0]}' in data row "
+                f"{column.index[0] + 1}), so remove "
                 "the unit for numbers"
             )
         elif text:
@@ -211,7 +215,7 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
             found[str(name)] = column.map({True: 1.0, False: 0.0}).to_numpy(dtype=float)
         else:
             found[str(name)] = column.array
-    return type(frame)(found)
+    return type(frame)(found, index=frame.index)
 
 
 def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
@@ -247,7 +251,7 @@ def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
     texts = _is_text(column)
     position = int((texts if texts.any() else column.notna()).to_numpy().argmax())
     value = str(column.iloc[position])
-    return position + 1, value if len(value) <= 40 else f"{value[:37]}..."
+    return int(column.index[position]) + 1, value if len(value) <= 40 else f"{value[:37]}..."
 
 
 def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:

@@ -87,11 +87,11 @@ def _rows_and_names(
         values[option] = found
     targets = _targets(model, frame, table.target)
     known = _rows_with_target(frame[targets], table)
-    frame = frame[known].reset_index(drop=True)
+    frame = frame[known]
     values = {option: found[known] for option, found in values.items()}
     X = model_columns(model, frame, targets, table.dialect.date_order)
     labels = {name: _labels(model, frame[name]) for name in targets}
-    y = labels[targets[0]] if len(targets) == 1 else type(frame)(labels)
+    y = labels[targets[0]] if len(targets) == 1 else type(frame)(labels, index=frame.index)
     if "--event" in values:
         causes = model.loss == "discrete_hazard"
         y = survival_target(y, values["--event"], asides["--event"], causes)

@@ -227,9 +227,9 @@ def _first_value(column: "pd.Series[Any]") -> str:
 
 
 def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:
-    """Return the first row (counted from 1) with one of the levels, and its value."""
-    row = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
-    return row + 1, _shortened(str(column.iloc[row]))
+    """Return the first row of the file (from 1) with one of the levels, and its value."""
+    position = int(column.astype(str).isin(set(levels)).to_numpy().argmax())
+    return int(column.index[position]) + 1, _shortened(str(column.iloc[position]))
 
 
 def _shortened(value: str) -> str:

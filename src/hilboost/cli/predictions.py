@@ -101,7 +101,7 @@ def _beside(kept: "pd.DataFrame", predictions: "pd.DataFrame") -> "pd.DataFrame"
         raise CliError(
             f"--keep '{name}' has the name of a column of predictions; rename it in the table."
         )
-    return kept.reset_index(drop=True).join(predictions) if len(kept.columns) else predictions
+    return kept.join(predictions) if len(kept.columns) else predictions
 
 
 def text_columns(model: Any) -> list[str]:

@@ -33,7 +33,7 @@ def split_aside(
         )
     column, rest = features[name], features if name in used else features.drop(columns=name)
     if column.isna().any():
-        row = int(column.isna().to_numpy().argmax()) + 1
+        row = int(column.index[column.isna()][0]) + 1
         raise CliError(f"Column '{name}' of {option} is empty in data row {row}; fill it in.")
     if option == "--offset":
         column = _numbers(column)
@@ -48,10 +48,10 @@ def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
     numbers = pd.to_numeric(column, errors="coerce")
     if numbers.isna().any():
-        row = int(numbers.isna().to_numpy().argmax())
+        row = int(numbers.index[numbers.isna()][0])
         raise CliError(
             f"Column '{column.name}' of --offset must contain numbers, but data row {row + 1} "
-            f"contains '{column.iloc[row]}'; replace it by a number."
+            f"contains '{column[row]}'; replace it by a number."
         )
     return numbers
 

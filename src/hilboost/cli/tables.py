@@ -99,7 +99,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path).reset_index(drop=True)
     except ImportError:
         raise CliError(
             f"'{path}' is a Parquet file, which requires pyarrow; install it with "
