@@ -148,6 +148,8 @@ TEXTS = {
     "rooms": ([f"{k} rooms" for k in range(10, 20)], "numbers with units, such as '10 rooms'"),
     "days": (days("%d.%m.%Y"), "dates, such as '01.01.2022'"),
     "ISO days": (days("%Y-%m-%d"), "dates, such as '2021-12-01'"),
+    "named days": (days("%d-%b-%Y"), "dates, such as '01-Dec-2021'"),
+    "months": (["2022-01", "2021-12"], "dates, such as '2021-12'"),
     "times": (days("%m/%d/%Y %H:%M"), "dates, such as '01/01/2022 00:00'"),
 }
 
@@ -178,7 +180,7 @@ def test_each_form_is_told_once():
         "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes' and 2 "
         "more are",
         "columns 'percent', 'euros', 'dollars', 'rooms' are",
-        "columns 'days', 'ISO days', 'times' are",
+        "columns 'days', 'ISO days', 'named days', 'months', 'times' are",
     ]
     assert not told_in(lambda: MODEL.fit(frame.astype("category"), np.arange(400)))
     batches = pa.table(columns | {"y": np.arange(400.0)}).to_batches(30)
@@ -226,6 +228,9 @@ def test_dates_that_all_differ_are_told_once():
         [f"{k} {unit}" for k in range(10) for unit in ("kg", "g")],
         ["10.0.1", "1.2.33"],  # versions
         ["20-45-67", "40-47-84"],
+        ["May", "June"],
+        ["March 5", "May 1"],
+        ["4711-05", "4711-06"],
         ["2020-2021", "2021-2022"],
         ["12:30", "13:45"],
         ["<5%", "5%"],

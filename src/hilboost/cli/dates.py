@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables import YEAR_FIRST, YEAR_LAST
+from hilboost.tables import DATE, MONTH_NAMED, YEAR_LAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,18 +39,16 @@ def _holds_dates(column: pd.Series[Any]) -> bool:
     if not len(sample):
         return False
     orders = _orders(sample)
-    if orders is None:
-        looks = sample.str.fullmatch(YEAR_FIRST).all()
-        return bool(looks and _parsed(sample, None).notna().all())
-    return any(bool(_parsed(sample, order).notna().all()) for order in orders)
+    possible = (None,) if orders is None else orders
+    return any(bool(_parsed(sample, order).notna().all()) for order in possible)
 
 
 def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
-    """The possible orders of the dates of a column; None if the year does not come last."""
-    text = column.dropna().astype(str)
-    text = text[text.str.fullmatch(YEAR_LAST)]
+    """The possible orders of the dates of a column; None if all begin with numbers of years."""
+    known = column.dropna().astype(str)
+    text = known[known.str.fullmatch(YEAR_LAST)]
     if not len(text):
-        return None
+        return ORDERS[:1] if known.str.fullmatch(MONTH_NAMED).any() else None
     if text.str.contains(r"^\s*\d+\.").all():
         return ("dmy",)
     numbers = text.str.extract(r"(\d+)\D(\d+)").astype(int)
@@ -60,13 +59,19 @@ def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
 
 
 def _parsed(column: pd.Series[Any], order: str | None) -> pd.Series[Any]:
+    """Convert dates, which pandas reads in English; other text is missing."""
     import pandas as pd
+    from pandas.api import types
 
+    if not types.is_datetime64_any_dtype(column):
+        column = column.where(column.astype(str).str.fullmatch(DATE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of formats that pandas infers
         if order is not None:
-            first = order == "dmy"
-            return pd.to_datetime(column, errors="coerce", utc=True, format="mixed", dayfirst=first)
+            year_first = column.astype(str).str.match(r"\s*\d{4}")
+            read = functools.partial(pd.to_datetime, errors="coerce", utc=True, format="mixed")
+            others = read(column.where(~year_first), dayfirst=order == "dmy")
+            return read(column.where(year_first)).fillna(others)
         for form in ("ISO8601", None):  # None: that of the first value
             found = pd.to_datetime(column, errors="coerce", utc=True, format=form)
             if (found.notna() == column.notna()).all():

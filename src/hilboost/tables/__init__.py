@@ -25,9 +25,10 @@ from hilboost.tables.encoding import (
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels, recoded
 from hilboost.tables.number_text import (
+    DATE,
+    MONTH_NAMED,
     NUMBER_WITH_UNIT,
     SEPARATED_NUMBER,
-    YEAR_FIRST,
     YEAR_LAST,
     Form,
     Written,
@@ -47,9 +48,10 @@ from hilboost.tables.text_columns import (
 )
 
 __all__ = [
+    "DATE",
+    "MONTH_NAMED",
     "NUMBER_WITH_UNIT",
     "SEPARATED_NUMBER",
-    "YEAR_FIRST",
     "YEAR_LAST",
     "BlockTable",
     "Column",

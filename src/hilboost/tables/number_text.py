@@ -15,8 +15,20 @@ _DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 _DAY_MONTH = rf"({_DAY}[-/.]{_MONTH}|{_MONTH}[-/.]{_DAY})"
 _TWO_DIGITS_EACH = _DAY_MONTH.replace("?", "")
 _TIME = r"([T ]\d{1,2}:\d{2}.*)?\s*"
-YEAR_FIRST = rf"\s*\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}{_TIME}"
+_YEAR_FIRST = rf"\s*(\d{{4}}[-/.]{_MONTH}[-/.]{_DAY}{_TIME}|(19|20)\d\d-(0[1-9]|1[0-2])\s*)"
 YEAR_LAST = rf"\s*({_DAY_MONTH}[-/.]\d{{4}}|{_TWO_DIGITS_EACH}[-/.]\d\d){_TIME}"
+_WEEKDAY = r"(?i:(mon|fri|sun)(day)?|tue(sday)?|wed(nesday)?|thu(rsday)?|sat(urday)?)"
+_MONTH_NAME = (
+    r"(?i:jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sep(t|tember)?|"
+    r"oct(ober)?|nov(ember)?|dec(ember)?)"
+)
+_OR = r"[-/., ]+"
+_DAY_MONTH_NAME = rf"({_DAY}{_OR}{_MONTH_NAME}|{_MONTH_NAME}({_OR}{_DAY})?){_OR}\d{{4}}"
+MONTH_NAMED = (
+    rf"\s*({_WEEKDAY}{_OR})?({_DAY_MONTH_NAME}|{_DAY}{_OR}{_MONTH_NAME}{_OR}\d\d|"
+    rf"\d{{4}}{_OR}{_MONTH_NAME}{_OR}{_DAY}){_TIME}"
+)
+DATE = f"{_YEAR_FIRST}|{YEAR_LAST}|{MONTH_NAMED}"
 NUMBER_WITH_UNIT = r"\s*([$€£¥]\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
 _SPACES = " \u00a0\u202f"
 _GROUPED_BY_COMMAS = r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?"
@@ -28,7 +40,7 @@ SEPARATED_NUMBER = (
 _SEPARATED = re.compile(SEPARATED_NUMBER)
 _WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
 _UNITS = re.compile(NUMBER_WITH_UNIT)
-_DATES = re.compile(f"{YEAR_FIRST}|{YEAR_LAST}")
+_DATES = re.compile(DATE)
 _OF_NUMBER = re.compile(r"[\d\s.,+-]")
 _CODE = re.compile(r"^0\d|_")
 _SIGNS = frozenset("%$€£¥")

@@ -1,0 +1,90 @@
+"""Columns of dates that are written with names of months."""
+
+from datetime import datetime
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from hilboost.cli.app import app
+from hilboost.cli.dates import date_columns, expanded
+from hilboost.tables import form_of
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+MONTH_FORMS = [
+    *("%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%d. %B %Y", "%d/%b/%Y", "%d %b %Y %H:%M"),
+    *("%b %d, %Y", "%B %d %Y", "%b. %d, %Y", "%b %d, %Y %I:%M %p", "%Y-%b-%d"),
+    *("%a, %d %b %Y", "%A, %B %d, %Y", "%a, %d %b %Y %H:%M:%S +0000"),
+]
+DAYS = st.datetimes(datetime(1980, 1, 1), datetime(2060, 1, 1))
+
+
+@given(st.sampled_from(MONTH_FORMS), st.lists(DAYS, min_size=1, max_size=4))
+def test_dates_with_names_of_months(form, days):
+    case = (str, str.upper, str.lower)[len(days) % 3]
+    frame = pd.DataFrame({"day": [case(day.strftime(form)) for day in days]})
+    assert form_of((text, 1) for text in frame["day"]).name == "dates"
+    assert date_columns(frame) == ["day"]
+    known = [datetime.strptime(day.strftime(form), form) for day in days]
+    found = expanded(frame, ["day"])
+    assert found["day: days"].tolist() == [(day - datetime(1970, 1, 1)).days for day in known]
+    assert found["day: hour"].tolist() == [day.hour + day.minute / 60 for day in known]
+
+
+@given(st.sampled_from(["%b %Y", "%B %Y", "%b-%Y", "%Y-%m"]), DAYS)
+def test_months_with_their_year_are_dates(form, day):
+    frame = pd.DataFrame({"day": [day.strftime(form)]})
+    assert date_columns(frame) == ["day"]
+    assert expanded(frame, ["day"]).iloc[0, :3].tolist() == [day.year, day.month, 1]
+
+
+WORDS = st.text(st.characters(codec="ascii", categories=["Lu", "Ll"]), min_size=3, max_size=9).map(
+    "x{}".format
+)
+DAY_TEXTS = st.one_of(
+    st.sampled_from(["%B", "%b %d", "%d %B", "%A", "%a %d", "%B %Y %B"]).flatmap(
+        lambda form: DAYS.map(lambda day: day.strftime(form))
+    ),
+    st.tuples(WORDS, DAYS).map(lambda pair: f"{pair[0]} {pair[1]:%d %b %Y}"),
+    st.tuples(WORDS, DAYS).map(lambda pair: f"{pair[1]:%B %d, %Y} {pair[0]}"),
+    st.tuples(WORDS, DAYS).map(lambda pair: f"{pair[1]:%d}-{pair[0]}x-{pair[1]:%Y}"),
+    st.tuples(WORDS, st.integers(1, 12)).map(lambda pair: f"{pair[0]}-{pair[1]:02d}"),
+    st.integers(2100, 9999).map("{}-05".format),
+    st.sampled_from(["now", "today", "Maypole 2023", "5 mai 2023", "2023-13", "Jan-24"]),
+)
+
+
+@given(st.lists(DAY_TEXTS, min_size=1, max_size=4), DAYS)
+def test_other_text_with_names_of_months_is_no_date(texts, day):
+    frame = pd.DataFrame({"day": texts})
+    assert form_of((text, 1) for text in texts) is None
+    assert not date_columns(frame)
+    mixed = pd.DataFrame({"day": [f"{day:%d %b %Y}", *texts]})
+    assert expanded(mixed, ["day"])["day: days"].isna().tolist() == [False] + [True] * len(texts)
+
+
+def test_columns_with_names_of_months_are_expanded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    day = pd.date_range("2024-01-01", periods=80, freq="D")
+    for name, form in (("named", "%d-%b-%Y"), ("iso", "%Y-%m-%d")):
+        table = pd.DataFrame({"day": day.strftime(form), "size": 1.0, "price": day.day_of_week})
+        table.to_csv(f"{name}.csv", index=False)
+    command = "fit", "named.csv", "--target", "price", "--out", "model", "--task", "regression"
+    command = (
+        *command,
+        "--n-estimators",
+        "2",
+        "--set",
+        "learner=tree",
+        "--set",
+        "early_stopping=false",
+    )
+    assert "note: ignoring 'day', which contains dates; use --dates expand" in run(*command).stderr
+    assert "effect" not in run(*command, "--dates", "expand").stderr
+    assert "day: weekday" in run("inspect", "model").stdout
+    assert run("predict", "model", "named.csv").stdout == run("predict", "model", "iso.csv").stdout
