@@ -82,6 +82,17 @@ def test_evaluation_and_reports():
     frame, model = pages(), hilboost.load("r")
     score = model.score(frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"])
     assert json.loads(done.stdout)["scores"]["ndcg@10"] == pytest.approx(score)
+    chosen = ("--metric", "ndcg@3", "--metric", "map@2", "--metric", "ndcg@10")
+    done = run("evaluate", "r", "pages.csv", "--group", "query", *chosen, "--json")
+    model.k = 3
+    assert json.loads(done.stdout)["scores"] == {
+        "ndcg@3": model.score(frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"]),
+        "map@2": pytest.approx(0.75, abs=0.25),
+        "ndcg@10": score,
+    }
+    start = ("evaluate", "r", "pages.csv", "--group", "query", "--metric")
+    assert "--metric='auc' is a metric of classes; for rankings, use one" in refused(*start, "auc")
+    assert "k must be at least 1, or None; got 0" in refused(*start, "ndcg@0")
     done = run("evaluate", "s", "machines.csv", "--event", "failed", "--metric", "ibs", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["ibs"] < 0.25
     assert run("report", "s", "machines.csv", "--event", "failed", "--out", "s.html").exit_code == 0

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from hilboost.core.metric import Metric
+
 
 @dataclass(frozen=True)
 class _Rows:
@@ -233,7 +235,10 @@ def chosen_scores(
     """Compute metrics by short name; all metrics if ``metrics`` is empty."""
     from hilboost.report import scores
 
-    measured = scores(model, X, y, groups=groups, sample_weight=sample_weight, offset=offset)
+    asides = {"groups": groups, "sample_weight": sample_weight, "offset": offset}
+    if model.ranks_groups:
+        asides["metrics"] = _metrics_of_rankings(metrics)
+    measured = scores(model, X, y, **asides)
     found = {score["key"]: score["value"] for score in measured}
     of_metric: dict[str, list[str]] = {}  # keys, of several targets with the name of the target
     for key in found:
@@ -242,6 +247,17 @@ def chosen_scores(
         return found
     chosen = [key for name in metrics for key in _keys_of(name, of_metric)]
     return {key: found[key] for key in chosen}
+
+
+def _metrics_of_rankings(names: Sequence[str]) -> Sequence["Metric"]:
+    """Return the metrics of rankings that ``--metric`` names."""
+    from hilboost.core.errors import InvalidParameter
+    from hilboost.metrics.registry import metrics_of
+
+    try:
+        return metrics_of(names, "groups")
+    except InvalidParameter as error:
+        raise CliError(str(error).replace("eval_metric", "--metric")) from None
 
 
 def _keys_of(name: str, of_metric: dict[str, list[str]]) -> list[str]:

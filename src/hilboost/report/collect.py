@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.metric import Metric
 from hilboost.core.words import counted
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
@@ -29,7 +31,7 @@ from hilboost.report.evaluation import (
 )
 from hilboost.report.figures import with_intervals
 from hilboost.report.influence import dependence_facts, importance_facts
-from hilboost.report.ranking import ranking_facts
+from hilboost.report.ranking import chosen_scores, ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import cause_facts, survival_facts
@@ -159,6 +161,7 @@ def scores(
     strata: PerRow = None,
     entry: PerRow = None,
     offset: PerRow = None,
+    metrics: Sequence[Metric] = (),
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -171,6 +174,9 @@ def scores(
     sample_weight : array-like (n,), optional
     groups, strata, entry, offset : array-like, optional
         See :func:`facts`.
+    metrics : sequence of Metric, optional
+        Metrics of a ranking, computed instead of the usual ones, such as ``NDCG(5)``; NDCG has the
+        gain of the model.
 
     Returns
     -------
@@ -191,6 +197,8 @@ def scores(
         return explained_scores(model, rows.columns, rows.labels)
     if kind == "survival":
         listed = survival_facts(model, rows.columns, rows.target, rows.raw, strata)["scores"]
+    elif model.ranks_groups and metrics:
+        listed = chosen_scores(model, rows.target, rows.raw, metrics)
     elif model.ranks_groups:
         listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,18 @@ def _measures(model: Any) -> list[tuple[Metric, str, str]]:
         (MeanAveragePrecision(), "MAP", "mean average precision of the rows with a positive label"),
         (MeanReciprocalRank(), "MRR", "mean of one over the position of the first relevant row"),
     ]
+
+
+def chosen_scores(
+    model: Any, target: Target, raw: Floats, metrics: Sequence[Metric]
+) -> list[dict[str, Any]]:
+    """Compute metrics of a ranking; NDCG has the gain of the model."""
+    found = []
+    for metric in metrics:
+        own = NDCG(metric.k, model.gain) if isinstance(metric, NDCG) else metric
+        value, chance = (own.parts(target, one).values.mean() for one in (raw, np.zeros_like(raw)))
+        found.append(score(own.name, value, chance, "higher", "mean over the groups"))
+    return found
 
 
 def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any]) -> dict[str, Any]:
