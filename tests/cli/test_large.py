@@ -40,6 +40,11 @@ def test_stream(table):
     assert fitted(table, *options, "--stream") == fitted(table, *options)
 
 
+def test_stream_with_a_time_budget(table):
+    fitted(table, "--stream", "--time-budget", "600")
+    assert hilboost.load(table.parent / "one.model").time_budget == 600
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_dates_are_ignored(table, as_text):
     rows, days = pd.read_parquet(table), pd.Series(pd.date_range("2024-01-01", periods=400))
@@ -70,7 +75,7 @@ def test_dask(table):
     [
         (["--stream", "--dask", "tcp://x:1"], "exclude each other"),
         (["--stream", "--family", "kernel"], "--family kernel is not supported"),
-        (["--stream", "--time-budget", "3"], "--time-budget is not supported"),
+        (["--dask", "tcp://x:1", "--time-budget", "3"], "--time-budget is not supported"),
         (["--stream", "--group", "k"], "--group is not supported"),
         (["--dask", "tcp://x:1", "--event", "k"], "--event is not supported"),
         (["--stream", "--drop-missing-target"], "--drop-missing-target is not supported"),

@@ -53,7 +53,7 @@ def _refuse(job: FitJob, path: Path) -> None:
         raise UsageError("--stream and --dask exclude each other; use one of them.")
     for name, is_given in (
         ("--valid", bool(job.valid)),
-        ("--time-budget", job.time_budget is not None),
+        ("--time-budget", job.dask is not None and job.time_budget is not None),
         ("--family kernel", job.family == "kernel"),
         ("--group", job.group is not None),
         ("--event", job.event is not None),
