@@ -89,6 +89,7 @@ def test_help_lists_all_registered_names(command, names):
         ("predict houses.model new.csv --num-leaves 9", "No such option: --num-leaves; see 'hil"),
         ("fit --target", "Option '--target' requires an argument; see 'hilboost fit -h'."),
         ("fit --n-estimators many", "Invalid value for '--n-estimators'"),
+        ("fit --family forest", "for '--family': 'forest' is not one of 'tree', 'kernel'; see"),
         (
             "export houses.model",
             "'--format' (onnx, treelite or xgboost-json); see 'hilboost export",

@@ -140,6 +140,7 @@ def _one_line_usage(ctx: Any) -> Iterator[None]:
 def _sentence(error: Any, path: str) -> str:
     """Say what is wrong with the arguments of a command, and where to look, unless this is said."""
     text = " ".join(error.format_message().split())
+    text = text.replace(": Value error, ", ": ", 1)  # the prefix of pydantic, which typer uses
     if ";" in text:
         return text
     about = getattr(getattr(error, "param", None), "help", None)
