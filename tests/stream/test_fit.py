@@ -152,6 +152,9 @@ def test_refusals(frame, tmp_path):
         (REGRESSOR, 3, "y", "must be a Parquet file"),
         (REGRESSOR, iter([3]), "y", "must yield pyarrow.RecordBatch"),
         (REGRESSOR, table.slice(0, 0), "y", "has no rows"),
+        (REGRESSOR, frame, "y", r"is a DataFrame, .* pass pyarrow\.Table\.from_pandas\(frame\)"),
+        (REGRESSOR, table, frame["y"], 'not Series of shape .*, and pass target="NAME"'),
+        (REGRESSOR, table, 3, "target must be the name of a column of the table, not 3; write"),
     ]:
         with pytest.raises(HilboostError, match=message):
             hilboost.stream.fit(clone(model), given, target=target)

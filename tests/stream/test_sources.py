@@ -44,8 +44,11 @@ def test_an_index_is_no_feature(levels, tmp_path):
     expected = in_memory(path)
     table = pq.read_table(path)
     assert any("__index" in name or name == "id" for name in table.column_names)
-    for source in (path, table, ds.dataset(path), iter(table.to_batches())):
+    (batch,) = table.to_batches()
+    for source in (path, table, ds.dataset(path), batch, iter([batch])):
         assert streamed(source) == expected
+    positional = hilboost.stream.fit(clone(MODEL), path, "y")
+    assert saved(positional) == expected
 
 
 def test_an_index_in_some_files_only(tmp_path):

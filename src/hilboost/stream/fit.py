@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,8 +24,8 @@ _SUPPORTED = {"learner": ("tree", "auto"), "n_shards": (1,), "warm_start": (Fals
 def fit(
     model: Estimator,
     source: Any,
-    *,
     target: str | Sequence[str],
+    *,
     sample_weight: str | None = None,
     offset: str | Sequence[str] | None = None,
     ignore: Sequence[str] = (),
@@ -41,7 +41,7 @@ def fit(
     ----------
     model : BoostingRegressor or BoostingClassifier
         With ``learner="auto"``, it consists of trees.
-    source : str, Path, pyarrow Dataset or Table, or iterable of pyarrow.RecordBatch
+    source : str, Path, pyarrow Dataset, Table or RecordBatch, or iterable of pyarrow.RecordBatch
         A Parquet file, a folder of such files, an Arrow table or dataset, or batches.  As in
         ``pandas.read_parquet``, folders such as ``city=Ghent`` are a column of categories, and an
         index that pandas has stored is not a column.
@@ -87,7 +87,7 @@ def fit(
     """
     parameters = _checked_parameters(model)
     estimator: Any = model
-    names = [target] if isinstance(target, str) else list(target)
+    names = _target_names(target)
     with _temporary_folder(folder) as place:
         dataset = dataset_of(source, place)
         columns = [values_of(dataset, name) for name in names]
@@ -112,6 +112,18 @@ def fit(
     for name in ("fitted_", "n_features_in_", "feature_names_in_"):
         setattr(estimator, name, getattr(grown, name))
     return model
+
+
+def _target_names(target: Any) -> list[str]:
+    """Return the names of the target columns."""
+    several = isinstance(target, Iterable) and not isinstance(target, str)
+    names = list(target) if several else [target]
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidType(
+            f"target must be the name of a column of the table, not {shown(target)}; write the "
+            'targets into the table, and pass target="NAME".'
+        )
+    return names
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from hilboost.tables import (
     TextColumn,
     TextSums,
     category_choice,
+    columns_of,
     index_names,
     learn,
     read_table,
@@ -46,8 +47,15 @@ def dataset_of(source: Any, folder: Path) -> Any:
     """
     if isinstance(source, str | Path):
         found = _of_files(Path(source))
-    elif isinstance(source, pa.Table | arrow_dataset.Dataset):
-        found = arrow_dataset.dataset(source) if isinstance(source, pa.Table) else source
+    elif isinstance(source, arrow_dataset.Dataset):
+        found = source
+    elif isinstance(source, pa.Table | pa.RecordBatch):
+        found = arrow_dataset.dataset(source)
+    elif columns_of(source) is not None:
+        raise InvalidType(
+            f"the table is a {type(source).__name__}, which is in memory already; call the method "
+            "fit of the model, or pass pyarrow.Table.from_pandas(frame) or frame.to_arrow()."
+        )
     elif isinstance(source, Iterable):
         found = _spooled(iter(source), folder / "batches.arrow")
     else:
