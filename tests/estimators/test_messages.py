@@ -140,6 +140,15 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         ),
         (BoostingRegressor, "stages", r"'stages'; use KernelBoostingRegressor\(stages=\.\.\.\)"),
         (BoostingRegressor, "k", r"help\(BoostingRegressor\) lists its parameters\.$"),
+        (BoostingClassifier, "reg_alpha", r"; there is no L1 penalty, so set l2_regularization\.$"),
+        (BoostingRegressor, "lambda_l1", r"; there is no L1 penalty, so set l2_regularization\.$"),
+        (BoostingRanker, "importance_type", r"; feature_importances_ holds the gains; shap_values"),
+        (
+            BoostingRegressor,
+            "tweedie_variance_power",
+            r"; set the power in the loss, such as loss=hilboost\.losses\.Tweedie\(power=1\.5\)\.$",
+        ),
+        (BoostingClassifier, "tweedie_variance_power", r"lists its parameters\.$"),
     ],
 )
 def test_parameters_of_other_libraries(estimator, name, match):
@@ -383,7 +392,11 @@ def test_logarithms_of_probabilities():
 @pytest.mark.parametrize(
     ("argument", "instead"),
     [
-        ("return_std", r"call predict_interval\(X\) after calibrate\(X_held_out, y_held_out\)\."),
+        (
+            "return_std",
+            r"call predict_interval\(X\), after calibrate\(X_held_out, y_held_out\) if the fit had "
+            r"no folds\.",
+        ),
         ("num_iteration", r"call first_stages\(n\)\.predict\(X\)\."),
         ("raw_score", r"call predict_raw\(X\)\."),
         ("pred_contribs", r"call shap_values\(X\)\."),

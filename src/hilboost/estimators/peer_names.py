@@ -97,6 +97,21 @@ _BY_PARAMETER = {
 PARAMETERS = {peer: tuple(names.split()) for peer, names in by_word(_BY_PARAMETER).items()}
 """Names in other libraries, and parameters of the same purpose; estimators have some of them."""
 
+_WITHOUT_COUNTERPART = {
+    "importance_type": (
+        "max_depth",
+        "feature_importances_ holds the gains; shap_values(X) and "
+        "sklearn.inspection.permutation_importance give other importances",
+    ),
+    "lambda_l1": ("l2_regularization", "there is no L1 penalty, so set l2_regularization"),
+    "reg_alpha": ("l2_regularization", "there is no L1 penalty, so set l2_regularization"),
+    "tweedie_variance_power": (
+        "quantile",
+        "set the power in the loss, such as loss=hilboost.losses.Tweedie(power=1.5)",
+    ),
+}
+# Parameters in other libraries: a parameter of the estimators with an answer, and the answer.
+
 _BY_METHOD = {
     "{method}(X, offset)": "base_margin baseline init_score",
     "first_stages(n).{method}(X)": (
@@ -113,7 +128,7 @@ PREDICTIONS: dict[str, tuple[str, ...]] = {
         "predict_raw(X) or predict(X)",
     ),
     "return_std": (
-        "predict_interval(X) after calibrate(X_held_out, y_held_out)",
+        "predict_interval(X), after calibrate(X_held_out, y_held_out) if the fit had no folds",
         "predict_proba(X)",
     ),
 }
@@ -208,6 +223,9 @@ def advice(
         return "pass a kernel object as kernel, such as hilboost.kernels.Gaussian(length_scale=2.0)"
     if name in _OF_EVENTS and "strata" in of_fit:
         return "pass events and times together as y, such as frame[['event', 'time']]"
+    needed, answer = _WITHOUT_COUNTERPART.get(name, ("", ""))
+    if needed in parameters:
+        return answer
     if "class_weight" in same:
         return "only classifiers have weights of classes; pass sample_weight to fit"
     if others:
