@@ -459,6 +459,11 @@ def test_parameters_of_a_wrong_type_or_range(name, values):
             regressor(**{name: value}).fit(X, Y)
 
 
+def test_a_number_of_stages_as_early_stopping():
+    with pytest.raises(InvalidParameterError, match=r"Got 50 instead\. n_iter_no_change is the n"):
+        regressor(early_stopping=50).fit(X, Y)
+
+
 @pytest.mark.parametrize("quantile", [0, 1, -0.5, [0.1, 1.0], [], [0.5, 0.5]])
 def test_quantile_out_of_range(quantile):
     with pytest.raises(InvalidParameter, match="quantile levels must"):

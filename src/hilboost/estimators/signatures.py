@@ -24,6 +24,10 @@ Class = TypeVar("Class", bound=type)
 
 _LONGEST_VALUE = 120  # of a parameter in a message
 _FEW_PARAMETERS = 10
+_MEANT = {
+    "early_stopping": " n_iter_no_change is the number of stages without improvement.",
+}
+# What is said beside invalid values of a parameter.
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -163,9 +167,9 @@ class ExplainedParameters(BaseEstimator):
             super()._validate_params()
         except InvalidParameterError as error:
             message, got, value = str(error).partition(" Got ")
-            if len(value) <= _LONGEST_VALUE:
-                raise
-            raise InvalidParameterError(f"{message}{got}{_line(value)}...") from None
+            value = value if len(value) <= _LONGEST_VALUE else f"{_line(value)}..."
+            about = next((_MEANT[name] for name in _MEANT if f"'{name}'" in message), "")
+            raise InvalidParameterError(f"{message}{got}{value}{about}") from None
 
 
 def _line(text: str) -> str:
