@@ -188,6 +188,19 @@ def test_svmlight_files(monkeypatch):
 
 
 @pytest.mark.usefixtures("folder")
+def test_an_exposure_beside_its_logarithm_is_noted():
+    frame = machines().assign(log_hours=lambda rows: np.log(rows["hours"]))
+    write(frame, "train.csv")
+    start = ("fit", "train.csv", "--target", "failed", "--loss", "poisson", "--out", "m", *FAST)
+    done = run(*start, "--task", "regression", "--offset", "log_hours")
+    assert done.exit_code == 0, done.output
+    assert "note: the offset is the logarithm of column 'hours', which is" in done.stderr
+    assert "exclude it with --ignore unless this is meant." in done.stderr
+    done = run(*start, "--task", "regression", "--offset", "log_hours", "--ignore", "hours")
+    assert "is the logarithm" not in done.stderr
+
+
+@pytest.mark.usefixtures("folder")
 def test_offsets():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(240, 3)), columns=["a", "b", "years"])

@@ -104,6 +104,19 @@ def test_held_out_rows_and_intervals():
     assert inside.mean() > 0.85
 
 
+def test_an_exposure_among_the_features_warns():
+    exposure = np.round(np.exp(OFFSET), 2) + 0.01
+    table = np.column_stack([X, exposure])
+    model = BoostingRegressor("poisson", **TREES)
+    with pytest.warns(DataWarning, match="^the offset is the logarithm of column 3, which is a fe"):
+        model.fit(table, COUNTS, offset=np.log(exposure))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(table, COUNTS, offset=np.log(exposure * (1 + X[:, 0] ** 2)))
+        model.fit(np.ones((N, 1)), COUNTS, offset=np.zeros(N))
+        model.fit(X, COUNTS, offset=np.log(exposure))
+
+
 def test_classes():
     settings = {**TREES, "early_stopping": False}
     model = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)

@@ -4,6 +4,7 @@ import re
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn import config_context
@@ -64,6 +65,15 @@ def test_order_of_groups_and_rows_has_no_effect(loss):
     np.testing.assert_array_equal(model.history_.train, moved.history_.train)
     assert model.score(X, Y, groups=names) == moved.score(X[order], Y[order], groups=names[order])
     assert model.score(X, Y, groups=QUERY) > (0.7 if loss == "lambdamrr" else 0.8)
+
+
+@pytest.mark.parametrize("write", [lambda q: 100 + 3 * q, lambda q: f"query {q:02}"])
+def test_groups_among_the_features_warn_once(write):
+    groups = np.array([write(q) for q in QUERY])
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(qid=groups)
+    with pytest.warns(DataWarning, match="^column 'qid' contains the groups of the rows") as told:
+        BoostingRanker(**SHORT).fit(frame, Y, groups=groups)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("loss", ["lambdarank", "pairwise_logistic", "query_rmse"])

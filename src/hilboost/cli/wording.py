@@ -5,6 +5,7 @@ import re
 _OWN_OPTIONS = ("learning_rate", "loss", "n_estimators", "quantile", "random_state", "time_budget")
 _PHRASES = {
     r"drop the (columns?), or convert": r"exclude the \1 with --ignore, or convert",
+    r"drop the column unless": "exclude it with --ignore unless",
     r"pass X_val and y_val": "add --valid TABLE",
     r"set validation_fraction to a number": "pass --set validation_fraction=NUMBER",
     r"pass other rows as X_val": "pass other rows with --valid",

@@ -19,6 +19,7 @@ from hilboost.model.row_marks import RowMarks
 from hilboost.tables import Schema, TextColumn, of_used_levels
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
+from hilboost.validation.copies import told_of_copies
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.order import check_order, warn_of_target_among_features
@@ -174,6 +175,9 @@ def training_data(
     expected = replace(expected, blocks=estimator._reads_blocks())
     encode = estimator._learn_codec if before is None else encoding(estimator, before.codec)
     checked = check_rows(estimator, rows, expected, encode)
+    told = told_of_copies(checked.X, checked.schema, rows.groups, checked.target.offset)
+    for sentence in told if before is None else ():
+        warn_caller(sentence, DataWarning)
     data = rows_of_fit(estimator, checked, rows, learns=before is None)
     if before is not None:
         check_levels(data.schema, data.X)
