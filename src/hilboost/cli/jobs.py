@@ -235,7 +235,7 @@ def chosen_scores(
     """Compute metrics by short name; all metrics if ``metrics`` is empty."""
     from hilboost.report import scores
 
-    asides = {"groups": groups, "sample_weight": sample_weight, "offset": offset}
+    asides: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "offset": offset}
     if model.ranks_groups:
         asides["metrics"] = _metrics_of_rankings(metrics)
     measured = scores(model, X, y, **asides)
