@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from hilboost.cli.app import app
+from hilboost.cli.dialect import Dialect
+from hilboost.cli.number_text import numbers_as_text, read_as_told
+from hilboost.tables import form_of
 
 N = 400
 
@@ -160,3 +163,27 @@ def test_rows_are_those_of_the_file(frame, kind):
     texts.loc[100, "size"] = "oops"
     done = run("evaluate", "model", written(texts, kind), "--drop-missing-target", "--target=price")
     assert "('oops' in data row 101)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([f"EUR {k}.10" for k in range(N)], "its numbers have units ('EUR 0.10' in data row 1)"),
+        ([f"{k}.5" if k % 3 else f"({k})" for k in range(N)], "have marks ('(0)' in data row 1)"),
+        ([f"<{k}" if k % 9 == 1 else str(k) for k in range(N)], "have marks ('<1' in data row 2)"),
+        ([f"{k // 60}:{k % 60:02d}" for k in range(N)], "values are times ('0:00' in data row 1)"),
+        ([str(k) if k % 5 > 2 else "--" for k in range(N)], "240 of its 400 values are text ('--'"),
+    ],
+)
+def test_notes_agree_with_warnings_in_python(texts, told):
+    assert form_of((text, 1) for text in texts) is not None
+    ((name, sentence),) = numbers_as_text(pd.DataFrame({"size": texts}))
+    assert name == "size"
+    assert told in sentence
+
+
+def test_placeholders_in_most_rows_are_read_as_missing():
+    frame = pd.DataFrame({"size": [str(k) if k % 5 > 2 else "--" for k in range(N)]})
+    read = read_as_told(frame, (), Dialect(coerce=True))["size"]
+    assert read.isna().sum() == 240
+    assert read[398] == 398

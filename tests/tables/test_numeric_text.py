@@ -52,7 +52,7 @@ def test_a_few_words_are_told(kind):
 
 
 @given(
-    st.lists(st.sampled_from(["oops", "n/a", "?", "-", "1;5"]), max_size=6),
+    st.lists(st.sampled_from(["oops", "gone", "lost", "odd", "1;5"]), max_size=6),
     st.integers(0, 4),
     st.integers(100, 700),
 )
@@ -146,6 +146,17 @@ TEXTS = {
     "euros": (["12 €", "1,5 €"], "numbers with units, such as '1,5 €'"),
     "dollars": (["$5", "$ 6.50"], r"numbers with units, such as '$ 6.50'"),
     "rooms": ([f"{k} rooms" for k in range(10, 20)], "numbers with units, such as '10 rooms'"),
+    "codes": ([f"EUR {k}.10" for k in range(10)], "numbers with units, such as 'EUR 0.10'"),
+    "negative": (
+        [*map(str, range(9)), *[f"({k}.8)" for k in range(20)]],
+        "numbers with marks, such as '(0.8)'",
+    ),
+    "bounds": (
+        [*map(str, range(20)), *[f"<{k}" for k in range(84, 99)]],
+        "numbers with marks, such as '<84'",
+    ),
+    "clock": ([f"{k}:{k + 10}" for k in range(1, 23)], "times, such as '10:20'"),
+    "durations": ([f"1:{k}:03" for k in range(10, 40)], "times, such as '1:10:03'"),
     "days": (days("%d.%m.%Y"), "dates, such as '01.01.2022'"),
     "ISO days": (days("%Y-%m-%d"), "dates, such as '2021-12-01'"),
     "named days": (days("%d-%b-%Y"), "dates, such as '01-Dec-2021'"),
@@ -160,7 +171,8 @@ def test_other_ways_to_write_numbers_are_told(kind, values, told):
     table = TABLES[kind](([*values, None] * 400)[:400])
     (message,) = told_in(lambda: MODEL.fit(table, np.arange(400)))
     assert f" is text in which all values are {told}, so that it is categorical; " in message
-    step = "pandas.to_datetime" if "dates" in told else "pandas.to_numeric"
+    steps = {"dates": "pandas.to_datetime", "times": "pandas.to_timedelta"}
+    step = steps.get(told.split(",")[0], "pandas.to_numeric")
     assert f"for instance with {step}, or list it in categorical_features." in message
     named = BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]})
     assert not told_in(lambda: named.fit(table, np.arange(400)))
@@ -177,10 +189,12 @@ def test_each_form_is_told_once():
     frame = pd.DataFrame(columns)
     told = told_in(lambda: MODEL.fit(frame, np.arange(400)))
     assert [one.split(" text in ")[0] for one in told] == [
-        "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes' and 2 "
-        "more are",
-        "columns 'percent', 'euros', 'dollars', 'rooms' are",
+        "columns 'thousands', 'some thousands', 'decimal commas', 'spaces', 'apostrophes', "
+        "'points', 'dots' are",
+        "columns 'percent', 'euros', 'dollars', 'rooms', 'codes' are",
+        "columns 'negative', 'bounds' are",
         "columns 'days', 'ISO days', 'named days', 'months', 'times' are",
+        "columns 'clock', 'durations' are",
     ]
     assert not told_in(lambda: MODEL.fit(frame.astype("category"), np.arange(400)))
     batches = pa.table(columns | {"y": np.arange(400.0)}).to_batches(30)
@@ -212,6 +226,14 @@ def test_words_among_other_forms_are_told(form, word, n_words):
         assert "(..., errors='coerce'), or list it in categorical_features" in told
 
 
+@pytest.mark.parametrize(
+    "words", [["unknown", "missing", "?", "tbd"] * 7, ["--"] * 240, ["N/A", " - "] * 150]
+)
+def test_placeholders_are_told_in_any_number(words):
+    (told,) = told_in(lambda: MODEL.fit(pd.DataFrame({"a": column(words)}), np.arange(N)))
+    assert f"is numeric except for {len(words)} of its 400 values ('{words[0]}' in row 7)" in told
+
+
 def test_dates_that_all_differ_are_told_once():
     frame = pd.DataFrame({"day": days("%Y-%m-%d")})
     (told,) = told_in(lambda: MODEL.fit(frame, np.arange(100)))
@@ -234,6 +256,9 @@ def test_dates_that_all_differ_are_told_once():
         ["2020-2021", "2021-2022"],
         ["12:30", "13:45"],
         ["<5%", "5%"],
+        ["<18", "18-64", ">64"],
+        ["(1)", "(2)", "3"],
+        [f"Route {k}" for k in range(5)],
         ["6,471", "none"],
         [*map(str, range(20)), "none"],  # levels of a scale
         [*map(str, range(30)), "x", "y", "z", "none"],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, note
-from hilboost.tables import SEPARATED_NUMBER, Form, form_of, words_told, written_as
+from hilboost.tables import SEPARATED_NUMBER, Form, Written, form_of, words_told, written_as
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,11 @@ _ONLY_READ_BY = {  # options, and numbers that only this option reads
     '--thousands "’"': r"\d+(’\d+)+([.,]\d*)?",
     '--thousands " "': r"\d+([ \u00a0\u202f]\d+)+([.,]\d*)?",
     "--decimal ,": r"(0\d*|\d{4,}),\d+|\d+,(\d{1,2}|\d{4,})",
+}
+_REMEDIES: dict[Written, str] = {
+    "numbers with units": "remove the units",
+    "numbers with marks": "replace parentheses by minus signs, and remove other marks",
+    "times": "convert them to numbers, such as seconds",
 }
 _SPACES = " \u00a0\u202f"
 _WORDS_NAMED = 3  # in the options of a remedy
@@ -37,19 +42,19 @@ def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[
         if form is None or (form.name == "numbers" and form.words):
             if form is not None and form.has_few_words and not chosen:
                 refuse_words(form, column, "Column", "name it in --set categorical_features")
-            why = _words_among_numbers(column)
+            why = _words_among_numbers(column, known=form is not None)
         else:
             why = not_read(form, column)
         if why:
             yield str(name), f"column '{name}' is treated as categorical because {why}."
 
 
-def _words_among_numbers(column: "pd.Series[Any]") -> str:
-    """Say that less than half of the values of a column are text, if they are."""
+def _words_among_numbers(column: "pd.Series[Any]", known: bool) -> str:
+    """Say that some values are text, less than half if the others are not ``known`` numbers."""
     counts, n = texts_among_numbers(column)
     separated = counts.index.str.fullmatch(SEPARATED_NUMBER)
     words = counts[~separated]
-    if not 0 < words.sum() < _MOST_TEXT * n:
+    if not len(words) or not (known or words.sum() < _MOST_TEXT * n):
         return ""
     row, value = first_of(column, words.index)
     options = "--missing, --coerce, and --thousands" if any(separated) else "--missing and --coerce"
@@ -67,10 +72,9 @@ def not_read(form: Form, column: "pd.Series[Any]") -> str:
     texts = column.dropna().astype(str)
     if form.name != "dates":
         row, value = example_of(form, column)
-        causes.append(f"its {form.name.replace('with', 'have')} ('{value}' in data row {row})")
-        remedies.append(
-            "remove the units" if "units" in form.name else f"pass {reading_options(texts)}"
-        )
+        what = "values are times" if form.name == "times" else form.name.replace("with", "have")
+        causes.append(f"its {what} ('{value}' in data row {row})")
+        remedies.append(_REMEDIES.get(form.name) or f"pass {reading_options(texts)}")
     if form.words:
         row, value = first_of(column, form.words)
         told = f"{sum(form.words.values())} of its {form.n_values} values are text"
@@ -85,7 +89,8 @@ def not_read(form: Form, column: "pd.Series[Any]") -> str:
 def example_of(form: Form, column: "pd.Series[Any]") -> tuple[int, str]:
     """Return the first row (counted from 1) with a number of this form, and its value."""
     numbers = [text for text in map(str, column.dropna().unique()) if text not in form.words]
-    telling = next((text for text in numbers if written_as(text) == form.name), numbers[0])
+    marked = next((text for text in numbers if written_as(text) is None), numbers[0])
+    telling = next((text for text in numbers if written_as(text) == form.name), marked)
     return first_of(column, [telling])
 
 
@@ -161,7 +166,7 @@ def read_as_told(frame: "pd.DataFrame", text: Collection[str], dialect: Dialect)
         if name in text:
             continue
         texts, n = texts_among_numbers(column)
-        if dialect.coerce and 0 < texts.sum() < _MOST_TEXT * n:
+        if dialect.coerce and len(texts) and _are_words(texts, n, column):
             _coerce_only_words(column, texts.index)
             row, value = first_of(column, texts.index)
             note(
@@ -174,6 +179,14 @@ def read_as_told(frame: "pd.DataFrame", text: Collection[str], dialect: Dialect)
                 continue
         frame[name] = pd.to_numeric(column, errors="coerce")
     return frame
+
+
+def _are_words(texts: "pd.Series[int]", n: int, column: "pd.Series[Any]") -> bool:
+    """Whether texts are words among numbers: less than half of the values, or placeholders."""
+    if texts.sum() < _MOST_TEXT * n:
+        return True
+    form = form_of_column(column)
+    return form is not None and form.name == "numbers" and len(form.words) > 0
 
 
 def _coerce_only_words(column: "pd.Series[Any]", texts: "pd.Index[Any]") -> None:
@@ -206,7 +219,7 @@ def refuse_numbers_as_classes(column: "pd.Series[Any]", most_classes: int) -> No
     """Reject a target of text whose values are numbers, up to a few words."""
     form = form_of_column(column)
     otherwise = "add --task classification if these are classes"
-    if form is not None and form.name == "numbers with units" and column.nunique() > most_classes:
+    if form is not None and form.name in _REMEDIES and column.nunique() > most_classes:
         raise CliError(
             f"The target '{column.name}' is text because {not_read(form, column)}, or {otherwise}."
         )

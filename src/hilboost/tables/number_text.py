@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Written = Literal["numbers", "numbers with separators", "numbers with units", "dates"]
+Written = Literal[
+    "numbers",
+    "numbers with separators",
+    "numbers with units",
+    "numbers with marks",
+    "dates",
+    "times",
+]
 
 _DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
 _DAY_MONTH = rf"({_DAY}[-/.]{_MONTH}|{_MONTH}[-/.]{_DAY})"
@@ -29,7 +36,8 @@ MONTH_NAMED = (
     rf"\d{{4}}{_OR}{_MONTH_NAME}{_OR}{_DAY}){_TIME}"
 )
 DATE = f"{_YEAR_FIRST}|{YEAR_LAST}|{MONTH_NAMED}"
-NUMBER_WITH_UNIT = r"\s*([$€£¥]\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
+_CURRENCY = r"([$€£¥]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|NZD|PLN|SEK|USD)"
+NUMBER_WITH_UNIT = rf"\s*({_CURRENCY}\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
 _SPACES = " \u00a0\u202f"
 _GROUPED_BY_COMMAS = r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?"
 _GROUPED_BY_POINTS = r"\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})"
@@ -41,8 +49,15 @@ _SEPARATED = re.compile(SEPARATED_NUMBER)
 _WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
 _UNITS = re.compile(NUMBER_WITH_UNIT)
 _DATES = re.compile(DATE)
+_MARKED = re.compile(r"\s*(\(\s*\d[\d.,]*\s*\)|[<>≤≥~]=?\s*[+-]?\d[\d.,]*)\s*")
+_TIMES = re.compile(r"\s*\d{1,2}:[0-5]\d(:[0-5]\d(\.\d+)?)?\s*")
+_PLACEHOLDER = re.compile(  # for a missing value
+    r"\s*(-*|\.+|\?+|#?n/?a|n\.a\.|nan|null|nil|unknown|missing|tbd|not (available|applicable))\s*",
+    re.IGNORECASE,
+)
 _OF_NUMBER = re.compile(r"[\d\s.,+-]")
 _CODE = re.compile(r"^0\d|_")
+_OF_MANY: tuple[Written, ...] = ("numbers with marks", "times")
 _SIGNS = frozenset("%$€£¥")
 _SAMPLE = 1000  # texts that tell the unit
 _FEWEST_WITH_UNIT = 10  # distinct values; "1b", "2b" are names
@@ -82,6 +97,8 @@ def form_of(counts: Iterable[tuple[object, int]]) -> Form | None:
             texts[str(text)] += count
     found: Form | None = None
     for name, fits in _forms(texts).items():
+        if found is not None and name in _OF_MANY:
+            break
         words = _words(texts, fits)
         if words is not None and (found is None or len(words) < len(found.words)):
             found = Form(name, words, texts.total())
@@ -121,23 +138,30 @@ def _forms(texts: Counter[str]) -> dict[Written, Callable[[str], object]]:
     unit = max(filter(None, units), key=units.__getitem__, default="")
     if unit in _SIGNS or (unit and len(texts) >= _FEWEST_WITH_UNIT):
         forms["numbers with units"] = lambda text: _unit_of(text) == unit
+    if len(texts) > _FEWEST_DISTINCT_NUMBERS:
+        separated = forms["numbers with separators"]
+        forms["numbers with marks"] = lambda text: separated(text) or _MARKED.fullmatch(text)
+        forms["times"] = _TIMES.fullmatch
     return forms
 
 
 def _words(texts: Counter[str], fits: Callable[[str], object]) -> dict[str, int] | None:
     """Return the texts that are not of a form if they are few, or else None."""
     words: dict[str, int] = {}
-    n_words, n_values = 0, texts.total()
+    n_words, n_distinct, n_values = 0, 0, texts.total()
     for text, count in texts.items():
         if fits(text):
             continue
         words[text] = count
-        n_words += count
+        if _PLACEHOLDER.fullmatch(text):
+            continue
+        n_words, n_distinct = n_words + count, n_distinct + 1
         if n_words >= _FEW_WORDS * n_values and (
-            len(words) > _MOST_DISTINCT_WORDS or n_words >= _MOST_WORDS * n_values
+            n_distinct > _MOST_DISTINCT_WORDS or n_words >= _MOST_WORDS * n_values
         ):
             return None
-    few = n_words < _FEW_WORDS * n_values or len(texts) - len(words) > _FEWEST_DISTINCT_NUMBERS
+    has_many = len(texts) - len(words) > _FEWEST_DISTINCT_NUMBERS
+    few = has_many or sum(words.values()) < _FEW_WORDS * n_values
     return words if few else None
 
 

@@ -22,7 +22,11 @@ _ADVICE: dict[Written, str] = {
     "convert {them}, for instance with pandas.to_numeric",
     "numbers with units": "remove percent signs and units, and convert {them}, for instance with "
     "pandas.to_numeric",
+    "numbers with marks": "replace parentheses by minus signs, remove marks such as '<', and "
+    "convert {them}, for instance with pandas.to_numeric",
     "dates": "convert {them} to calendar numbers, for instance with pandas.to_datetime",
+    "times": "write {them} with hours, minutes and seconds, and convert {them} to numbers, for "
+    "instance with pandas.to_timedelta",
 }
 
 
