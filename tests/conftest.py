@@ -19,8 +19,9 @@ settings.load_profile("hilboost")
 
 @pytest.fixture
 def threads_at_once(monkeypatch):
-    """Threads share the work of small data, too."""
+    """Threads share the work of small data, too, and on machines of one core."""
     monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+    monkeypatch.setenv("HILBOOST_CORES", "16")
 
 
 @pytest.fixture

@@ -154,15 +154,15 @@ def test_signals_while_several_stages_are_fitted(n_tasks, monkeypatch):
 
 def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
     """A fit whose main thread is interrupted while another one works has whole stages."""
-    main, tasks, run = threading.main_thread().ident, itertools.count(1), ThreadTeam.run
+    main, tasks, call = threading.main_thread().ident, itertools.count(1), ThreadTeam._call
 
-    def interrupted_run(team, function, *arguments, **options):
-        def work(thread, *rest):
+    def interrupted_call(team, work, *arguments, **options):
+        def interrupting(thread):
             if thread == 1 and next(tasks) == n_tasks:
                 signal.pthread_kill(main, signal.SIGINT)
-            function(thread, *rest)
+            work(thread)
 
-        run(team, work, *arguments, **options)
+        call(team, interrupting, *arguments, **options)
 
     n_threads = threading.active_count()
     settings = dict(PLAIN, learner="tree", early_stopping=cv_folds > 1, cv_folds=cv_folds)
@@ -170,7 +170,8 @@ def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
     model = BoostingClassifier(**settings | {"n_estimators": 400})
     with monkeypatch.context() as patch:
         patch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
-        patch.setattr(ThreadTeam, "run", interrupted_run)
+        patch.setattr(ThreadTeam, "_call", interrupted_call)
+        patch.setenv("HILBOOST_CORES", "3")
         interrupted(model, X, Y > 0)
     n = model.n_estimators_
     assert n < 400

@@ -57,6 +57,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.usefixtures("threads_at_once")
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])
 def test_number_of_threads_on_many_rows(loss, multi_output):
@@ -227,6 +228,7 @@ def _fit_and_predict(model, X, y, connection):
     reason="this platform does not fork",
 )
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.usefixtures("threads_at_once")
 def test_a_process_may_fork_after_a_fit():
     X, y = draw(LOSSES[0], n=3000, d=90)
     model = fit_on(2, BoostingRegressor(**PLAIN), X, y)
@@ -242,6 +244,7 @@ def test_a_process_may_fork_after_a_fit():
     assert child.exitcode == 0
 
 
+@pytest.mark.usefixtures("threads_at_once")
 def test_no_thread_outlives_a_fit():
     X, y = draw(LOSSES[0], n=3000, d=90)
     before = set(threading.enumerate())

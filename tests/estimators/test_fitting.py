@@ -35,14 +35,14 @@ def test_held_out_rows_cannot_begin_in_the_second_half():
     X, y = table()
     model = BoostingRegressor(n_estimators=20, early_stopping=False, warm_start=True).fit(X, y)
     with pytest.raises(InvalidData, match="fitted without held-out rows"):
-        model.set_params(n_estimators=30, early_stopping=True).fit(X, y, X_val=X, y_val=y)
+        model.set_params(n_estimators=30, early_stopping=True).fit(X, y, X_val=X + 1e-9, y_val=y)
     assert len(model.model_.stages) == 20
 
 
 def test_held_out_rows_may_end_with_the_first_half():
     X, y = table()
     model = BoostingRegressor(n_estimators=20, cv_folds=1, warm_start=True)
-    model.fit(X, y, X_val=X, y_val=y)
+    model.fit(X, y, X_val=X + 1e-9, y_val=y)
     model.set_params(n_estimators=30, early_stopping=False).fit(X, y)
     assert model.n_estimators_ == 30
     assert model.history_.validation is None
@@ -60,7 +60,7 @@ def test_held_out_counts_may_all_be_zero():
     X, _ = table()
     y = np.random.default_rng(0).poisson(1.0, size=len(X)).astype(float)
     model = BoostingRegressor("poisson", n_estimators=5)
-    model.fit(X, y, X_val=X[:10], y_val=np.zeros(10))
+    model.fit(X, y, X_val=X[:10] + 1e-9, y_val=np.zeros(10))
     assert np.isfinite(model.history_.validation).all()
 
 
@@ -68,7 +68,7 @@ def test_held_out_targets_are_checked():
     X, _ = table()
     with pytest.raises(InvalidData, match="row 2"):
         BoostingRegressor("poisson").fit(
-            X, np.ones(len(X)), X_val=X[:3], y_val=np.array([1.0, 2.0, -1.0])
+            X, np.ones(len(X)), X_val=X[:3] + 1e-9, y_val=np.array([1.0, 2.0, -1.0])
         )
 
 

@@ -61,12 +61,12 @@ def test_report(model, y):
 def test_validation_rows_of_one_class_and_another():
     model = BoostingClassifier(early_stopping=True, n_jobs=1)
     with pytest.warns(FitWarning, match="only one class"):
-        model.fit(X, ONE, X_val=X, y_val=ONE)
+        model.fit(X, ONE, X_val=X + 1e-9, y_val=ONE)
     with (
         pytest.warns(FitWarning, match="only one class"),
         pytest.raises(InvalidData, match="y_val: y contains the class 'no', which is not one of"),
     ):
-        model.fit(X, ONE, X_val=X, y_val=TWO)
+        model.fit(X, ONE, X_val=X + 1e-9, y_val=TWO)
 
 
 def test_onnx():

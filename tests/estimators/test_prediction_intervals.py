@@ -135,7 +135,7 @@ def test_standard_deviations_are_multiplied():
 
 def test_a_kernel_machine_without_stages_has_intervals_of_one_width():
     model = KernelBoostingRegressor(**KERNEL)
-    model.fit(X[FIT], Y[FIT], X_val=X[FIT], y_val=np.full(120, Y[FIT].mean()))
+    model.fit(X[FIT], Y[FIT], X_val=X[FIT] + 1e-9, y_val=np.full(120, Y[FIT].mean()))
     assert model.n_estimators_ == 0
     width = np.diff(model.calibrate(X[HELD], Y[HELD]).predict_interval(X[NEW]))
     np.testing.assert_allclose(width, width.max())

@@ -285,8 +285,8 @@ def test_a_model_of_a_file_has_the_same_report(tmp_path):
     hilboost.save(model, tmp_path / "model")
     again = hilboost.load(tmp_path / "model").report_facts(X[:50], y[:50])
     facts = model.report_facts(X[:50], y[:50])
-    assert again["model"]["history"]["seconds"] is None  # nor how long it took
-    assert "rows also occur in the training data" in facts["warnings"].pop()  # nor the rows
+    assert again["model"]["history"]["seconds"] is None  # not how long it took
+    assert "rows also occur in the training data" in again["warnings"][0]
     facts["model"]["history"] |= {"seconds": None, "slowest": []}
     assert again == facts
 
@@ -396,9 +396,7 @@ def test_mistakes_are_told(tmp_path):
         model.report(X, y[:10])
     with pytest.raises(InvalidData, match="pass y"):
         model.report(X, None)
-    with pytest.raises(
-        InvalidData, match=r"table \(n, d\) with at least one row; got shape \(160,\)"
-    ):
+    with pytest.raises(InvalidData, match="X and y seem to be swapped"):
         model.report(y, X)
     with pytest.raises(ValueError, match="5 features"):
         model.report(X[:, :2], y)

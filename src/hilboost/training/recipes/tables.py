@@ -41,10 +41,8 @@ from hilboost.validation.weights import warn_of_light_weights
 
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
-_ENTRIES_WORTH_A_TEAM = 2**21
-"""With fewer, one thread fits a stage in less time than several need to share one tree."""
-_OF_A_ROW = 8
-"""Entries that take as long as the other work on a row."""
+_SHARED, _ENTRIES_BESIDES = 8, 8
+"""Factor of the entries per thread for threads that share one tree, and the other work on a row."""
 
 
 def table_recipe(
@@ -261,7 +259,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
     n_entries = int(recipe.data.X.size * n_trees * recipe.n_folds)
     one_tree = n_trees * recipe.n_folds == 1 and len(recipe.config.learner.parts) == 1
     n_rows, d = recipe.data.X.shape
-    return 0 if one_tree and n_rows * (d + _OF_A_ROW) < _ENTRIES_WORTH_A_TEAM else n_entries
+    return n_rows * (d + _ENTRIES_BESIDES) // _SHARED if one_tree else n_entries
 
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
