@@ -85,11 +85,11 @@ def test_evaluation_and_reports():
     chosen = ("--metric", "ndcg@3", "--metric", "map@2", "--metric", "ndcg@10")
     done = run("evaluate", "r", "pages.csv", "--group", "query", *chosen, "--json")
     model.k = 3
-    assert json.loads(done.stdout)["scores"] == {
-        "ndcg@3": model.score(frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"]),
-        "map@2": pytest.approx(0.75, abs=0.25),
-        "ndcg@10": score,
-    }
+    first = model.score(frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"])
+    scores = json.loads(done.stdout)["scores"]
+    assert list(scores) == ["ndcg@3", "map@2", "ndcg@10"]
+    assert (scores["ndcg@3"], scores["ndcg@10"]) == (pytest.approx(first), pytest.approx(score))
+    assert 0.5 < scores["map@2"] <= 1
     start = ("evaluate", "r", "pages.csv", "--group", "query", "--metric")
     assert "--metric='auc' is a metric of classes; for rankings, use one" in refused(*start, "auc")
     assert "k must be at least 1, or None; got 0" in refused(*start, "ndcg@0")
@@ -194,7 +194,7 @@ def test_an_exposure_beside_its_logarithm_is_noted():
     start = ("fit", "train.csv", "--target", "failed", "--loss", "poisson", "--out", "m", *FAST)
     done = run(*start, "--task", "regression", "--offset", "log_hours")
     assert done.exit_code == 0, done.output
-    assert "note: the offset is the logarithm of column 'hours', which is" in done.stderr
+    assert "note: the --offset is the logarithm of column 'hours', which is" in done.stderr
     assert "exclude it with --ignore unless this is meant." in done.stderr
     done = run(*start, "--task", "regression", "--offset", "log_hours", "--ignore", "hours")
     assert "is the logarithm" not in done.stderr
