@@ -167,14 +167,14 @@ def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
     n_threads = threading.active_count()
     settings = dict(PLAIN, learner="tree", early_stopping=cv_folds > 1, cv_folds=cv_folds)
     settings |= {"n_iter_no_change": 10**6, "n_jobs": 3, "learning_rate": 1e-4}
-    model = BoostingClassifier(**settings | {"n_estimators": 400})
+    model = BoostingClassifier(**settings | {"n_estimators": 1600})
     with monkeypatch.context() as patch:
         patch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
         patch.setattr(ThreadTeam, "_call", interrupted_call)
         patch.setenv("HILBOOST_CORES", "3")
         interrupted(model, X, Y > 0)
     n = model.n_estimators_
-    assert n < 400
+    assert n < 1600
     whole = BoostingClassifier(**settings | {"n_estimators": n}).fit(X, Y > 0)
     np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
     assert threading.active_count() == n_threads

@@ -356,7 +356,7 @@ KERNELS = {
 )
 def test_kernel_estimators_name_the_column(kind, value, said):
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "width"])
-    y = (X["a"] > 0).astype(int) if kind == "classifier" else X["a"]
+    y = (X["a"] > 0).astype(int) if kind == "classifier" else X["a"].rename("target")
     bad = X.copy()
     bad.loc[7, "width"] = value
     model = clone(KERNELS[kind])
