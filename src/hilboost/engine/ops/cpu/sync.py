@@ -32,26 +32,25 @@ from hilboost.backends.intrinsics import (
 # Entries of ``sync``, a cache line apart.  The ticket holds the number of the step, how many tasks
 # it has, and how many have been claimed.
 _TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT = 0, 8, 16, 24, 32, 40
-SYNC_SIZE = 48
-_FIELD = 2**20  # of the ticket, for each of the two numbers of tasks
+_SIZE = 48
+_FIELD = 2**20  # of the ticket; a step has far fewer tasks, of 2**14 rows or words each
 _OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
-MOST_TASKS = 2**18
 _SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 500
 
 
 class Threads(NamedTuple):
     """One of the threads that run a compiled function together."""
 
-    number: int  # this one, and how many there are
-    n_threads: int  # this one, and how many there are
-    # (SYNC_SIZE,) int64: shared by all, as :func:`new_sync` creates it; a thread that fails sets
+    number: int  # of this one, from 0 on
+    n_threads: int
+    # (_SIZE,) int64: shared by all, as :func:`new_sync` creates it; a thread that fails sets
     # ``sync[ABORT]``
     sync: NDArray[np.int64]
 
 
 def new_sync() -> NDArray[np.int64]:
     """Return what threads share in one call; the first step has one task."""
-    sync = np.zeros(SYNC_SIZE, dtype=np.int64)
+    sync = np.zeros(_SIZE, dtype=np.int64)
     sync[_TICKET] = _FIELD
     return sync
 
