@@ -114,10 +114,11 @@ class BlockTable(ABC):
         for begin in range(0, len(self), step):
             part = self[begin : begin + step]
             if columns is None:
-                blocks = [block for _, block in part.row_blocks(chosen)]
+                blocks = (block for _, block in part.row_blocks(chosen))
+                found += [cell_hashes(block, chosen).sum(axis=1) for block in blocks]
             else:
-                blocks = [np.column_stack([part.column(int(k)) for k in columns])]
-            found += [cell_hashes(block, chosen).sum(axis=1) for block in blocks]
+                of_columns = (cell_hashes(part.column(int(k)), chosen[chosen == k]) for k in chosen)
+                found.append(sum(of_columns, np.zeros(len(part), dtype=np.uint64)))
         return np.concatenate([np.empty(0, np.uint64), *found])
 
     def parts(self) -> Iterator[BlockTable]:
