@@ -215,7 +215,8 @@ def test_add_and_subtract():
 
 @seeded
 @pytest.mark.parametrize("side", [0, 1])
-def test_flag_rows_and_move_rows(seed, side):
+@pytest.mark.parametrize("left_side", [0, 1])
+def test_flag_rows_and_move_rows(seed, side, left_side):
     rng = np.random.default_rng(seed)
     d = 11
     table = draw_bin_table(rng, 80, d, 6)
@@ -229,7 +230,7 @@ def test_flag_rows_and_move_rows(seed, side):
             np.stack([rows, rows]), ordered.copy(), np.full(m, 9, dtype=np.uint8)
         )
         n_left = module.flag_rows(table, column, 2, missing_left, rows, begin, end, buffers.flags)
-        module.move_rows(buffers, side, begin, end, begin, begin + n_left)
+        module.move_rows(buffers, side, left_side, begin, end, begin, begin + n_left)
         results.append((n_left, *buffers[:3]))
     for compiled, naive in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, naive)

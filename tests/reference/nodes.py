@@ -10,6 +10,7 @@ from hilboost.engine.ops.cpu.nodes import (
     DEPTH,
     END,
     LEFT,
+    LEFT_ARRAY,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -52,14 +53,14 @@ def open_children(nodes):
     node, left = int(control[NODE]), int(control[N_NODES])
     begin, end, n_rows = table[node, [BEGIN, END, N_ROWS]]
     middle = begin + control[N_LEFT_HERE]
+    depth, array, left_array = table[node, [DEPTH, ARRAY, LEFT_ARRAY]]
     sides = [
-        (left, begin, middle, control[N_LEFT]),
-        (left + 1, middle, end, n_rows - control[N_LEFT]),
+        (left, begin, middle, control[N_LEFT], left_array),
+        (left + 1, middle, end, n_rows - control[N_LEFT], 1 - array),
     ]
-    for child, first, last, rows in sides:
+    for child, first, last, rows, its_array in sides:
         fields = [BEGIN, END, DEPTH, SLOT, LEFT, RIGHT, N_ROWS, ARRAY]
-        depth, array = table[node, [DEPTH, ARRAY]]
-        table[child, fields] = [first, last, depth + 1, -1, -1, -1, rows, 1 - array]
+        table[child, fields] = [first, last, depth + 1, -1, -1, -1, rows, its_array]
         nodes.gains[child] = nodes.priority[child] = -math.inf
     table[node, [LEFT, RIGHT]] = left, left + 1
     seed = int(nodes.seeds[node])

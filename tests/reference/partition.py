@@ -11,10 +11,11 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
     return int(flags[begin:end].sum())
 
 
-def move_rows(buffers, side, begin, end, left, right):
+def move_rows(buffers, side, left_side, begin, end, left, right):
     goes_left = buffers.flags[begin:end] == 1
     for moved in (buffers.rows, buffers.ordered):
         if moved.size:
-            here = moved[side, begin:end]
-            for place, chosen in ((left, here[goes_left]), (right, here[~goes_left])):
-                moved[1 - side, place : place + len(chosen)] = chosen
+            here = moved[side, begin:end].copy()
+            of_left, of_right = here[goes_left], here[~goes_left]
+            moved[left_side, left : left + len(of_left)] = of_left
+            moved[1 - side, right : right + len(of_right)] = of_right

@@ -23,6 +23,7 @@ from hilboost.engine.ops.cpu.nodes import (
     COLUMN,
     END,
     LEFT,
+    LEFT_ARRAY,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -86,7 +87,7 @@ def test_open_children(seed):
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
         store.gains[:] = rng.normal(size=7)
-        store.fields[1, [BEGIN, END, ARRAY]] = 5, 9, seed % 2
+        store.fields[1, [BEGIN, END, ARRAY, LEFT_ARRAY]] = 5, 9, seed % 2, seed // 2 % 2
         store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
         module.open_children(store)

@@ -17,7 +17,16 @@ from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.leaves import LeafGradients
-from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.nodes import (
+    ARRAY,
+    BEGIN,
+    BIN,
+    COLUMN,
+    END,
+    LEFT_ARRAY,
+    MISSING_LEFT,
+    SLOT,
+)
 from hilboost.engine.ops.cpu.split_search import SplitRules
 
 _RANDOM_BITS = np.uint64(0xFFFF), np.uint64(0xFFFFFF)
@@ -82,6 +91,7 @@ def partition(growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         for moved in (growth.buffers.rows, growth.buffers.ordered):
             if moved.size:
                 moved[1 - array, begin:end] = moved[array, begin:end][order]
+        growth.nodes.fields[node, LEFT_ARRAY] = 1 - array
         found.append(goes_left.sum())
     return np.array(found, dtype=np.int64)
 

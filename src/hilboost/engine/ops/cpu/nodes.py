@@ -11,10 +11,11 @@ from hilboost.backends.random_bits import mix
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 
 # Columns of ``NodeStore.fields``.  COLUMN, BIN, MISSING_LEFT are the best split found so far while
-# LEFT is -1, and the node's split after.  The rows of a node are ``rows[ARRAY, BEGIN:END]``;
-# N_ROWS counts those on other machines as well.  SLOT is the histogram of an open node.
+# LEFT is -1, and the node's split after.  The rows of a node are ``rows[ARRAY, BEGIN:END]``, once
+# divided those of its left child are in ``rows[LEFT_ARRAY]``; N_ROWS counts those on other machines
+# as well.  SLOT is the histogram of an open node.
 BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS, ARRAY = range(11)
-N_NODE_FIELDS = 11
+LEFT_ARRAY, N_NODE_FIELDS = 11, 12
 # Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
 # rows go left, here and on all machines; whether the histogram of the root is given; how many rows
 # may be summed in children that are not searched, so that all leaves have histograms in the end.
@@ -106,6 +107,7 @@ def open_children(nodes):
         fields[child, RIGHT] = -1
         nodes.gains[child] = NO_GAIN
         nodes.priority[child] = NO_GAIN
+    fields[left, ARRAY] = fields[node, LEFT_ARRAY]
     fields[left, BEGIN], fields[left, END] = begin, begin + n_left
     fields[left + 1, BEGIN], fields[left + 1, END] = begin + n_left, end
     fields[left, N_ROWS] = control[N_LEFT]

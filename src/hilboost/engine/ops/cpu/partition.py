@@ -1,6 +1,7 @@
 """Stable partition of the rows of nodes, in tasks that threads share.
 
-There are two arrays of rows.  A node has its rows in one of them, and its children in the other::
+There are two arrays of rows.  A node has its rows in one of them, and its children in the other
+(where a split is certain to remain and one task divides the node, the left rows stay)::
 
     rows[0]   [ a b c d | e f g h ]
     flags       1 0 0 1 | 1 1 0 1          1 = goes left
@@ -43,6 +44,7 @@ from hilboost.engine.ops.cpu.nodes import (
     BIN,
     COLUMN,
     END,
+    LEFT_ARRAY,
     MISSING_LEFT,
 )
 from hilboost.engine.ops.cpu.sync import share
@@ -102,46 +104,46 @@ def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
 
 
 @inner
-def _move_eights(buffers, side, begin, end, left, right):
+def _move_eights(buffers, side, left_side, begin, end, left, right):
     """Eight rows at a time, as many as there are; returns how many go left."""
-    flags, source, target = buffers.flags, buffers.rows[side], buffers.rows[1 - side]
-    with_gradients = buffers.ordered.shape[1] > 0
-    gradients, moved = buffers.ordered[side], buffers.ordered[1 - side]
+    flags, rows, with_gradients = buffers.flags, buffers.rows[side], buffers.ordered.shape[1] > 0
+    left_rows, right_rows = buffers.rows[left_side], buffers.rows[1 - side]
+    gradients = buffers.ordered[side]
+    of_left, of_right = buffers.ordered[left_side], buffers.ordered[1 - side]
     to_left, to_right, j = uint64(left), uint64(right), uint64(begin)
     for _ in range((end - begin) // 8):
         chosen = uint8(flag_bits(flags, j))
         rest = uint8(~chosen)
         if with_gradients:
-            compress_eight(gradients, j, rest, moved, to_right)
-            compress_eight(gradients, j, chosen, moved, to_left)
-        to_right += compress_eight(source, j, rest, target, to_right)
-        to_left += compress_eight(source, j, chosen, target, to_left)
+            compress_eight(gradients, j, rest, of_right, to_right)
+            compress_eight(gradients, j, chosen, of_left, to_left)
+        to_right += compress_eight(rows, j, rest, right_rows, to_right)
+        to_left += compress_eight(rows, j, chosen, left_rows, to_left)
         j += uint64(8)
     return int64(to_left) - left
 
 
 @compiled
-def move_rows(buffers, side, begin, end, left, right):
+def move_rows(buffers, side, left_side, begin, end, left, right):
     """Divide some rows (and packed gradients, where there are any) by their flags.
 
-    ``side``: of the arrays that hold the rows.  They are written to the other ones, those that go
-    left from ``left`` on and the others from ``right`` on.
+    ``side``: of the arrays that hold the rows.  Those that go left are written to the arrays
+    ``left_side`` from ``left`` on, the others to ``1 - side`` from ``right`` on.
     """
     keep_apart()
     if HAS_AVX512:
         n_moved = 8 * ((end - begin) // 8)
-        n_left = _move_eights(buffers, side, begin, end, left, right)
+        n_left = _move_eights(buffers, side, left_side, begin, end, left, right)
         left, right, begin = left + n_left, right + n_moved - n_left, begin + n_moved
-    flags, source, target = buffers.flags, buffers.rows[side], buffers.rows[1 - side]
-    with_gradients = buffers.ordered.shape[1] > 0
-    gradients, moved = buffers.ordered[side], buffers.ordered[1 - side]
+    flags, rows, ordered = buffers.flags, buffers.rows, buffers.ordered
     for i in range(begin, end):
         j = uint64(i)
         goes_left = int64(flags[j])
+        array = uint64(left_side if goes_left else 1 - side)
         place = uint64(left if goes_left else right)
-        target[place] = source[j]
-        if with_gradients:
-            moved[place] = gradients[j]
+        rows[array, place] = rows[uint64(side), j]
+        if ordered.shape[1] > 0:
+            ordered[array, place] = ordered[uint64(side), j]
         left += goes_left
         right += 1 - goes_left
 
@@ -184,7 +186,10 @@ def flag_part(task, table, nodes, categories, buffers, batch):
     n_left = _flag_split(node, table, fields, categories, rows, low, high, flags)
     batch.counts[task] = n_left
     if batch.n_parts[item] == 1:
-        move_rows(buffers, side, begin, begin + n_rows, begin, begin + n_left)
+        stays = batch.divided.shape[0] == 1  # splits of larger batches may be undone
+        fields[node, LEFT_ARRAY] = side if stays else 1 - side
+        end, left_side = begin + n_rows, fields[node, LEFT_ARRAY]
+        move_rows(buffers, side, left_side, begin, end, begin, begin + n_left)
 
 
 @inner
@@ -214,4 +219,6 @@ def move_part(task, nodes, buffers, batch):
         left = batch.counts[task]
         right = batch.n_left[item] + low - left
         side = fields[node, ARRAY]
-        move_rows(buffers, side, begin + low, begin + high, begin + left, begin + right)
+        fields[node, LEFT_ARRAY] = 1 - side
+        low, high, left, right = begin + low, begin + high, begin + left, begin + right
+        move_rows(buffers, side, 1 - side, low, high, left, right)
