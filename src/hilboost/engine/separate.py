@@ -18,6 +18,7 @@ from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import Packed, layout_of
 from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of, skip_one
 from hilboost.engine.leaves import as_tree
+from hilboost.engine.ops.cpu.batch import DONE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import WalkScratch, walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
@@ -29,6 +30,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     SeparateTrees,
     StageScratch,
     TreeMemory,
+    grow_one_by_one,
     grow_separate_trees,
 )
 from hilboost.engine.ops.cpu.stage_series import Series
@@ -112,7 +114,7 @@ _NO_ROWS = np.empty(0, dtype=dtypes.ROW)
 
 @dataclass(frozen=True)
 class TreeGrower:
-    """Memory in which one thread grows trees, one after the other."""
+    """Memory in which one thread, or all together, grow trees, one after the other."""
 
     settings: object
     table: BinnedTable  # shards, which have tables of their own, share memory
@@ -121,7 +123,8 @@ class TreeGrower:
     alone: Threads
     scratch: StageScratch
     walk: WalkScratch  # for rows that trees do not learn from
-    summed: Floats | None  # (1, MOST_BINS) float64 or None: for symmetric trees
+    summed: Floats | None  # (n_threads, MOST_BINS) float64 or None: for symmetric trees
+    steps: Floats  # (2,) float64: of the numbers of the tree that grows
     # memory for the trees of one or more stages, by their number
     memory: dict[int, tuple[GrownTrees, TreeDraws]] = field(default_factory=dict)
 
@@ -143,18 +146,10 @@ class TreeGrower:
             self.memory[n_trees] = _empty_trees(n_trees, self.growth), undrawn
         return self.memory[n_trees]
 
-    def grow(
-        self,
-        team: Threads,
-        series: Series | None,
-        stage: SeparateTrees,
-        grown: GrownTrees,
-        leaf_of_row: NDArray[np.int32],
-    ) -> None:
-        """Grow trees until all of the stage have been taken, or of a series of stages."""
+    def given(self, stage: SeparateTrees) -> TreeMemory:
+        """Inputs and memory of compiled code."""
         walk = self.walk if len(stage.rows) else None
-        memory = TreeMemory(self.alone, self.growth, self.scratch, walk, self.summed)
-        grow_separate_trees(team, series, stage, memory, grown, leaf_of_row)
+        return TreeMemory(self.alone, self.growth, self.steps, self.scratch, walk, self.summed)
 
 
 def fit_separately(
@@ -166,31 +161,42 @@ def fit_separately(
     leaf_of_row: NDArray[np.int32],
     series: Series | None = None,
 ) -> tuple[list[Tree], TreeGrower]:
-    """Fit one tree for each output, each on one thread, in one stage or a series of stages.
+    """Fit one tree for each output, in one stage or a series of stages.
 
+    Each grows on one thread, or on all of them where a series has too few trees for that.
     ``leaf_of_row`` (r, n) is written.  The trees lie in the memory of the grower, too.
     """
     data.bring_rows_back()
     data.forget_tree()
     task = SeparateTask.of(gradients, sample)
-    spaces = [borrowed(settings, data, 1, sample) for _ in range(data.team.n_threads)]
+    n_threads, r = data.team.n_threads, len(leaf_of_row)
+    n_growers = n_threads if series is None or data.plan.separates(r) else 1
+    spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
     sync = new_sync()
     try:
         growers = [_grower(settings, data, space, task) for space in spaces]
-        n_stages, r = 1 if series is None else series.n_stages, len(leaf_of_row)
+        n_stages = 1 if series is None else series.n_stages
         grown, undrawn = growers[0].memory_of(n_stages * r)
         draws = _draws_for(settings, data, task.layout, r, sample.stage, generators)
         stage = _stage(task, data.table, draws or undrawn, settings.l2_regularization)
 
         def work(thread: int) -> None:
-            threads = Threads(thread, data.team.n_threads, sync)
-            growers[thread].grow(threads, series, stage, grown, leaf_of_row)
+            memory = growers[thread].given(stage)
+            threads = Threads(thread, n_threads, sync)
+            grow_separate_trees(threads, series, stage, memory, grown, leaf_of_row)
 
         def give_up() -> None:
             sync[ABORT] = 1
             stage.next_tree[0] = r
 
-        data.team.run(work, on_error=give_up)
+        if n_growers == n_threads:
+            data.team.run(work, on_error=give_up)
+        else:
+            memory = growers[0].given(stage)
+            memory.growth.batch.state[STEP] = DONE
+            data.processor.cooperate(
+                lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)
+            )
         n_trees = r * (1 if series is None else int(series.n_fitted[0]))
         trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
         return trees, growers[0]
@@ -208,16 +214,19 @@ def _grower(
     if found is None or not found.suits(settings, data.table, layout):
         # Columns and seeds of any tree: each tree replaces them by its own.
         growth = growth_of(settings, data, space, task.packed(space), np.random.default_rng(0))
+        n_threads, n_channels = space.n_threads, growth.sums.totals.shape[1]
         scratch = StageScratch(
-            np.empty((1, 2, CHUNK)),
+            np.empty((n_threads, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
-            empty_sums(3),
+            empty_sums(n_threads, 3),
+            np.empty((n_threads, 2, n_channels), dtype=np.int64),
             np.empty(space.n_nodes),
         )
-        summed = np.empty((1, MOST_BINS)) if settings.symmetric else None
+        summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
         walk = walk_scratch(space.n_nodes)
         alone = Threads(0, 1, new_sync())
-        found = TreeGrower(settings, data.table, layout, growth, alone, scratch, walk, summed)
+        memory = alone, scratch, walk, summed, np.ones(2)
+        found = TreeGrower(settings, data.table, layout, growth, *memory)
     space.grower = found = found.from_rows_of(space)
     return found
 

@@ -79,7 +79,7 @@ def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest)
     r = request.raw.shape[1]
     if request.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
         return False
-    if not data.plan.separates(r):
+    if settings.shared or data.plan.operations is not None or data.plan.fit_tree is not None:
         return False
     total = len(request.y) if request.weight is None else request.weight.sum()
     if data.plan.rounds and r == 1 and has_enough_rows(total):

@@ -13,13 +13,11 @@ from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.driver import arrays_by_node, grow_tree, renumber
+from hilboost.engine.driver import grow_tree
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import borrowed, growth_of, projected, skip_one
 from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps
 from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals, unit_of_outputs
-from hilboost.engine.ops.cpu.batch import N_TREE
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
@@ -48,7 +46,7 @@ def fit_stages(
     n, r = gradients.negative_gradient.shape
     leaves = np.empty((1 if settings.shared else r, n), dtype=dtypes.LEAF)
     is_sorted = r == 1 and sample.rows is None and data.may_be_sorted
-    if data.plan.separates(r) and not is_sorted:
+    if (series is not None or data.plan.separates(r)) and not is_sorted:
         own = cast("TreeSettings", settings)
         trees, grower = fit_separately(own, data, gradients, sample, generators, leaves, series)
         if _rounds(data, gradients, sample):
@@ -130,7 +128,7 @@ def fit_tree(
             next_root = None
         elif next_root is not None:
             growth = next_root.carried(growth, space, team)
-        _grow(settings, growth, space, data, sample)
+        _grow(settings, growth, data, sample)
         thresholds, is_category = _thresholds(growth, data.table), growth.rules.is_category
         grown, depth = grown_tree(growth.nodes, thresholds, is_category)
         leaves = grown.leaves
@@ -194,15 +192,10 @@ def _sketched(
     return learned._replace(gradients=gradients, hessians=learned.hessians[:, :0])
 
 
-def _grow(
-    settings: TreeSettings, growth: Growth, space: TreeBuffers, data: TreeData, sample: RowSample
-) -> None:
+def _grow(settings: TreeSettings, growth: Growth, data: TreeData, sample: RowSample) -> None:
     """Grow the tree from its root, in the order of the settings."""
     if data.plan.operations is None:
         data.processor.grow(growth, settings.symmetric)
-        if len(space.batch.divided) > 1 and not settings.symmetric:
-            order = space.batch.tree[: space.batch.state[N_TREE]]
-            renumber(space.nodes, arrays_by_node(growth), order)
         return
     counted = sample.weight is None and growth.rules.packing.count_step == 1.0
     grow_tree(growth, data.plan.operations, data.share, counted)

@@ -20,6 +20,8 @@ STEP, N_ITEMS, WORK, N_DIVIDED, N_PAIRS, N_SUMMED, N_SPLITS, N_TREE, N_LEVELS, N
 _STATE_SIZE = 10
 # Steps.
 BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, CANDIDATES, DONE = range(8)
+# Steps between the trees of a series.
+EVALUATE, MEASURE, PACK, LEAVES = range(8, 12)
 # Treatment of the children of a split.
 UNSEARCHED, SEARCHED, ONLY_SUMMED = range(3)
 
@@ -41,7 +43,8 @@ class Batch(NamedTuple):
     summed: NDArray[np.int64]  # (2 b,) int64: nodes
     first_sum: NDArray[np.int64]  # (2 b + 1,) int64: the first of the summed nodes of each pair
     first_task: NDArray[np.int64]  # (2 b + 1,) int64: of each node of the step
-    n_parts: NDArray[np.int64]  # (2 b,) int64: parts of the rows of the nodes of the step
+    # (2 b,) int64: parts of the rows of the nodes of the step; 0: summed by tasks that search them
+    n_parts: NDArray[np.int64]
     # (n,) int64: rows that go left in each part of the rows, and then in the parts before
     counts: NDArray[np.int64]
     # (n_threads, 2 b, n_words) int64: when a thread has last summed some words of a node
@@ -50,6 +53,7 @@ class Batch(NamedTuple):
     splits: NDArray[np.int64]  # (n_tasks, 2, 3) int64: its column, cut and side of missing values
     tree: NDArray[np.int64]  # (n_nodes,) int64: nodes in the order in which the tree was split
     is_split: NDArray[np.uint8]  # (n_nodes,) uint8: nodes whose split is part of the tree
+    moves: NDArray[np.int64]  # (2, n_nodes) int64: memory to renumber nodes
 
 
 def empty_batch(size: int, n_rows: int, n_threads: int, n_columns: int, n_nodes: int) -> Batch:
@@ -71,6 +75,7 @@ def empty_batch(size: int, n_rows: int, n_threads: int, n_columns: int, n_nodes:
         splits=np.empty((2 * size * n_groups, 2, 3), dtype=np.int64),
         tree=np.empty(n_nodes, dtype=np.int64),
         is_split=np.zeros(n_nodes, dtype=np.uint8),
+        moves=np.empty((2, n_nodes), dtype=np.int64),
     )
 
 
@@ -86,6 +91,13 @@ def item_of(task, batch):
     while batch.first_task[item + 1] <= task:
         item += 1
     return item
+
+
+@tiny
+def sums_first(item, batch):
+    """Whether the tasks that search a pair sum its nodes first."""
+    first = batch.first_sum[item]
+    return first < batch.first_sum[item + 1] and batch.n_parts[first] == 0
 
 
 @tiny

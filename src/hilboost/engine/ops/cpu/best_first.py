@@ -25,9 +25,15 @@ from hilboost.engine.ops.cpu.batch import (
     item_of,
 )
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, keeps_parents, open_batch
+from hilboost.engine.ops.cpu.growth import (
+    begin_with_root,
+    columns_of,
+    cut_columns,
+    keeps_parents,
+    open_batch,
+)
 from hilboost.engine.ops.cpu.histogram import add
-from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
+from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums, sums_when_searching
 from hilboost.engine.ops.cpu.nodes import (
     LEFT,
     N_NODES,
@@ -45,7 +51,6 @@ from hilboost.engine.ops.cpu.split_search import (
     search_columns,
     settle_split,
 )
-from hilboost.engine.ops.cpu.sync import share
 
 
 @inner
@@ -62,9 +67,7 @@ def search_part(task, threads, growth):
     keep_apart()
     batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
     item = item_of(task, batch)
-    n_groups = batch.first_task[item + 1] - batch.first_task[item]
-    n_columns, group = growth.rules.n_values.shape[0], task - batch.first_task[item]
-    first, last = share(n_columns, group, n_groups)
+    first, last = columns_of(task, item, growth)
     complete_columns(first, last, item, growth, growth.packed, growth.joint)
     if batch.modes[item] == ONLY_SUMMED:
         return
@@ -186,6 +189,39 @@ def _undo(growth):
 
 
 @inner
+def _swap(array, i, j):
+    for k in range(array.shape[1]):
+        array[i, k], array[j, k] = array[j, k], array[i, k]
+
+
+@inner
+def _renumber(nodes, sums, categories, constraints, batch):
+    """Number the nodes in the order in which the tree was split."""
+    keep_apart()
+    fields, n_nodes = nodes.fields, batch.state[N_TREE]
+    place_of, node_at = batch.moves[0], batch.moves[1]
+    for node in range(nodes.control[N_NODES]):
+        place_of[node] = node_at[node] = node
+    for i in range(n_nodes):
+        node, other, j = batch.tree[i], node_at[i], place_of[batch.tree[i]]
+        place_of[node], place_of[other], node_at[i], node_at[j] = i, j, node, other
+        nodes.gains[i], nodes.gains[j] = nodes.gains[j], nodes.gains[i]
+        _swap(fields, i, j)
+        _swap(sums.totals, i, j)
+        _swap(sums.left_totals, i, j)
+        if categories is not None:
+            _swap(categories.left_sets, i, j)
+        if constraints is not None and constraints.bounds.shape[0] > 0:
+            for k in range(constraints.bounds.shape[1]):
+                _swap(constraints.bounds[:, k], i, j)
+    for i in range(n_nodes):
+        if fields[i, LEFT] >= 0:
+            fields[i, LEFT] = place_of[fields[i, LEFT]]
+            fields[i, RIGHT] = place_of[fields[i, RIGHT]]
+    nodes.control[N_NODES] = n_nodes
+
+
+@inner
 def next_step(n_threads, growth):
     """Decide what follows a step, when all of its tasks are done."""
     keep_apart()
@@ -197,7 +233,8 @@ def next_step(n_threads, growth):
         begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
-    if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:
+    is_unsummed = step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0
+    if is_unsummed and not sums_when_searching(n_threads, growth, growth.joint):
         cut_sums(n_threads, growth, growth.joint)
         return
     if step != SEARCH and batch.state[N_PAIRS] > 0:
@@ -209,5 +246,7 @@ def next_step(n_threads, growth):
     if batch.state[N_DIVIDED] > 0:
         cut_rows(n_threads, growth.nodes, batch)
         return
-    _undo(growth)
+    if batch.divided.shape[0] > 1:
+        _undo(growth)
+        _renumber(growth.nodes, growth.sums, growth.categories, growth.constraints, batch)
     batch.state[STEP] = DONE

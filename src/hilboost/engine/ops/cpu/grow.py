@@ -56,7 +56,10 @@ def do_task(task, threads, growth, summed):
 
 @inner
 def take_steps(threads, growth, summed):
-    """Decide on the next steps and execute them, up to one that is worth sharing."""
+    """Decide on the next steps and execute them, up to one that is worth sharing, which begins.
+
+    Returns whether there is one; otherwise the tree is complete.
+    """
     batch = growth.batch
     while True:
         if summed is None:
@@ -64,12 +67,11 @@ def take_steps(threads, growth, summed):
         else:
             next_level(threads.n_threads, growth)
         if batch.state[STEP] == DONE:
-            finish(threads)
-            return
+            return False
         n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
         if n_threads > 1:
             publish(threads, n_tasks_of(batch), n_waked)
-            return
+            return True
         for task in range(n_tasks_of(batch)):
             do_task(task, threads, growth, summed)
 
@@ -88,6 +90,6 @@ def grow(threads, growth, summed):
     task = claim(threads)
     while task >= 0:
         do_task(task, threads, growth, summed)
-        if is_last(threads):
-            take_steps(threads, growth, summed)
+        if is_last(threads) and not take_steps(threads, growth, summed):
+            finish(threads)
         task = claim(threads)

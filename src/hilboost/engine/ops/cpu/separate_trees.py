@@ -1,4 +1,4 @@
-"""The separate trees of a stage, one for each output: one compiled call in every thread.
+"""The separate trees of one or several stages, one for each output, in one compiled call.
 
 A thread takes the next tree that no other has taken, and does all that concerns it: packing of the
 gradients, growth, leaf values.  Between the trees there is no Python::
@@ -7,7 +7,9 @@ gradients, growth, leaf values.  Between the trees there is no Python::
     thread 1   tree 1 ------> tree 4 -> ...
 
 Each tree depends on its own gradients alone, and not on the thread that grows it.  Several stages
-in a row can be grown in one call, see :mod:`hilboost.engine.ops.cpu.stage_series`.
+in a row can be grown in one call, see :mod:`hilboost.engine.ops.cpu.stage_series`.  Where a stage
+has fewer trees than there are threads, all of these grow one tree after the other instead, and
+whoever completes a tree begins the next one.
 """
 
 from typing import NamedTuple
@@ -16,9 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.exact_sums import clear_sum, rounded_sum
+from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
-from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
+from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
+    EVALUATE,
+    LEAVES,
+    MEASURE,
+    PACK,
+    STEP,
+    n_tasks_of,
+    n_threads_worth,
+    start_step,
+)
 from hilboost.engine.ops.cpu.binned_leaves import (
     BinnedTree,
     WalkScratch,
@@ -37,21 +50,33 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import take_steps
+from hilboost.engine.ops.cpu.grow import do_task, take_steps
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.histogram import n_channels_of
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
     add_outputs,
-    begin,
     begin_stage,
-    end_stage,
+    draw_rows,
+    evaluate_rows,
+    evaluate_share,
     n_stages_of,
 )
-from hilboost.engine.ops.cpu.sync import Threads
+from hilboost.engine.ops.cpu.sync import (
+    Threads,
+    barrier,
+    claim,
+    finish,
+    is_last,
+    publish,
+    share,
+)
+
+_ROWS_PER_TASK = 2**13
+_NANOSECONDS_PER_ROW = 2
+"""That a step between trees takes, roughly."""
 
 
 class SeparateTrees(NamedTuple):
@@ -71,7 +96,7 @@ class SeparateTrees(NamedTuple):
     allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns that a tree may use
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
     l2: float  # added to the hessian of a leaf
-    # (1,) int64: the number of trees of the stage that have been taken
+    # (1,) int64: how many trees of the stage, or of the series, have been taken
     next_tree: NDArray[np.int64]
 
 
@@ -89,42 +114,76 @@ class GrownTrees(NamedTuple):
 
 
 class StageScratch(NamedTuple):
-    """Memory of one thread."""
+    """Memory of the threads that grow a tree."""
 
-    numbers: NDArray[np.float64]  # (1, 2, CHUNK) float64
+    numbers: NDArray[np.float64]  # (n_threads, 2, CHUNK) float64
     sums: NDArray[np.int64]  # (2, n_leaves, 1, 5) int64
-    totals: NDArray[np.int64]  # (3, 5) int64
+    magnitudes: NDArray[np.int64]  # (n_threads, 3, 5) int64: sums of some rows
+    packed: NDArray[np.int64]  # (n_threads, 2, n_channels) int64: sums of some rows, and of a task
     thresholds: NDArray[np.float64]  # (n_nodes,) float64
 
 
 class TreeMemory(NamedTuple):
     """Inputs and memory of one thread, which grows one tree after the other."""
 
-    alone: Threads  # each tree is grown by the thread that has taken it
+    alone: Threads  # this thread, where the others do something else
     growth: Growth  # each tree replaces its gradients, rows, root and columns
+    steps: NDArray[np.float64]  # (2,) float64: of the fixed-point numbers of the tree that grows
     scratch: StageScratch
     # for rows that trees have not learned from; ``None`` if there are none
     walk: WalkScratch | None
-    # (1, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
+    # (n_threads, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
     summed: NDArray[np.float64] | None
 
 
 @inner
-def _rounding_of(tree, place, stage, n_learned, scratch):
-    """How the gradients of a tree become integers, by the sums of their magnitudes."""
-    keep_apart()
+def _learned_of(tree, stage):
+    """Gradients, hessians and weights of the rows that a tree learns from."""
     gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
     logistic = stage.learned.logistic
-    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
-    totals, whole = scratch.totals, stage.learned.whole
-    for k in range(totals.shape[0]):
-        clear_sum(totals[k])
-    absolute_sums(learned, 0, n_learned, whole, scratch.numbers[0], totals)
+    return WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
+
+
+@inner
+def _begin_tree(scratch):
+    """Clear the sums of the magnitudes of its gradients, and of these."""
+    for thread in range(scratch.magnitudes.shape[0]):
+        for k in range(scratch.magnitudes.shape[1]):
+            clear_sum(scratch.magnitudes[thread, k])
+        for c in range(scratch.packed.shape[2]):
+            scratch.packed[thread, 0, c] = 0
+
+
+@inner
+def _measure(tree, begin, end, thread, stage, scratch):
+    """Add up the magnitudes of the gradients of some rows."""
+    keep_apart()
+    numbers, sums = scratch.numbers[thread], scratch.magnitudes[thread]
+    absolute_sums(_learned_of(tree, stage), begin, end, stage.learned.whole, numbers, sums)
+
+
+@inner
+def _choose_steps(place, stage, memory, grown):
+    """Choose the steps of the fixed-point numbers of a tree, by the sums of their magnitudes."""
+    keep_apart()
+    sums, steps = memory.scratch.magnitudes, memory.steps
+    for thread in range(1, sums.shape[0]):
+        merge_sums(sums[0], sums[thread])
+    steps[0] = 1.0 / factor_of(rounded_sum(sums[0, 0]), stage.gradient_room)
+    steps[1] = memory.growth.rules.packing.hessian_step
+    if stage.learned.hessians.shape[2] > 0:
+        steps[1] = 1.0 / factor_of(rounded_sum(sums[0, 1]), stage.hessian_room)
+    grown.steps[place] = steps[0]
+
+
+@inner
+def _rounding_of(place, stage, steps):
+    """How the gradients of a tree become integers."""
     of_hessian = 1.0
-    if hessians.shape[1] > 0:
-        of_hessian = factor_of(rounded_sum(totals[1]), stage.hessian_room)
+    if stage.learned.hessians.shape[2] > 0:
+        of_hessian = 1.0 / steps[1]
     return Rounding(
-        factor_of(rounded_sum(totals[0]), stage.gradient_room),
+        1.0 / steps[0],
         of_hessian,
         stage.rounding.of_count,
         stage.rounding.whole,
@@ -134,18 +193,15 @@ def _rounding_of(tree, place, stage, n_learned, scratch):
 
 
 @inner
-def _packing_of(stage, rounding, packing):
+def _packing_of(packing, steps):
     """The layout that all trees share, with the steps of one of them."""
-    hessian_step = packing.hessian_step
-    if stage.learned.hessians.shape[2] > 0:
-        hessian_step = 1.0 / rounding.of_hessian
     return Packing(
         packing.hessian_shift,
         packing.hessian_mask,
         packing.count_mask,
         packing.gradient_shift,
-        1.0 / rounding.of_gradient,
-        hessian_step,
+        steps[0],
+        steps[1],
         packing.hessian_of_count,
         packing.count_step,
     )
@@ -163,31 +219,43 @@ def _allow(allowed, constraints, scratch):
 
 
 @inner
-def _start(tree, place, stage, packing, rounding, growth):
-    """Pack the gradients of a tree and open its root."""
+def _pack(tree, place, begin, end, thread, stage, memory):
+    """Pack the gradients of some rows of a tree, and add them up."""
     keep_apart()
-    gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
-    logistic = stage.learned.logistic
-    learned = WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
+    growth, learned, sums = memory.growth, _learned_of(tree, stage), memory.scratch.packed[thread]
+    packing = _packing_of(growth.rules.packing, memory.steps)
+    rounding = _rounding_of(place, stage, memory.steps)
     rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
-    m = growth.buffers.flags.shape[0]
-    for i in range(m):
+    for i in range(begin, end):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
-    n_channels = n_channels_of(growth)
-    if n_channels == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
-        pack_one(learned, packing, rounding, 0, m, ordered)
+    if sums.shape[1] == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
+        pack_one(learned, packing, rounding, begin, end, ordered)
     else:
-        pack_gradients(learned, packing, rounding, 0, m, growth.packed, ordered)
-    packed_sums(growth.packed, ordered[:m], rows[:m], growth.sums.totals[0])
-    open_root(growth.nodes, m, stage.seeds[place])
+        pack_gradients(learned, packing, rounding, begin, end, growth.packed, ordered)
+    packed_sums(growth.packed, ordered[begin:end], rows[begin:end], sums[1])
+    for c in range(sums.shape[1]):
+        sums[0, c] += sums[1, c]
+
+
+@inner
+def _open(place, stage, memory):
+    """Open the root of a tree whose gradients have been packed."""
+    keep_apart()
+    growth, sums = memory.growth, memory.scratch.packed
+    for c in range(sums.shape[2]):
+        growth.sums.totals[0, c] = 0
+        for thread in range(sums.shape[0]):
+            growth.sums.totals[0, c] += sums[thread, 0, c]
+    open_root(growth.nodes, growth.buffers.flags.shape[0], stage.seeds[place])
     growth.batch.state[STEP] = BEGIN_TREE
     _allow(stage.allowed[place], growth.constraints, growth.scratch)
 
 
 @inner
-def _with_packing(packing, growth):
-    """The growth of a tree of this layout."""
-    rules = growth.rules
+def _growth_of(memory):
+    """The growth of the current tree, with its packing."""
+    growth, rules = memory.growth, memory.growth.rules
+    packing = _packing_of(rules.packing, memory.steps)
     return Growth(
         growth.table,
         growth.packed,
@@ -214,10 +282,15 @@ def _with_packing(packing, growth):
 
 
 @inner
-def _write_nodes(place, stage, nodes, is_category, scratch, grown):
-    """Write the tree itself, and return how many leaves it has."""
+def _write_nodes(tree, place, stage, memory, grown, leaf_of_row):
+    """Write the tree itself, and mark rows that it has not learned from."""
     keep_apart()
+    growth, scratch = memory.growth, memory.scratch
+    nodes, is_category = growth.nodes, growth.rules.is_category
     fields, n_nodes = nodes.fields, nodes.control[N_NODES]
+    if growth.buffers.flags.shape[0] < leaf_of_row.shape[1]:
+        for i in range(leaf_of_row.shape[1]):
+            leaf_of_row[tree, i] = -1
     for node in range(n_nodes):
         scratch.thresholds[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
     trees = grown.trees
@@ -238,20 +311,27 @@ def _write_nodes(place, stage, nodes, is_category, scratch, grown):
             trees.leaves[place],
         ),
     )
-    return (n_nodes + 1) // 2
 
 
 @inner
-def _write_leaves(tree, place, n_leaves, stage, memory, grown, leaf_of_row):
-    """Write the leaf of every row to learn from, and the values of the leaves."""
+def _rows_of_leaves(place, growth, grown):
+    leaves = grown.trees.leaves[place][: (growth.nodes.control[N_NODES] + 1) // 2]
+    return RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
+
+
+@inner
+def _mark_leaves(tree, place, part, n_parts, memory, grown, leaf_of_row):
+    """Write the leaf of the rows that are learned from, in one part of the table."""
     keep_apart()
-    growth, scratch = memory.growth, memory.scratch
-    leaves = grown.trees.leaves[place][:n_leaves]
-    if growth.buffers.flags.shape[0] < leaf_of_row.shape[0]:
-        for i in range(leaf_of_row.shape[0]):
-            leaf_of_row[i] = -1
-    of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
-    mark_leaves(0, 1, of_leaves, None, leaf_of_row, None)
+    of_leaves = _rows_of_leaves(place, memory.growth, grown)
+    mark_leaves(part, n_parts, of_leaves, None, leaf_of_row[tree], None)
+
+
+@inner
+def _value_leaves(tree, place, part, n_parts, stage, memory, grown):
+    """Write the values of some of the leaves."""
+    keep_apart()
+    scratch = memory.scratch
     learned = LeafGradients(
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],
@@ -261,9 +341,8 @@ def _write_leaves(tree, place, n_leaves, stage, memory, grown, leaf_of_row):
         stage.l2,
         stage.learned.logistic,
     )
-    values = grown.values[place]
-    newton_leaves(0, 1, of_leaves, learned, scratch.numbers, scratch.sums, values)
-    _keep_bounds(place, leaves, growth.constraints, grown.bounds)
+    of_leaves, values = _rows_of_leaves(place, memory.growth, grown), grown.values[place]
+    newton_leaves(part, n_parts, of_leaves, learned, scratch.numbers, scratch.sums, values)
 
 
 @inner
@@ -299,34 +378,43 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 
 
 @inner
+def _end_tree(tree, place, memory, grown, leaf_of_row):
+    """Write what remains of a tree, and find the leaves of all rows."""
+    keep_apart()
+    growth = memory.growth
+    leaves = _rows_of_leaves(place, growth, grown).leaves
+    _keep_bounds(place, leaves, growth.constraints, grown.bounds)
+    _keep_sets(place, grown.sizes[place], growth.categories, grown)
+    _find_other_leaves(place, growth, memory.walk, grown, leaf_of_row[tree])
+
+
+@inner
 def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
     """Grow trees of a stage until all have been taken."""
     keep_apart()
-    growth, scratch = memory.growth, memory.scratch
-    n_outputs = leaf_of_row.shape[0]
+    n_outputs, n = leaf_of_row.shape[0], leaf_of_row.shape[1]
+    m, scratch = memory.growth.buffers.flags.shape[0], memory.scratch
     while True:
         tree = atomic_add(stage.next_tree, 0, 1)
         if tree >= n_outputs:
             return
         place = number * n_outputs + tree
-        rounding = _rounding_of(tree, place, stage, growth.buffers.flags.shape[0], scratch)
-        packing = _packing_of(stage, rounding, growth.rules.packing)
-        grown.steps[place] = packing.gradient_step
-        _start(tree, place, stage, packing, rounding, growth)
-        take_steps(memory.alone, _with_packing(packing, growth), memory.summed)
-        n_leaves = _write_nodes(
-            place, stage, growth.nodes, growth.rules.is_category, scratch, grown
-        )
-        found = leaf_of_row[tree]
-        _write_leaves(tree, place, n_leaves, stage, memory, grown, found)
-        _keep_sets(place, grown.sizes[place], growth.categories, grown)
-        _find_other_leaves(place, growth, memory.walk, grown, found)
-        add_outputs(tree, series, grown.values[place], found)
+        _begin_tree(scratch)
+        _measure(tree, 0, m, 0, stage, scratch)
+        _choose_steps(place, stage, memory, grown)
+        _pack(tree, place, 0, m, 0, stage, memory)
+        _open(place, stage, memory)
+        take_steps(memory.alone, _growth_of(memory), memory.summed)
+        _write_nodes(tree, place, stage, memory, grown, leaf_of_row)
+        _mark_leaves(tree, place, 0, 1, memory, grown, leaf_of_row)
+        _value_leaves(tree, place, 0, 1, stage, memory, grown)
+        _end_tree(tree, place, memory, grown, leaf_of_row)
+        add_outputs(tree, series, grown.values[place], leaf_of_row[tree], 0, n)
 
 
 @compiled
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
-    """Grow trees until all of the stage have been taken, or of a series of stages.
+    """Grow each tree on one thread, until all of the stage have been taken, or of a series.
 
     ``team``: this thread, and those that grow other trees of the stages. ``series``: ``None`` for
     one stage, from given gradients. ``memory``: TreeMemory of this thread. ``leaf_of_row``:
@@ -336,10 +424,120 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     -----
     Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
     """
-    begin(team, series)
+    weights, whole = stage.weights, stage.learned.whole
+    evaluate_share(team, -1, series, weights, whole)
     for number in range(n_stages_of(series)):
         if not begin_stage(team, number, series, stage.rows, stage.next_tree):
             return
         _grow_trees(number, series, stage, memory, grown, leaf_of_row)
-        if not end_stage(team, number, series, stage.weights, stage.learned.whole):
+        if not (series is None or barrier(team)):
             return
+        evaluate_share(team, number, series, weights, whole)
+
+
+@inner
+def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
+    """Do a task of the current step, of a tree or between trees."""
+    batch, n_outputs, n = memory.growth.batch, leaf_of_row.shape[0], leaf_of_row.shape[1]
+    step, n_tasks, place = batch.state[STEP], n_tasks_of(batch), stage.next_tree[0] - 1
+    tree, thread = place % n_outputs, threads.number
+    if step == EVALUATE:
+        begin, end = share(n, task, n_tasks)
+        if place >= 0:
+            for k in range(n_outputs):
+                values = grown.values[place + 1 - n_outputs + k]
+                add_outputs(k, series, values, leaf_of_row[k], begin, end)
+        number, whole = place // n_outputs, stage.learned.whole
+        evaluate_rows(begin, end, thread, number, series, stage.weights, whole)
+    elif step == MEASURE:
+        begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
+        _measure(tree, begin, end, thread, stage, memory.scratch)
+    elif step == PACK:
+        begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
+        _pack(tree, place, begin, end, thread, stage, memory)
+    elif step == LEAVES:
+        n_parts = n_tasks // 2
+        if task < n_parts:
+            _mark_leaves(tree, place, task, n_parts, memory, grown, leaf_of_row)
+        else:
+            _value_leaves(tree, place, task - n_parts, n_parts, stage, memory, grown)
+    else:
+        do_task(task, threads, _growth_of(memory), memory.summed)
+
+
+@inner
+def _cut(step, n_rows, n_tasks, batch):
+    """Begin a step between trees."""
+    batch.first_task[1] = n_tasks
+    start_step(step, 1, _NANOSECONDS_PER_ROW * n_rows, batch)
+
+
+@inner
+def _follow(threads, series, stage, memory, grown, leaf_of_row):
+    """Begin what follows a tree or a step between trees; False at the end of the series."""
+    growth, n_outputs, n = memory.growth, leaf_of_row.shape[0], leaf_of_row.shape[1]
+    batch, m, place = growth.batch, growth.buffers.flags.shape[0], stage.next_tree[0] - 1
+    tree, step = place % n_outputs, batch.state[STEP]
+    if step == DONE and place >= 0:
+        _write_nodes(tree, place, stage, memory, grown, leaf_of_row)
+        _cut(LEAVES, m, 2 * threads.n_threads, batch)
+    elif step == MEASURE:
+        _choose_steps(place, stage, memory, grown)
+        _cut(PACK, m, 1 + m // _ROWS_PER_TASK, batch)
+    elif step == PACK:
+        _open(place, stage, memory)
+    else:
+        if step == LEAVES:
+            _end_tree(tree, place, memory, grown, leaf_of_row)
+        if step != EVALUATE and tree == n_outputs - 1:
+            _cut(EVALUATE, n, 1 + n // _ROWS_PER_TASK, batch)
+            return True
+        if step == EVALUATE:
+            number = (place + 1) // n_outputs
+            if number >= series.n_fitted[0]:
+                return False
+            draw_rows(number, series.draws, stage.rows)
+        stage.next_tree[0] += 1
+        _begin_tree(memory.scratch)
+        _cut(MEASURE, m, 1 + m // _ROWS_PER_TASK, batch)
+    return True
+
+
+@inner
+def _next_steps(threads, series, stage, memory, grown, leaf_of_row):
+    """Go on alone, from step to step and tree to tree, up to a step that is worth sharing."""
+    batch = memory.growth.batch
+    while True:
+        grows = batch.state[STEP] < DONE
+        if grows and take_steps(threads, _growth_of(memory), memory.summed):
+            return
+        if not _follow(threads, series, stage, memory, grown, leaf_of_row):
+            finish(threads)
+            return
+        if batch.state[STEP] == BEGIN_TREE:
+            continue
+        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
+        if n_threads > 1:
+            publish(threads, n_tasks_of(batch), n_waked)
+            return
+        for task in range(n_tasks_of(batch)):
+            _do_task(task, threads, series, stage, memory, grown, leaf_of_row)
+
+
+@compiled
+def grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row):
+    """Grow the trees of a series of stages one after the other, each on all threads.
+
+    ``threads``: those that claim tasks. ``memory``: TreeMemory for all of them. ``leaf_of_row``:
+    (n_outputs, n) int32: written.
+
+    Notes
+    -----
+    Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
+    """
+    task = claim(threads)
+    while task >= 0:
+        _do_task(task, threads, series, stage, memory, grown, leaf_of_row)
+        if is_last(threads):
+            _next_steps(threads, series, stage, memory, grown, leaf_of_row)
+        task = claim(threads)

@@ -87,7 +87,7 @@ def _smallest(numbers, k):
 
 
 @inner
-def _draw(number, draws, rows):
+def draw_rows(number, draws, rows):
     """Draw the rows of a stage, as :func:`hilboost.backends.row_draws.draw_rows`.
 
     draws : RowDraws or None; rows : (size,) uint32, written
@@ -130,19 +130,21 @@ def _of_classes(series, codes, hessian, begin, end):
 
 
 @inner
-def _evaluate(team, series):
-    """Compute gradients, and losses in ``values[0]``, of this thread's part of the rows."""
-    begin, end = share(series.values.shape[1], team.number, team.n_threads)
+def evaluate_rows(begin, end, thread, number, series, weights, whole):
+    """Compute gradients of some rows, and add up their losses after a stage, -1 for none.
+
+    weights : (n,) float64, or (0,) for ones; whole : bool, whether they are whole numbers
+    """
     _of_targets(series, series.y, series.hessian, begin, end)
     _of_classes(series, series.codes, series.hessian, begin, end)
+    if number >= 0:
+        _add_up_losses(begin, end, thread, number, series, weights, whole)
 
 
 @inner
-def _add_up_losses(team, number, series, weights, whole):
-    """Add up the losses after a stage, of this thread's part of the rows."""
+def _add_up_losses(begin, end, thread, number, series, weights, whole):
     keep_apart()
-    begin, end = share(series.values.shape[1], team.number, team.n_threads)
-    sums, parts, value = series.losses[team.number, number], series.parts, series.values[0]
+    sums, parts, value = series.losses[thread, number], series.parts, series.values[0]
     add_to_groups(parts[begin:end], value[begin:end], weights[begin:end], whole, sums)
     if sums[LEARNED, TOP] >= NOT_FINITE or sums[HELD_OUT, TOP] >= NOT_FINITE:
         series.n_fitted[0] = number + 1
@@ -157,10 +159,11 @@ def n_stages_of(series):
 
 
 @inner
-def begin(team, series):
-    """Compute the first gradients of a series."""
+def evaluate_share(team, number, series, weights, whole):
+    """Evaluate this thread's share of the rows, if there is a series."""
     if series is not None:
-        _evaluate(team, series)
+        begin, end = share(series.values.shape[1], team.number, team.n_threads)
+        evaluate_rows(begin, end, team.number, number, series, weights, whole)
 
 
 @inner
@@ -174,31 +177,14 @@ def begin_stage(team, number, series, rows, next_tree):
     if series is None:
         return True
     if team.number == 0:
-        _draw(number, series.draws, rows)
+        draw_rows(number, series.draws, rows)
         next_tree[0] = 0
     return barrier(team) and number < series.n_fitted[0]
 
 
 @inner
-def end_stage(team, number, series, weights, whole):
-    """Wait for the outputs of a stage of a series, and compute losses and gradients.
-
-    Returns whether all threads are here.
-
-    weights : (n,) float64, or (0,) for ones; whole : bool, whether they are whole numbers
-    """
-    if series is None:
-        return True
-    if not barrier(team):
-        return False
-    _evaluate(team, series)
-    _add_up_losses(team, number, series, weights, whole)
-    return True
-
-
-@inner
-def add_outputs(tree, series, values, leaf_of_row):
-    """Add the leaf values of the tree of an output to ``raw``, if there is a series.
+def add_outputs(tree, series, values, leaf_of_row, begin, end):
+    """Add the leaf values of the tree of an output to ``raw`` at some rows, if there is a series.
 
     values : (n_leaves, 1) float64; leaf_of_row : (n,) int32
     """
@@ -206,5 +192,5 @@ def add_outputs(tree, series, values, leaf_of_row):
     if series is not None:
         n = leaf_of_row.shape[0]
         raw = series.raw[tree * n : (tree + 1) * n]
-        for i in range(n):
+        for i in range(begin, end):
             raw[i] += series.rate * values[leaf_of_row[i], 0]

@@ -35,7 +35,7 @@ _TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT = 0, 8, 16, 24, 32, 40
 _SIZE = 48
 _FIELD = 2**20  # of the ticket; a step has far fewer tasks, of 2**14 rows or words each
 _OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
-_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 500
+_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 1_000
 
 
 class Threads(NamedTuple):
