@@ -119,6 +119,12 @@ def test_frames_weights_validation_and_empty_partitions(client):
     )
 
 
+def test_symmetric_trees(client):
+    model = clone(MODEL).set_params(growth="symmetric", n_estimators=5)
+    found = hilboost.dask.fit(clone(model), *arrays(), client=client)
+    assert saved(found) == saved(model.fit(X, Y))
+
+
 def test_a_checkpoint_and_a_callback_that_ends_the_fit(client, alone, tmp_path):
     path = tmp_path / "fit"
 

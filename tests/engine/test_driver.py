@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.workers.together import run_together
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
@@ -49,6 +48,10 @@ PARAMETERS = [
     {"shared": True},
     {"shared": True, "monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
     {"l2_regularization": 1.0, "min_gain": 0.1, "min_hessian": 2.0},
+    {"symmetric": True},
+    {"symmetric": True, "max_features": 0.5, "max_features_per_tree": 0.8},
+    {"symmetric": True, "l2_regularization": 1.0, "min_gain": 0.1, "min_hessian": 2.0},
+    {"symmetric": True, "shared": True, "max_depth": 2},
 ]
 parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 
@@ -73,7 +76,8 @@ def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads
         max_leaves=max_leaves,
         spare_leaves=spare_leaves,
         has_sets=bool(settings.categorical),
-        batch_size=batch_size,
+        keeps_all=settings.symmetric,
+        batch_size=max_leaves // 2 if settings.symmetric else batch_size,
     )
     space.write_rows(None, ThreadTeam())
     return space
@@ -170,7 +174,7 @@ def test_every_device_grows_the_same_tree(parameters, budget, seed, batch, n_thr
         patch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
         given_ = settings, *draw(settings, seed), np.arange(N), seed
         whole = growth_with(*given_)
-        cpu().grow(whole, symmetric=False)
+        cpu().grow(whole, settings.symmetric)
         expected, trace = tree_of(whole), Trace()
         for device in (cpu(n_threads), reference, trace):
             growth = growth_with(*given_, n_threads=n_threads, batch_size=batch)
@@ -189,7 +193,7 @@ def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batc
     owner = np.random.default_rng(seed).integers(n_workers + 1, size=N) % n_workers
     owner[owner == seed % n_workers] = 0  # a worker may have no rows
     whole = growth_with(settings, table, space, packed, np.arange(N), seed)
-    cpu().grow(whole, symmetric=False)
+    cpu().grow(whole, settings.symmetric)
 
     def work(exchange):
         rows = np.flatnonzero(owner == exchange.rank)
@@ -242,13 +246,6 @@ def test_every_device_fits_the_same_trees(parameters, rounds_at_random, seed):
     assert names - {"partition", "walk"} == {"quantize", "histogram", "search", "leaves"}
     assert "partition" in names or len(expected[0][0].column) == 1
     assert ("walk" in names) == (seed % 2 == 1)
-
-
-def test_devices_refuse_symmetric_trees():
-    with pytest.raises(InvalidParameter, match="set growth='best_first'"):
-        prepare_trees(
-            TreeSettings(symmetric=True), np.zeros((3, 1)), None, 0, 1, operations=Trace()
-        )
 
 
 def test_batches_take_fewer_steps():

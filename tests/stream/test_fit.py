@@ -40,6 +40,7 @@ FITS = [
     clone(REGRESSOR).set_params(early_stopping=True, cv_folds=1, max_features="auto"),
     clone(REGRESSOR).set_params(early_stopping=True, cv_folds=2, subsample=0.5),
     clone(REGRESSOR).set_params(loss="huber", max_bins=20),
+    clone(REGRESSOR).set_params(growth="symmetric", max_features=0.7),
     clone(REGRESSOR).set_params(
         target_encoding=True, early_stopping=True, cv_folds=2, eval_metric="mae"
     ),

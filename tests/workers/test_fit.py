@@ -60,6 +60,12 @@ def test_every_loss(loss, division, weights):
 
 
 @settings(max_examples=12, deadline=None)
+@example(
+    division=([81, 85], [0, 1, 0, 0, 0, 0, 0]),
+    parameters={"growth": "symmetric", "min_samples_leaf": 3},
+    name="log_loss-2",
+    weights="fractions",
+)
 @given(
     division=divisions,
     parameters=st.sampled_from(
@@ -69,6 +75,8 @@ def test_every_loss(loss, division, weights):
             {"categorical_features": [1], "target_encoding": False},
             {"max_bins": 8, "max_features": 0.5},
             {"line_search": True},
+            {"growth": "symmetric", "max_features": 0.7},
+            {"growth": "symmetric", "multi_output": "shared", "l2_regularization": 1.0},
             {"subsample": 0.6},
             {"bootstrap": True, "subsample": 0.8},
             {"early_stopping": True, "cv_folds": 1, "validation_fraction": 0.3},

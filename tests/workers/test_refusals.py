@@ -40,7 +40,6 @@ class OwnLoss(SquaredError):
         (BoostingSurvival(), "only fit BoostingRegressor, BoostingClassifier, kernel"),
         (KernelBoostingRegressor(time_budget=9), "time_budget=9 is not supported"),
         (BoostingRegressor(learner="linear"), "set learner='tree'"),
-        (BoostingRegressor(growth="symmetric"), "growth='symmetric' is not supported"),
         (BoostingRegressor(n_shards="auto"), "n_shards='auto' is not supported"),
         (BoostingRegressor(warm_start=True), "warm_start=True is not supported"),
         (BoostingRegressor(time_budget=9), "time_budget=9 is not supported"),

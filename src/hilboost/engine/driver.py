@@ -1,7 +1,8 @@
 """The growth loop: which nodes of a tree are split next.
 
-The open node of the largest gain is split first.  Nodes are expanded in batches, because each step
-costs a message among workers, or a launch on a device, whatever the number of its nodes::
+Symmetric trees grow by levels.  In other trees, the open node of the largest gain is split first.
+Nodes are expanded in batches, because each step costs a message among workers, or a launch on a
+device, whatever the number of its nodes::
 
     open nodes by gain      9   7   4          expand 9 and 7 together
     children of 9           8   2              8 is split before 7, which is expanded already
@@ -75,7 +76,10 @@ class Operations(Protocol):
         """Sum the rows of each node that are here into its slot."""
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
-        """Note the best split of each node on its columns, (n_nodes, d)."""
+        """Note the best split of each node on its columns, (n_nodes, d).
+
+        The nodes of a symmetric tree have one split, the cut of the largest sum of their gains.
+        """
 
     def leaves(
         self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
@@ -110,7 +114,11 @@ def grow_tree(
     growth: Growth, operations: Operations, share: RowShare | None = None, counted: bool = True
 ) -> None:
     """Grow one tree from its open root; ``counted`` says whether histograms count the rows."""
-    _HistogramLoop(growth, operations, share, counted).run()
+    steps = _HistogramSteps(growth, operations, share, counted)
+    if growth.rules.symmetric:
+        _grow_by_levels(growth, steps)
+    else:
+        _HistogramLoop(growth, operations, steps).run()
 
 
 def renumber(nodes: NodeStore, by_node: list[NDArray[Any]], order: NDArray[np.int64]) -> None:
@@ -135,8 +143,20 @@ def arrays_by_node(growth: Growth) -> list[NDArray[Any]]:
     return arrays
 
 
+def open_nodes(
+    nodes: NodeStore,
+    batch: NDArray[np.int64],
+    here: NDArray[np.int64],
+    n_left: NDArray[np.int64],
+) -> None:
+    """Open the children of divided nodes; ``n_left`` counts the rows of all workers."""
+    for node, n_here, n_all in zip(batch, here, n_left, strict=True):
+        nodes.control[[NODE, N_LEFT_HERE, N_LEFT]] = node, n_here, n_all
+        open_children(nodes)
+
+
 class GrowthLoop(ABC):
-    """The growth of one tree; its nodes belong to all workers, and the rows are local.
+    """Best-first growth of one tree; its nodes belong to all workers, and the rows are local.
 
     ``by_node`` are the arrays with an entry for each node.
     """
@@ -186,15 +206,6 @@ class GrowthLoop(ABC):
         nodes = [self._tree[number] for _, number in sorted(self._open)]
         return np.array([node for node in nodes if self._may_be_divided(node)][:most])
 
-    def _open_children(
-        self, batch: NDArray[np.int64], here: NDArray[np.int64], n_left: NDArray[np.int64]
-    ) -> None:
-        """Open the children of divided nodes; ``n_left`` counts the rows of all workers."""
-        control = self._nodes.control
-        for node, n_here, n_all in zip(batch, here, n_left, strict=True):
-            control[[NODE, N_LEFT_HERE, N_LEFT]] = node, n_here, n_all
-            open_children(self._nodes)
-
     @abstractmethod
     def _start(self) -> None:
         """Prepare the root."""
@@ -214,37 +225,68 @@ class GrowthLoop(ABC):
 
 
 class _HistogramLoop(GrowthLoop):
-    """Growth by histograms of fixed-point gradients."""
+    """Best-first growth by histograms of fixed-point gradients."""
 
-    def __init__(
-        self,
-        growth: Growth,
-        operations: Operations,
-        share: RowShare | None,
-        counted: bool,
-    ) -> None:
+    def __init__(self, growth: Growth, operations: Operations, steps: _HistogramSteps) -> None:
         super().__init__(growth, operations, arrays_by_node(growth))
-        self._growth, self._share, self._counted = growth, share, counted
-        n_slots = len(growth.histograms.slots)
-        # With two slots, histograms of parents and of other open nodes are not kept.
-        self._keeps = n_slots > self._n_splits
-        if self._keeps:
-            self._room = min(n_slots - 1, self._room)
+        self._steps = steps
+        if steps.keeps_parents:
+            self._room = min(len(growth.histograms.slots) - 1, self._room)
         else:
             self._batch, self._room = 1, 2**62
-        self._permitted = {0: growth.scratch.permitted.copy()}  # columns of a node
 
     def _start(self) -> None:
-        self._fields[0, N_ROWS] = count(int(self._fields[0, N_ROWS]), self._share)
-        self._find_splits(np.zeros(1, dtype=np.int64), 0)
+        self._find_splits(np.zeros(0, dtype=np.int64), 0)
 
     def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
         """Divide nodes, open their children and find the best splits of these."""
-        here = self._operations.partition(self._growth, batch)
-        self._open_children(batch, here, self._n_left(batch, here))
-        for node in batch.tolist():
-            self._inherit(node)
+        self._steps.divide(batch)
         self._find_splits(batch, n_splits)
+
+    def _find_splits(self, parents: NDArray[np.int64], n_splits: int) -> None:
+        if n_splits < self._n_splits:
+            children = self._steps.sum_children(parents)
+            self._steps.search(children, children)
+
+
+def _grow_by_levels(growth: Growth, steps: _HistogramSteps) -> None:
+    """Split the nodes of a level at one cut of one column; a node may remain for the next level."""
+    nodes, divided = growth.nodes, np.zeros(0, dtype=np.int64)
+    opened = divided
+    for _ in range(growth.limits.max_depth):
+        opened = np.union1d(opened, steps.sum_children(divided))
+        last = int(nodes.control[N_NODES]) - 1
+        steps.search(opened, np.full(len(opened), last))  # all on the same columns
+        is_divided = nodes.gains[opened] > NO_GAIN
+        divided, opened = opened[is_divided], opened[~is_divided]
+        if not len(divided):
+            return
+        steps.divide(divided)
+
+
+class _HistogramSteps:
+    """Rows, histograms and constraints of the nodes of a tree, over the rows of all workers."""
+
+    def __init__(
+        self, growth: Growth, operations: Operations, share: RowShare | None, counted: bool
+    ) -> None:
+        self._growth, self._operations = growth, operations
+        self._share, self._counted = share, counted
+        # With two slots, histograms of parents and of other open nodes are not kept.
+        self.keeps_parents = len(growth.histograms.slots) >= growth.limits.max_leaves
+        self._permitted = {0: growth.scratch.permitted.copy()}  # columns of a node
+        fields = growth.nodes.fields
+        fields[0, N_ROWS] = count(int(fields[0, N_ROWS]), share)
+
+    def divide(self, batch: NDArray[np.int64]) -> None:
+        """Divide nodes, and give their children their sums and constraints."""
+        here = self._operations.partition(self._growth, batch)
+        open_nodes(self._growth.nodes, batch, here, self._n_left(batch, here))
+        for node in batch.tolist():
+            permitted = self._permitted[node].copy()
+            inherit(node, self._growth, permitted)
+            for child in self._growth.nodes.fields[node, [LEFT, RIGHT]].tolist():
+                self._permitted[child] = permitted
 
     def _n_left(self, batch: NDArray[np.int64], here: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of all workers that go left in each node."""
@@ -255,52 +297,47 @@ class _HistogramLoop(GrowthLoop):
         packed, mask = self._growth.sums.left_totals[batch], self._growth.rules.packing.count_mask
         return packed[:, 0] & mask if mask else packed[:, -1]
 
-    def _inherit(self, node: int) -> None:
-        """Give the children of a split their sums and constraints."""
-        permitted = self._permitted[node].copy()
-        inherit(node, self._growth, permitted)
-        for child in self._fields[node, [LEFT, RIGHT]].tolist():
-            self._permitted[child] = permitted
-
-    def _find_splits(self, parents: NDArray[np.int64], n_splits: int) -> None:
-        """Sum and search the children of some nodes, or the root, if ``n_splits`` is 0."""
-        growth, fields, limits = self._growth, self._fields, self._growth.limits
-        pairs = fields[parents][:, [LEFT, RIGHT]] if n_splits else np.zeros((1, 2), dtype=np.int64)
+    def sum_children(self, parents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sum the children of nodes, or the root if there are none; return which may be split."""
+        fields, limits, is_root = self._growth.nodes.fields, self._growth.limits, not len(parents)
+        pairs = np.zeros((1, 2), np.int64) if is_root else fields[parents][:, [LEFT, RIGHT]]
         by_size = np.argsort(fields[pairs, N_ROWS], axis=1, kind="stable")
         pairs = np.take_along_axis(pairs, by_size, axis=1)  # the smaller one first
         is_large = fields[pairs[:, 1], N_ROWS] >= limits.min_rows
-        is_searched = is_large & (fields[pairs[:, 1], DEPTH] < limits.max_depth)
-        parents, pairs = parents[is_searched], pairs[is_searched]
-        if n_splits >= self._n_splits or not len(pairs):
-            return
+        is_summed = is_large & (fields[pairs[:, 1], DEPTH] < limits.max_depth)
+        pairs = pairs[is_summed]
+        if not len(pairs):
+            return pairs[:, 0]
         smaller, larger = pairs.T
-        if self._keeps:
+        if self.keeps_parents:
             fields[smaller, SLOT] = (smaller + 1) // 2
-            fields[larger, SLOT] = fields[parents, SLOT] if n_splits else 0
+            fields[larger, SLOT] = 0 if is_root else fields[parents[is_summed], SLOT]
         else:
-            fields[smaller, SLOT], fields[larger, SLOT] = 0, np.int64(n_splits > 0)
-        subtracts = self._keeps and n_splits > 0
+            fields[smaller, SLOT], fields[larger, SLOT] = 0, np.int64(not is_root)
+        subtracts = self.keeps_parents and not is_root
         self._sum(smaller if subtracts else np.unique(pairs))
         if subtracts:
-            slots = growth.histograms.slots
+            slots = self._growth.histograms.slots
             for small, large in pairs:
                 slots[fields[large, SLOT]] -= slots[fields[small, SLOT]]
         children = np.unique(pairs)
-        children = children[fields[children, N_ROWS] >= limits.min_rows]
-        self._operations.search(growth, children, self._columns(children))
+        return children[fields[children, N_ROWS] >= limits.min_rows]
 
     def _sum(self, nodes: NDArray[np.int64]) -> None:
         """Fill the histograms of some nodes with sums over the rows of all workers."""
         self._operations.histogram(self._growth, nodes)
         if self._share is not None:
-            slots, places = self._growth.histograms.slots, self._fields[nodes, SLOT]
+            slots, places = self._growth.histograms.slots, self._growth.nodes.fields[nodes, SLOT]
             slots[places] = self._share.exchange.sum(slots[places])
 
-    def _columns(self, nodes: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Columns to search in each node, (n_nodes, d)."""
+    def search(self, nodes: NDArray[np.int64], drawn_for: NDArray[np.int64]) -> None:
+        """Search nodes, each on the columns that are drawn for a node."""
+        if not len(nodes):
+            return
         columns = np.array([self._permitted[node] for node in nodes.tolist()])
         n_drawn = self._growth.limits.columns_per_node
         if n_drawn:
-            for node, drawn in zip(nodes, columns, strict=True):
-                draw_columns(drawn.copy(), n_drawn, self._nodes.seeds[node], drawn)
-        return columns
+            seeds = self._growth.nodes.seeds[drawn_for]
+            for seed, drawn in zip(seeds, columns, strict=True):
+                draw_columns(drawn.copy(), n_drawn, seed, drawn)
+        self._operations.search(self._growth, nodes, columns)

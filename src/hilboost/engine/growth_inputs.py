@@ -110,6 +110,7 @@ def growth_of(
             limits=_split_limits(settings),
             monotonic=np.array(settings.monotonic, dtype=np.int64),
             is_category=is_category,
+            symmetric=settings.symmetric,
         ),
         limits=_growth_limits(settings, space, packed, int(allowed.sum())),
         constraints=constraints,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hilboost.core.errors import InvalidParameter
 from hilboost.engine.driver import Operations
 from hilboost.engine.row_order import n_sorts_worthwhile
 from hilboost.engine.settings import TreeSettings
@@ -46,10 +45,6 @@ def plan_for(
     """Choose how trees are grown."""
     rounds = not settings.symmetric
     if operations is not None:
-        if settings.symmetric:
-            raise InvalidParameter(
-                "symmetric trees do not grow among workers or on devices; set growth='best_first'."
-            )
         return Plan(operations, rounds=rounds)
     # Symmetric trees keep histograms of all leaves, for which several at once need more memory.
     separates = not settings.shared and (n_threads == 1 or not settings.symmetric)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
-from hilboost.engine.driver import GrowthLoop
+from hilboost.engine.driver import GrowthLoop, open_nodes
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, N_ROWS, RIGHT
@@ -61,7 +61,7 @@ class VectorLoop(GrowthLoop):
         is_split = self._nodes.priority[batch] > NO_GAIN
         batch, on_left = batch[is_split], on_left[is_split]
         n_left = self._operations.partition(self._growth, batch)
-        self._open_children(batch, n_left, n_left)
+        open_nodes(self._nodes, batch, n_left, n_left)
         for node, sums in zip(batch, on_left, strict=True):
             self._note(self._fields[node, LEFT], sums)
             self._note(self._fields[node, RIGHT], self._sums_of(node) - sums)

@@ -56,7 +56,6 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "learner": ("tree", "auto"),
         "n_shards": (1,),
         "sketch": (None,),
-        "growth": ("best_first", "auto"),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 

@@ -41,6 +41,7 @@ from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
 from hilboost.engine.ops.cpu.nodes import BEGIN, END
 from hilboost.engine.ops.cpu.operation_steps import partition_nodes, run_operation
+from hilboost.engine.ops.cpu.symmetric import find_common_split
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:
@@ -114,12 +115,18 @@ class CpuOperations:
             self.cooperate(lambda threads: run_operation(threads, SUM, growth))
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
-        """Note the best split of each node."""
+        """Note the best split of each node, or one split of all of them."""
         batch, n = growth.batch, len(nodes)
+        growth.scratch.drawn[:n, 0] = columns
+        if growth.rules.symmetric:
+            batch.divided[:n] = nodes
+            batch.state[[STEP, N_DIVIDED, N_PAIRS]] = BEGIN_TREE, n, 0
+            summed = np.empty((self.n_threads, MOST_BINS))
+            self.cooperate(lambda threads: find_common_split(threads, growth, summed))
+            return
         batch.state[[STEP, N_PAIRS]] = BEGIN_TREE, n
         batch.first_sum[: n + 1] = 0
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], SEARCHED
-        growth.scratch.drawn[:n, 0] = columns
         if n > 0:
             self.cooperate(lambda threads: run_operation(threads, SEARCH, growth))
 

@@ -267,6 +267,7 @@ def _growth_of(memory):
             rules.limits,
             rules.monotonic,
             rules.is_category,
+            rules.symmetric,
         ),
         growth.limits,
         growth.constraints,

@@ -39,6 +39,7 @@ class SplitRules(NamedTuple):
     # (d,) int64: the direction 1 or -1 of a column and 0 for none; (0,) without any
     monotonic: NDArray[np.int64]
     is_category: NDArray[np.uint8]  # (d,) uint8: 1 at columns of categories; (0,) without any
+    symmetric: bool = False  # whether all nodes of a level have one split
 
 
 class NodeSums(NamedTuple):

@@ -7,13 +7,14 @@ allowed adds nothing to the sum and stays a leaf, which the next level may still
     level 2       x1 <= 2    x1 <= 2         here one cut of x1 for both
     level 3     x7 <= 0 ...
 
-There is a histogram for every leaf, and room for the nodes of a level in a batch; a growth has no
-directions, groups and categories, and ``rules.n_outputs`` is a number also with one channel.
+There is a histogram for every leaf, and room for the nodes of a level in ``batch.divided``, which
+holds the nodes that are searched, too.  A growth has no directions, groups and categories, and
+``rules.n_outputs`` is a number also with one channel.
 """
 
 import numpy as np
 
-from hilboost.backends.compiled import inner
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
@@ -28,6 +29,7 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     WORK,
     n_tasks_of,
+    n_threads_worth,
 )
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
@@ -60,18 +62,26 @@ from hilboost.engine.ops.cpu.split_search import (
     scan_scratch,
     sum_left,
 )
-from hilboost.engine.ops.cpu.sync import share
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
 
 
 @inner
-def _is_open(node, nodes, limits):
-    """Whether a node is a leaf that has a histogram and enough rows."""
-    fields = nodes.fields
-    return (
-        fields[node, LEFT] < 0
-        and fields[node, SLOT] >= 0
-        and fields[node, N_ROWS] >= limits.min_rows
-    )
+def _note_open(nodes, batch, limits):
+    """Note the leaves that have a histogram and enough rows."""
+    fields, n_open = nodes.fields, 0
+    for node in range(nodes.control[N_NODES]):
+        is_large = fields[node, N_ROWS] >= limits.min_rows
+        if fields[node, LEFT] < 0 and fields[node, SLOT] >= 0 and is_large:
+            batch.divided[n_open] = node
+            n_open += 1
+    batch.state[N_DIVIDED] = n_open
+
+
+@inner
+def _column_of_node(node, number, growth):
+    """One column of the histogram of a node."""
+    slot = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+    return column_of(slot, number, growth.sums.totals.shape[1], growth.rules)
 
 
 @inner
@@ -172,38 +182,32 @@ def _best_cut(summed, last, beyond):
 
 
 @inner
-def _has_missing(number, n_nodes, growth):
+def _has_missing(number, growth):
     """Whether any open node has missing values in a column."""
     found = False
     n_channels = growth.sums.totals.shape[1]
-    for node in range(n_nodes):
-        if _is_open(node, growth.nodes, growth.limits):
-            slot = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
-            column = column_of(slot, number, n_channels, growth.rules)
-            last = (column.base + column.n_bins - 1) * n_channels
-            found |= not is_empty(slot, last, n_channels)
+    for i in range(growth.batch.state[N_DIVIDED]):
+        column = _column_of_node(growth.batch.divided[i], number, growth)
+        last = (column.base + column.n_bins - 1) * n_channels
+        found |= not is_empty(column.histogram, last, n_channels)
     return found
 
 
 @inner
-def _search_column(number, n_nodes, growth, scratch, summed):
+def _search_column(number, growth, scratch, summed):
     """The best cut of a column for all open nodes together: gain, cut, side of missing values."""
     keep_inside()
-    nodes, rules = growth.nodes, growth.rules
-    n_channels, n_values = growth.sums.totals.shape[1], rules.n_values[number]
+    batch, rules, n_values = growth.batch, growth.rules, growth.rules.n_values[number]
     best, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0)
-    directions = 2 if _has_missing(number, n_nodes, growth) else 1
+    directions = 2 if _has_missing(number, growth) else 1
     for missing_left in range(directions):
         beyond = directions == 2 and missing_left == 0
         last = n_values if beyond else n_values - 1
         for b in range(last):
             summed[b] = 0.0
-        for node in range(n_nodes):
-            if not _is_open(node, nodes, growth.limits):
-                continue
-            slot = growth.histograms.slots[nodes.fields[node, SLOT]]
-            column = column_of(slot, number, n_channels, rules)
-            totals = growth.sums.totals[node]
+        for i in range(batch.state[N_DIVIDED]):
+            node = batch.divided[i]
+            column, totals = _column_of_node(node, number, growth), growth.sums.totals[node]
             n_cuts = _find_gains(column, totals, missing_left, last, rules, scratch)
             _add_gains(n_cuts, last, scratch, summed)
         gain, cut = _best_cut(summed, last, beyond)
@@ -224,9 +228,7 @@ def search_levels(task, threads, growth, summed):
         complete_columns(first, last, item, growth, growth.packed, growth.joint)
     for number in range(first, last):
         if scratch.drawn[0, 0, number] and rules.n_values[number] > 0:
-            gain, cut, left = _search_column(
-                number, growth.nodes.control[N_NODES], growth, own, summed[threads.number]
-            )
+            gain, cut, left = _search_column(number, growth, own, summed[threads.number])
             if gain > best:
                 best, best_column, best_cut, best_left = gain, np.int64(number), cut, left
     split = batch.splits[task, 0]
@@ -255,50 +257,45 @@ def _gain_of_cut(node, growth, scratch):
 
 @inner
 def _settle_level(growth):
-    """Note the split of every node of the level, if the best cut is good enough."""
+    """Note the split of every open node of the level, if the best cut is good enough."""
     keep_apart()
-    nodes, sums, rules, limits = growth.nodes, growth.sums, growth.rules, growth.limits
-    scratch = scan_scratch(growth.scratch, 0)
-    n_channels, n_nodes = sums.totals.shape[1], nodes.control[N_NODES]
-    n_tasks = n_tasks_of(growth.batch)
+    nodes, sums, rules, batch = growth.nodes, growth.sums, growth.rules, growth.batch
+    scratch, n_tasks = scan_scratch(growth.scratch, 0), n_tasks_of(batch)
     gain, number, cut, missing_left = best_of_parts(
-        growth.batch.gains[:n_tasks, 0], growth.batch.splits[:n_tasks, 0]
+        batch.gains[:n_tasks, 0], batch.splits[:n_tasks, 0]
     )
     accepted = gain > 0.0 and gain >= rules.limits.min_gain
     on_left, on_both = 0, 0
     if accepted:
-        for node in range(n_nodes):
-            if _is_open(node, nodes, limits):
-                slot = growth.histograms.slots[nodes.fields[node, SLOT]]
-                column = column_of(slot, number, n_channels, rules)
-                sum_left(column, cut, missing_left, sums.left_totals[node])
-                on_left += count_bits(sums.left_totals[node], rules.packing)
-                on_both += count_bits(sums.totals[node], rules.packing)
-        if not _has_missing(number, n_nodes, growth):
+        for i in range(batch.state[N_DIVIDED]):
+            node = batch.divided[i]
+            column = _column_of_node(node, number, growth)
+            sum_left(column, cut, missing_left, sums.left_totals[node])
+            on_left += count_bits(sums.left_totals[node], rules.packing)
+            on_both += count_bits(sums.totals[node], rules.packing)
+        if not _has_missing(number, growth):
             missing_left = np.int64(2 * on_left >= on_both)
-    for node in range(n_nodes):
-        if nodes.fields[node, LEFT] >= 0:
-            continue
-        own = NO_GAIN
-        if accepted and _is_open(node, nodes, limits):
+    for i in range(batch.state[N_DIVIDED]):
+        node, own = batch.divided[i], NO_GAIN
+        if accepted:
             own = _gain_of_cut(node, growth, scratch)
+        nodes.gains[node] = max(own, 0.0) if own > NO_GAIN else NO_GAIN
         if own > NO_GAIN:
-            nodes.gains[node] = max(own, 0.0)
             nodes.fields[node, COLUMN], nodes.fields[node, BIN] = number, cut
             nodes.fields[node, MISSING_LEFT] = missing_left
-        else:
-            nodes.gains[node] = NO_GAIN
-            nodes.fields[node, DEPTH] += 1  # the number of levels so far
 
 
 @inner
 def _choose_level(nodes, batch):
-    """Choose the nodes of a level that are split."""
+    """Choose the open nodes that are split."""
     n_divided = 0
-    for node in range(nodes.control[N_NODES]):
-        if nodes.fields[node, LEFT] < 0 and nodes.gains[node] > NO_GAIN:
+    for i in range(batch.state[N_DIVIDED]):
+        node = batch.divided[i]
+        if nodes.gains[node] > NO_GAIN:
             batch.divided[n_divided] = node
             n_divided += 1
+        else:
+            nodes.fields[node, DEPTH] += 1  # the number of levels so far
     batch.state[N_DIVIDED] = n_divided
 
 
@@ -321,6 +318,13 @@ def _draw_level(nodes, limits, scratch):
 
 
 @inner
+def _cut_level(growth):
+    """Cut the columns of all open nodes into tasks."""
+    cut_columns(1, SEARCH, growth)
+    growth.batch.state[WORK] *= growth.batch.state[N_DIVIDED]
+
+
+@inner
 def next_level(n_threads, growth):
     """Decide what follows a step, when all of its tasks are done."""
     keep_apart()
@@ -340,8 +344,8 @@ def next_level(n_threads, growth):
         if state[N_LEVELS] < limits.max_depth:
             state[N_LEVELS] += 1
             _draw_level(nodes, limits, growth.scratch)
-            cut_columns(1, SEARCH, growth)
-            state[WORK] *= nodes.control[N_NODES]
+            _note_open(nodes, batch, limits)
+            _cut_level(growth)
             return
         state[N_DIVIDED] = 0
     else:
@@ -352,3 +356,25 @@ def next_level(n_threads, growth):
         return
     _restore_depths(nodes)
     state[STEP] = DONE
+
+
+@compiled
+def find_common_split(threads, growth, summed):
+    """Note one split of the nodes of a batch, whose histograms are complete.
+
+    threads : Threads; growth : Growth
+    summed : (n_threads, 512) float64, working memory
+    """
+    batch, task = growth.batch, claim(threads)
+    while task >= 0:
+        if batch.state[STEP] == SEARCH:
+            search_levels(task, threads, growth, summed)
+        if is_last(threads):
+            if batch.state[STEP] == BEGIN_TREE:
+                _cut_level(growth)
+                n_waked = n_threads_worth(batch, threads.n_threads)[1]
+                publish(threads, n_tasks_of(batch), n_waked)
+            else:
+                _settle_level(growth)
+                finish(threads)
+        task = claim(threads)

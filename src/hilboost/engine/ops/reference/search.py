@@ -1,4 +1,4 @@
-"""The operations of growth in plain NumPy, to which the operations of all devices are compared."""
+"""The search for splits, gains and leaf values in plain NumPy."""
 
 from __future__ import annotations
 
@@ -7,135 +7,32 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import add_numbers, empty_sums
-from hilboost.backends.random_bits import bits_of
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Packing
-from hilboost.engine.ops.cpu.fixed_point import Layout, Rounding, WeightedGradients
-from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.leaves import LeafGradients
-from hilboost.engine.ops.cpu.nodes import (
-    ARRAY,
-    BEGIN,
-    BIN,
-    COLUMN,
-    END,
-    LEFT_ARRAY,
-    MISSING_LEFT,
-    SLOT,
-)
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
 from hilboost.engine.ops.cpu.split_search import SplitRules
 
-_RANDOM_BITS = np.uint64(0xFFFF), np.uint64(0xFFFFFF)
 Sums = NDArray[np.int64]
 Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
 
 
-def quantize(
-    learned: WeightedGradients, layout: Layout, numbers: NDArray[np.uint32] | None, into: Sums
-) -> Sums:
-    """Round gradients to packed integers and return their sums."""
-    packing, rounding = layout.packing, layout.rounding
-    gradients, hessians, weights, rows, logistic = learned
-    n, r = gradients.shape
-    chosen = rows.astype(np.int64) if len(rows) else np.arange(n)
-    weight = weights[chosen, None] if len(weights) else np.ones((len(chosen), 1))
-    places = chosen if numbers is None else numbers[chosen].astype(np.int64)
-    bits = _bits_of_outputs(places[:, None] * r + np.arange(r), rounding.salt)
-    packed = _steps(gradients[chosen] * rounding.of_gradient, weight, bits, rounding)
-    packed <<= packing.gradient_shift
-    if hessians.shape[1]:
-        scaled = curvature(hessians[chosen], logistic) * rounding.of_hessian
-        steps = _steps(scaled, weight, bits >> np.uint64(32), rounding)
-        packed += steps << packing.hessian_shift
-    counts = np.rint(weight * rounding.of_count).astype(np.int64)
-    packed = packed + counts if packing.count_mask else np.hstack([packed, counts])
-    into[chosen if packed.shape[1] > 1 else slice(None)] = packed[:, : into.shape[1]]
-    return packed.sum(axis=0)
-
-
-def _bits_of_outputs(places: Sums, salt: np.uint64) -> NDArray[np.uint64]:
-    """Random bits of the outputs at some places of the whole table."""
-    low, _ = _RANDOM_BITS
-    offset = (salt & low) * np.uint64(2**8 + 2**40)
-    bits = [bits_of(salt | low, place) for place in places.ravel().tolist()]
-    return np.array(bits, dtype=np.uint64).reshape(places.shape) + offset
-
-
-def _steps(
-    scaled: Floats, weight: Floats, bits: NDArray[np.uint64], rounding: Rounding
-) -> NDArray[np.int64]:
-    """Weighted numbers as integers: the nearest ones or, with a salt, a neighbor at random."""
-    if rounding.salt:
-        part = (bits & _RANDOM_BITS[1]).astype(np.float64) / 2.0**24
-        return np.floor(weight * scaled + part).astype(np.int64)
-    return np.rint(weight * (np.rint(scaled) if rounding.whole else scaled)).astype(np.int64)
-
-
-def curvature(hessians: Floats, logistic: bool) -> Floats:
-    """The hessians; the log loss of two classes derives them from its gradients."""
-    magnitude = np.abs(hessians)
-    return magnitude * np.maximum(1 - magnitude, 0.1) if logistic else hessians
-
-
-def partition(growth: Growth, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Divide the rows of each node by its split, the left ones first, into the other array."""
-    found = []
-    for node in nodes:
-        begin, end, array = growth.nodes.fields[node, [BEGIN, END, ARRAY]]
-        goes_left = _goes_left(growth, int(node), growth.buffers.rows[array, begin:end])
-        order = np.argsort(~goes_left, kind="stable")
-        for moved in (growth.buffers.rows, growth.buffers.ordered):
-            if moved.size:
-                moved[1 - array, begin:end] = moved[array, begin:end][order]
-        growth.nodes.fields[node, LEFT_ARRAY] = 1 - array
-        found.append(goes_left.sum())
-    return np.array(found, dtype=np.int64)
-
-
-def _goes_left(growth: Growth, node: int, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Whether the split of a node sends each of some rows to the left."""
-    column, cut, missing_left = growth.nodes.fields[node, [COLUMN, BIN, MISSING_LEFT]]
-    bins = _bins(growth, column)[rows]
-    goes_left = bins <= cut
-    if _is_category(growth.rules, column) and growth.categories is not None:
-        goes_left = _members(growth.categories.left_sets[node])[bins]
-    return np.where(bins == growth.table.n_bins - 1, missing_left != 0, goes_left)
-
-
-def histogram(growth: Growth, nodes: NDArray[np.int64]) -> None:
-    """Sum the rows of each node into its slot."""
-    d, n_channels = len(growth.table.n_values), growth.sums.totals.shape[1]
-    for node in nodes:
-        begin, end, array, slot = growth.nodes.fields[node, [BEGIN, END, ARRAY, SLOT]]
-        rows = growth.buffers.rows[array, begin:end]
-        if growth.packed is None:
-            values = growth.buffers.ordered[array, begin:end, None].astype(np.int64)
-        else:  # a last channel that is not stored counts one for each row
-            values = np.ones((len(rows), n_channels), dtype=np.int64)
-            values[:, : growth.packed.shape[1]] = growth.packed[rows]
-        sums = np.zeros((d, _stride(growth), n_channels), dtype=np.int64)
-        for column in range(d):
-            np.add.at(sums[column], _bins(growth, column)[rows], values)
-        growth.histograms.slots[slot] = sums.ravel()
-
-
 def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
     """Note the best split of each node on its columns; the first one wins a tie."""
-    d, rules = len(growth.table.n_values), growth.rules
+    rules = growth.rules
+    if rules.symmetric:
+        _search_together(growth, nodes, columns[0])
+        return
     for node, drawn in zip(nodes, columns, strict=True):
-        sums = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
-        sums = sums.reshape(d, _stride(growth), -1)[:, : rules.n_bins]
         totals, best = growth.sums.totals[node], _NONE
         bounds = None
         if growth.constraints is not None and len(growth.constraints.bounds[node]):
             bounds = growth.constraints.bounds[node]
         for column in map(int, np.flatnonzero((drawn != 0) & (rules.n_values > 0))):
-            by_bin = np.vstack([sums[column, : rules.n_values[column]], sums[column, -1:]])
-            if _is_category(rules, column):
+            by_bin = _sums_by_bin(growth, node, column)
+            if is_category(rules, column):
                 found = _best_levels(by_bin, totals, rules, bounds)
             else:
                 direction = int(rules.monotonic[column]) if len(rules.monotonic) else 0
@@ -145,35 +42,51 @@ def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8])
         _note(growth, int(node), best, totals)
 
 
-def leaves(growth: Growth, leaves: NDArray[np.int64], learned: LeafGradients) -> Sums:
-    """Sum the rows of each leaf exactly: gradients, and hessians or weights."""
-    gradients, hessians, weights, _, whole, _, logistic = learned
-    numbers = np.hstack([gradients, curvature(hessians, logistic)])
-    is_curved, none = hessians.shape[1] > 0, np.empty(0)
-    sums = empty_sums(len(leaves), numbers.shape[1] + (not is_curved))
-    for leaf, node in enumerate(leaves):
-        begin, end, array = growth.nodes.fields[node, [BEGIN, END, ARRAY]]
-        rows = growth.buffers.rows[array, begin:end]
-        weight = weights[rows, 0] if len(weights) else none
-        for k, column in enumerate(numbers[rows].T):
-            add_numbers(column.copy(), weight, whole, sums[leaf, k])
-        if not is_curved:
-            ones = weight if len(weights) else np.ones(len(rows))
-            add_numbers(ones, none, whole, sums[leaf, -1])
-    return sums
+def _sums_by_bin(growth: Growth, node: np.int64, column: int) -> Sums:
+    """Sums of a node by bin of a column; the last one is that of missing values."""
+    rules, slot = growth.rules, growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+    sums = slot.reshape(len(rules.n_values), stride_of(growth), -1)[column, : rules.n_bins]
+    return np.vstack([sums[: rules.n_values[column]], sums[-1:]])
 
 
-def walk(growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
-    """Find the leaves of the rows that are marked with -1, level by level."""
-    child, leaf_number = tree.child, tree.leaf_number
-    rows = np.flatnonzero(leaf_of_row < 0)
-    at = np.zeros(len(rows), dtype=np.int64)
-    for node in range(len(child)):  # parents before their children
-        here = at == node
-        if leaf_number[node] >= 0:
-            leaf_of_row[rows[here]] = leaf_number[node]
-        else:
-            at[here] = np.where(_goes_left(growth, node, rows[here]), child[node], child[node] + 1)
+def _search_together(growth: Growth, nodes: NDArray[np.int64], drawn: NDArray[np.uint8]) -> None:
+    """Note the cut of the largest sum of gains for all nodes that permit it."""
+    rules, totals, best, chosen = growth.rules, growth.sums.totals[nodes], 0.0, None
+    for column in map(int, np.flatnonzero((drawn != 0) & (rules.n_values > 0))):
+        by_bin = np.array([_sums_by_bin(growth, node, column) for node in nodes])
+        has_missing = bool(by_bin[:, -1].any())
+        for missing_left in (0, 1) if has_missing else (0,):
+            beyond = has_missing and not missing_left
+            last = by_bin.shape[1] - 1 if beyond else by_bin.shape[1] - 2
+            left = by_bin[:, :last].cumsum(axis=1) + missing_left * by_bin[:, -1:]
+            gains = _gains_of_level(left, totals, rules)
+            summed = np.zeros(last)
+            for of_node in gains:  # in this order, as sums are rounded
+                summed += np.where(of_node > NO_GAIN, of_node, 0.0)
+            if last and summed.max() > best:
+                cut = int(summed.argmax())
+                end = cut + int(np.append(summed[cut:] != summed[cut], True).argmax()) - 1
+                cut = end if beyond and end == last - 1 else (cut + end) // 2
+                side = missing_left
+                if not has_missing:
+                    on_left = _counts(left[:, cut], rules).sum()
+                    side = int(2 * on_left >= _counts(totals, rules).sum())
+                best, chosen = summed[cut], (gains[:, cut], left[:, cut], [column, cut, side])
+    growth.nodes.gains[nodes] = NO_GAIN
+    if chosen is not None and best >= rules.limits.min_gain:
+        gain, growth.sums.left_totals[nodes], split = chosen
+        allowed = gain > NO_GAIN
+        growth.nodes.gains[nodes[allowed]] = np.maximum(gain[allowed], 0.0)
+        growth.nodes.fields[nodes[allowed][:, None], [COLUMN, BIN, MISSING_LEFT]] = split
+
+
+def _gains_of_level(left: Sums, totals: Sums, rules: SplitRules) -> Floats:
+    """Gains of the cuts of each node, by the sums of their left sides, (n_nodes, n_cuts, ...)."""
+    gains = np.empty(left.shape[:2])
+    for k, of_node in enumerate(left):
+        gains[k] = _gains(of_node, totals[k], rules, np.zeros(0), None)
+        gains[k, _counts(of_node, rules) <= 0] = NO_GAIN
+    return gains
 
 
 class _Split(NamedTuple):
@@ -374,20 +287,11 @@ def _bounded_score(sums: Pair, limits: tuple[float, float, float]) -> Pair:
     return value, np.where(hessian > 0, score_of_value(value, gradient, hessian, l2), 0.0)
 
 
-def _bins(growth: Growth, column: int) -> NDArray[np.intp]:
-    """Bins of a column, (n,)."""
-    word, byte = divmod(int(column), 8)
-    return growth.table.flat.reshape(len(growth.table.words), -1, 8)[word, :, byte].astype(np.intp)
-
-
-def _stride(growth: Growth) -> int:
+def stride_of(growth: Growth) -> int:
+    """Bins that a column takes in a histogram."""
     return STRIDE if growth.packed is None else growth.rules.n_bins
 
 
-def _is_category(rules: SplitRules, column: int) -> bool:
+def is_category(rules: SplitRules, column: int) -> bool:
+    """Whether a column is split on sets of levels."""
     return len(rules.is_category) > 0 and bool(rules.is_category[column])
-
-
-def _members(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """The bins whose bits are set."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
