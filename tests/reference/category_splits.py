@@ -6,7 +6,7 @@ import numpy as np
 from tests.reference.column_splits import bounded_score, unpack
 from tests.reference.histogram import bins_of
 
-from hilboost.engine.ops.reference import leaf_score, split_gain
+from hilboost.engine.ops.reference.criterion import leaf_score, split_gain
 
 NO_GAIN = -math.inf
 

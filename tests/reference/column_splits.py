@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hilboost.engine.ops.reference import (
+from hilboost.engine.ops.reference.criterion import (
     leaf_score,
     leaf_value,
     score_of_sides,

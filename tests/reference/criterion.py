@@ -1,6 +1,6 @@
 """Naive twin of :mod:`hilboost.engine.ops.cpu.criterion`; that of a single sum is in NumPy."""
 
-from hilboost.engine.ops.reference import leaf_value
+from hilboost.engine.ops.reference.criterion import leaf_value
 
 
 def leaf_values(gradients, hessians, l2, values):

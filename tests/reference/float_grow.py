@@ -24,7 +24,7 @@ from hilboost.engine.ops.cpu.nodes import (
     N_ROWS,
     RIGHT,
 )
-from hilboost.engine.ops.reference import leaf_score, score_of_sides, split_gain
+from hilboost.engine.ops.reference.criterion import leaf_score, score_of_sides, split_gain
 
 
 @dataclass

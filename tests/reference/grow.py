@@ -9,7 +9,7 @@ import numpy as np
 from tests.reference.draws import draw_columns
 from tests.reference.nodes import child_seed
 
-from hilboost.engine.ops.reference import (
+from hilboost.engine.ops.reference.criterion import (
     leaf_score,
     leaf_value,
     score_of_sides,

@@ -6,7 +6,8 @@ from tests.reference.exact_sums import add_values
 from hilboost.backends.exact_sums import empty_sums, rounded
 from hilboost.engine.ops.cpu.leaves import LeafNumbers
 from hilboost.engine.ops.cpu.nodes import ARRAY
-from hilboost.engine.ops.reference import curvature, leaf_value
+from hilboost.engine.ops.reference import curvature
+from hilboost.engine.ops.reference.criterion import leaf_value
 
 
 def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):

@@ -87,26 +87,21 @@ def _rows(game, shapley):
     return shapley[..., game.first_output : game.first_output + width]
 
 
-def add_interventional(X, background, game, factors, shapley):
-    del factors
+def _worth(background, counts, game):
     trees, tree, paths, leaf_values, _ = game
-    value = _interventional(trees, tree, paths, leaf_values, background)
-    for x, row in zip(X, _rows(game, shapley), strict=True):
-        _add(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)
+    of_values = _path_dependent if not len(background) else _interventional
+    return of_values(trees, tree, paths, leaf_values, background if len(background) else counts)
 
 
-def add_path_dependent(X, counts, game, rules, shapley):
-    del rules
-    trees, tree, paths, leaf_values, _ = game
-    value = _path_dependent(trees, tree, paths, leaf_values, counts)
+def add_values(X, background, counts, game, factors, rules, shapley):
+    del factors, rules
+    value = _worth(background, counts, game)
     for x, row in zip(X, _rows(game, shapley), strict=True):
-        _add(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)
+        _add(lambda chosen, x=x: value(x, chosen), game.paths, game.leaf_values, row)
 
 
 def add_interactions(X, background, counts, game, rules, shapley):
     del rules
-    trees, tree, paths, leaf_values, _ = game
-    of_values = _path_dependent if not len(background) else _interventional
-    value = of_values(trees, tree, paths, leaf_values, background if len(background) else counts)
+    value = _worth(background, counts, game)
     for x, row in zip(X, _rows(game, shapley), strict=True):
-        _add_pairs(lambda chosen, x=x: value(x, chosen), paths, leaf_values, row)
+        _add_pairs(lambda chosen, x=x: value(x, chosen), game.paths, game.leaf_values, row)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
         GaussRules,
         TreeGame,
         add_interactions,
-        add_interventional,
-        add_path_dependent,
+        add_values,
     )
     from hilboost.engine.series import RequestedStages
     from hilboost.engine.settings import TreeSettings, VectorSettings
@@ -39,9 +38,7 @@ _MODULES = {
     "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
     "ops.cpu.leaves": "add_leaf_values",
-    "ops.cpu.shapley": (
-        "MOST_PLAYERS GaussRules TreeGame add_interactions add_interventional add_path_dependent"
-    ),
+    "ops.cpu.shapley": "MOST_PLAYERS GaussRules TreeGame add_interactions add_values",
     "series": "RequestedStages",
     "settings": "TreeSettings VectorSettings",
     "stage": "fit_stages",
@@ -65,10 +62,9 @@ __all__ = [
     "TreeSettings",
     "VectorSettings",
     "add_interactions",
-    "add_interventional",
     "add_leaf_values",
-    "add_path_dependent",
     "add_trees_on_bins",
+    "add_values",
     "fit_stages",
     "flat_trees",
     "leaf_paths",

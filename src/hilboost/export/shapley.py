@@ -23,8 +23,7 @@ from hilboost.engine import (
     Tree,
     TreeGame,
     add_interactions,
-    add_interventional,
-    add_path_dependent,
+    add_values,
     flat_trees,
     leaf_paths,
     node_counts,
@@ -218,12 +217,10 @@ class _Forest:
     def add_values(self, values: Floats, n_threads: int) -> None:
         """Add the values of the players of all trees to (n, n_players, r)."""
         rules, factors = _gauss_rules(), _factors()
+        others = self.background[:0] if self.path_dependent else self.background
 
         def add(game: TreeGame, rows: slice) -> None:
-            if self.path_dependent:
-                add_path_dependent(self.X[rows], self.counts, game, rules, values[rows])
-            else:
-                add_interventional(self.X[rows], self.background, game, factors, values[rows])
+            add_values(self.X[rows], others, self.counts, game, factors, rules, values[rows])
 
         self._for_blocks_of_rows(add, n_threads)
 

@@ -70,18 +70,13 @@ def test_values(seed, players):
     leaf_paths.node_counts(background, trees, 0, len(background), counts)
     rules = _gauss_rules()
     for tree, term in enumerate(terms):
-        values = _leaf_values(term)
+        leaf_values = _leaf_values(term)
         paths = _paths(trees, tree, np.array(players, dtype=np.int32))
-        game = shapley.TreeGame(trees, tree, paths, values, 1)
+        game = shapley.TreeGame(trees, tree, paths, leaf_values, 1)
 
-        def interventional(module, game=game):
+        def values(module, game=game, others=background):
             found = np.zeros((5, 5, 3))
-            module.add_interventional(X[:5], background, game, _factors(), found)
-            return found
-
-        def path_dependent(module, game=game):
-            found = np.zeros((5, 5, 3))
-            module.add_path_dependent(X[:5], counts, game, rules, found)
+            module.add_values(X[:5], others, counts, game, _factors(), rules, found)
             return found
 
         def pairs(module, game=game, others=background):
@@ -89,7 +84,8 @@ def test_values(seed, players):
             module.add_interactions(X[:3], others, counts, game, rules, found)
             return found
 
-        calls = [interventional, path_dependent, pairs, partial(pairs, others=background[:0])]
+        calls = [values, pairs]
+        calls += [partial(call, others=background[:0]) for call in calls]
         for call in calls:
             found, expected = both(call)
             np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

@@ -7,7 +7,7 @@ of value ``w`` reduces twice the quadratic loss by ``w (2 G - (H + l2) w)``::
     score    G² / (H + l2)    by how much
     gain     scores of both sides - score of the node
 
-Splits and leaves use these functions; their twins: :mod:`hilboost.engine.ops.reference.search`.
+Splits and leaves use these functions; the twins: :mod:`hilboost.engine.ops.reference.criterion`.
 """
 
 from hilboost.backends.compiled import compiled, tiny

@@ -129,48 +129,6 @@ def _interventional(pattern, everything, n_players, seen, times, factors, values
                 values[i] -= loss
 
 
-@allocating
-def add_interventional(X, background, game, factors, shapley):
-    """Add the interventional Shapley values of one tree.
-
-    ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: the value of a set
-    of players is the mean output over these rows, with the players' columns taken from the
-    explained row. ``game``: TreeGame. ``factors``: (most + 1, most + 1) float64: ``(a - 1)! b! / (a
-    + b)!``. ``shapley``: (n, n_players, r) float64.
-
-    Notes
-    -----
-    Cost O(n · conditions) for each tree, and O(m) more for each leaf and pattern.
-    """
-    trees, tree, paths, leaf_values, first_output = game
-    root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
-    count, m = X.shape[0], background.shape[0]
-    right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
-    _directions(X, trees, tree, right)
-    _directions(background, trees, tree, right_of_others)
-    patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
-    times = np.empty(m, np.int64)
-    table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
-    known = np.empty(1 << _TABLE_BITS, np.bool_)
-    for leaf in range(leaf_values.shape[0]):
-        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
-        _patterns(paths, leaf, root, right_of_others, m, patterns)
-        n_seen = _distinct(patterns, m, seen, times)
-        everything = _patterns(paths, leaf, root, right, count, patterns)
-        kept = n_players <= _TABLE_BITS
-        known[:] = False
-        for k in range(count):
-            pattern = patterns[k]
-            at = np.int64(pattern) * n_players if kept else 0
-            if not kept or not known[np.int64(pattern)]:
-                others, often = seen[:n_seen], times[:n_seen]
-                _interventional(pattern, everything, n_players, others, often, factors, table[at:])
-                if kept:
-                    known[np.int64(pattern)] = True
-            row = shapley[k]
-            _add_leaf(paths, leaf, table, at, leaf_values[leaf], first_output, row)
-
-
 @inner
 def _shares(paths, leaf, trees, counts, shares):
     """Fraction of the rows that satisfy each player's conditions, split by split, (n_players,)."""
@@ -210,33 +168,49 @@ def _path_dependent(pattern, n_players, shares, rules, before, values):
 
 
 @allocating
-def add_path_dependent(X, counts, game, rules, shapley):
-    """Add the path-dependent Shapley values of one tree (Lundberg et al. 2020, Algorithm 1).
+def add_values(X, background, counts, game, factors, rules, shapley):
+    """Add the Shapley values of one tree: interventional ones, or without a background others.
 
-    ``X``: (n, d) float32 or float64. ``counts``: (n_nodes,) int64: rows in the nodes of the forest:
-    where a column is no player, a row goes both ways with the fractions of these. ``game``:
-    TreeGame. ``rules``: GaussRules. ``shapley``: (n, n_players, r) float64.
+    ``X``: (n, d) float32 or float64. ``background``: (m, d) float32 or float64: the value of a set
+    of players is the mean output over these rows, with the players' columns taken from the
+    explained row. ``counts``: (n_nodes,) int64: rows in the nodes of the forest: path-dependent
+    values (Lundberg et al. 2020, Algorithm 1) let a row go both ways with the fractions of these
+    where a column is no player. ``game``: TreeGame. ``factors``: (most + 1, most + 1) float64: ``(a
+    - 1)! b! / (a + b)!``. ``rules``: GaussRules. ``shapley``: (n, n_players, r) float64.
+
+    Notes
+    -----
+    Cost O(n · conditions) for each tree, and O(m) more for each leaf and pattern.
     """
     trees, tree, paths, leaf_values, first_output = game
     root, size = trees.roots[tree], trees.roots[tree + 1] - trees.roots[tree]
-    count = X.shape[0]
-    right = np.zeros((size, count), np.uint8)
+    count, m = X.shape[0], background.shape[0]
+    right, right_of_others = np.zeros((size, count), np.uint8), np.zeros((size, m), np.uint8)
     _directions(X, trees, tree, right)
-    patterns = np.empty(count, np.uint64)
+    _directions(background, trees, tree, right_of_others)
+    patterns, seen = np.empty(max(count, m), np.uint64), np.empty(m, np.uint64)
+    times, shares, before = np.empty(m, np.int64), np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
     table = np.empty((1 << _TABLE_BITS) * _TABLE_BITS + MOST_PLAYERS)
     known = np.empty(1 << _TABLE_BITS, np.bool_)
-    shares, before = np.empty(MOST_PLAYERS), np.empty(MOST_PLAYERS)
     for leaf in range(leaf_values.shape[0]):
-        n_players = paths.first_slot[leaf + 1] - paths.first_slot[leaf]
-        _shares(paths, leaf, trees, counts, shares)
-        _patterns(paths, leaf, root, right, count, patterns)
+        n_players, n_seen = paths.first_slot[leaf + 1] - paths.first_slot[leaf], 0
+        if m > 0:
+            _patterns(paths, leaf, root, right_of_others, m, patterns)
+            n_seen = _distinct(patterns, m, seen, times)
+        else:
+            _shares(paths, leaf, trees, counts, shares)
+        everything = _patterns(paths, leaf, root, right, count, patterns)
         kept = n_players <= _TABLE_BITS
         known[:] = False
         for k in range(count):
             pattern = patterns[k]
             at = np.int64(pattern) * n_players if kept else 0
             if not kept or not known[np.int64(pattern)]:
-                _path_dependent(pattern, n_players, shares, rules, before, table[at:])
+                values, others, often = table[at:], seen[:n_seen], times[:n_seen]
+                if m > 0:
+                    _interventional(pattern, everything, n_players, others, often, factors, values)
+                else:
+                    _path_dependent(pattern, n_players, shares, rules, before, values)
                 if kept:
                     known[np.int64(pattern)] = True
             row = shapley[k]

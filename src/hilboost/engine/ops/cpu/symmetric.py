@@ -100,23 +100,13 @@ def _gain_of_channels(left, right, totals, rules):
 
 
 @inner
-def _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch):
-    """As :func:`_find_gains`, for one output whose counts have a channel of their own."""
-    histogram, sums, places = column.histogram, scratch.sums, scratch.places
-    counts, n_cuts, missing = sums[STRIDE:], np.int64(0), 2 * (column.base + column.n_bins - 1)
-    left, left_count = np.int64(0), np.int64(0)
-    if missing_left:
-        left, left_count = histogram[missing], histogram[missing + 1]
-    for b in range(last):
-        first = 2 * (column.base + b)
-        here, rows = histogram[first], histogram[first + 1]
-        left += here
-        left_count += rows
-        sums[n_cuts], counts[n_cuts], places[n_cuts] = left, left_count, b
-        n_cuts += np.int64((here | rows) != 0 or b == 0)
-    packing, limits, gains = rules.packing, rules.limits, scratch.gains
-    fill_gains(sums, counts, n_cuts, totals[0], totals[1], packing, limits, gains)
-    return n_cuts
+def _fill_gains(n_cuts, totals, rules, scratch):
+    """Gains of cuts of a node with one output, by the sums of their left sides in ``scratch``."""
+    packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
+    if totals.shape[0] == 1:
+        fill_gains(sums, None, n_cuts, totals[0], np.int64(0), packing, limits, gains)
+    else:
+        fill_gains(sums, sums[STRIDE:], n_cuts, totals[0], totals[1], packing, limits, gains)
 
 
 @inner
@@ -127,28 +117,27 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
     """
     keep_inside()
     n_channels, histogram, places = totals.shape[0], column.histogram, scratch.places
-    missing = (column.base + column.n_bins - 1) * n_channels
+    missing, sums = (column.base + column.n_bins - 1) * n_channels, scratch.left
     n_cuts = np.int64(0)
-    if n_channels == 1:
-        running = histogram[missing] if missing_left else np.int64(0)
-        for b in range(last):
-            here = histogram[column.base + b]
-            running += here
-            scratch.sums[n_cuts] = running
-            places[n_cuts] = b
-            n_cuts += np.int64(here != 0 or b == 0)
-        packing, limits, gains = rules.packing, rules.limits, scratch.gains
-        fill_gains(scratch.sums, None, n_cuts, totals[0], np.int64(0), packing, limits, gains)
-        return n_cuts
-    if n_channels == 2 and rules.n_outputs == 1:
-        return _find_gains_of_pairs(column, totals, missing_left, last, rules, scratch)
     for c in range(n_channels):
-        scratch.left[c] = histogram[missing + c] if missing_left else 0
+        sums[c] = histogram[missing + c] if missing_left else 0
+    if rules.n_outputs == 1:  # the last channel is the count, or the only one
+        left, left_count = sums[0], sums[n_channels - 1]
+        for b in range(last):
+            first = (column.base + b) * n_channels
+            here, rows = histogram[first], histogram[first + n_channels - 1]
+            left += here
+            left_count += rows
+            scratch.sums[n_cuts], scratch.sums[STRIDE + n_cuts] = left, left_count
+            places[n_cuts] = b
+            n_cuts += np.int64((here | rows) != 0 or b == 0)
+        _fill_gains(n_cuts, totals, rules, scratch)
+        return n_cuts
     for b in range(last):
         first = (column.base + b) * n_channels
-        if move_left(histogram, first, totals, scratch.left, scratch.right) or b == 0:
+        if move_left(histogram, first, totals, sums, scratch.right) or b == 0:
             places[n_cuts] = b
-            scratch.gains[n_cuts] = _gain_of_channels(scratch.left, scratch.right, totals, rules)
+            scratch.gains[n_cuts] = _gain_of_channels(sums, scratch.right, totals, rules)
             n_cuts += 1
     return n_cuts
 
@@ -239,17 +228,11 @@ def search_levels(task, threads, growth, summed):
 @inner
 def _gain_of_cut(node, growth, scratch):
     """Gain of the cut of which the left sums of a node have been found."""
-    totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
-    rules, sums, gains = growth.rules, scratch.sums, scratch.gains
-    packing, limits = rules.packing, rules.limits
-    if totals.shape[0] == 1:
-        sums[0] = left[0]
-        fill_gains(sums, None, 1, totals[0], np.int64(0), packing, limits, gains)
-        return gains[0]
-    if totals.shape[0] == 2 and rules.n_outputs == 1:
-        sums[0], sums[1] = left[0], left[1]
-        fill_gains(sums, sums[1:], 1, totals[0], totals[1], packing, limits, gains)
-        return gains[0]
+    totals, left, rules = growth.sums.totals[node], growth.sums.left_totals[node], growth.rules
+    if rules.n_outputs == 1:
+        scratch.sums[0], scratch.sums[STRIDE] = left[0], left[left.shape[0] - 1]
+        _fill_gains(1, totals, rules, scratch)
+        return scratch.gains[0]
     for c in range(totals.shape[0]):
         scratch.right[c] = totals[c] - left[c]
     return _gain_of_channels(left, scratch.right, totals, rules)

@@ -1,4 +1,4 @@
-"""The search for splits, gains and leaf values in plain NumPy."""
+"""The search for splits in plain NumPy."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
 from hilboost.engine.ops.cpu.split_search import SplitRules
+from hilboost.engine.ops.reference.criterion import (
+    Pair,
+    leaf_score,
+    leaf_value,
+    score_of_sides,
+    score_of_value,
+    split_gain,
+)
 
 Sums = NDArray[np.int64]
-Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
 
 
 def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
@@ -244,39 +251,6 @@ def _counts(sums: Sums, rules: SplitRules) -> Sums:
     """Counts of sums (..., n_channels) in steps."""
     mask = rules.packing.count_mask
     return sums[..., 0] & mask if mask else sums[..., -1]
-
-
-_quietly = np.errstate(divide="ignore", invalid="ignore")
-
-
-@_quietly
-def leaf_value(gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    """The Newton step; 0 where the hessians vanish."""
-    return np.where(hessian + l2 > 0, np.divide(gradient, hessian + l2), 0.0)
-
-
-def score_of_value(value: Floats, gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    """By how much any value reduces twice the quadratic loss."""
-    return value * (2.0 * gradient - (hessian + l2) * value)
-
-
-@_quietly
-def leaf_score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    """By how much the Newton step does; 0 without hessians."""
-    return np.where(hessian > 0, np.divide(gradient * gradient, hessian + l2), 0.0)
-
-
-@_quietly
-def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
-    """The sum of two scores by one division, or ``NO_GAIN`` where the hessians of a side vanish."""
-    a, c = left[1] + l2, right[1] + l2
-    top = left[0] * left[0] * c + right[0] * right[0] * a
-    return np.where(a * c > 0, np.divide(top, a * c), NO_GAIN)
-
-
-def split_gain(sides: Floats, parent: Floats) -> Floats:
-    """The gain of a split from the sum of both sides' scores and the score of the node."""
-    return sides - parent
 
 
 def _bounded_score(sums: Pair, limits: tuple[float, float, float]) -> Pair:
