@@ -32,9 +32,9 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         )
         sums = empty_sums(3)
         absolute_sums(weighted, 0, len(growth.buffers.flags), learned.whole, None, sums)
-        of_gradient = factor_of(rounded(sums)[0], stage.gradient_room)
-        of_hessian = factor_of(rounded(sums)[1], stage.hessian_room) if curved else 1.0
-        rounding = stage.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
+        of_gradient = factor_of(rounded(sums)[0], stage.layout.gradient_room)
+        of_hessian = factor_of(rounded(sums)[1], stage.layout.hessian_room) if curved else 1.0
+        rounding = stage.layout.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
         packing = growth.rules.packing._replace(
             gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
         )
@@ -44,10 +44,10 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
         pack_gradients(weighted, packing, rounding, 0, len(rows), growth.packed, ordered)
         packed_sums(growth.packed, ordered, rows, growth.sums.totals[0])
-        open_root(growth.nodes, len(rows), stage.seeds[tree])
+        open_root(growth.nodes, len(rows), stage.draws.seeds[tree])
         if growth.constraints is not None:
-            growth.constraints.allowed[:] = stage.allowed[tree]
-        growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.allowed[tree]
+            growth.constraints.allowed[:] = stage.draws.allowed[tree]
+        growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.draws.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
         growth.batch.state[STEP], alone = BEGIN_TREE, Threads(0, 1, new_sync())
         grow(alone, own, summed)

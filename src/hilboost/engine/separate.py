@@ -19,7 +19,7 @@ from hilboost.engine.gradients import Packed, layout_of
 from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of, skip_one
 from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.batch import DONE, STEP
-from hilboost.engine.ops.cpu.binned_leaves import WalkScratch, walk_scratch
+from hilboost.engine.ops.cpu.binned_leaves import walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree
@@ -29,6 +29,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     GrownTrees,
     SeparateTrees,
     StageScratch,
+    TreeDraws,
     TreeMemory,
     grow_one_by_one,
     grow_separate_trees,
@@ -45,88 +46,20 @@ Generators = Sequence[Callable[[], np.random.Generator]]
 
 
 @dataclass(frozen=True)
-class SeparateTask:
-    """Gradients of all outputs, and the rows to learn from."""
-
-    learned: TreeGradients
-    weight: Floats  # (n,) or (0,) float64
-    rows: NDArray[np.uint32]  # (m,) uint32: (0,) for all rows
-    layout: Layout
-    max_weight: float  # maximum weight of a row
-
-    @classmethod
-    def of(cls, gradients: Gradients, sample: RowSample) -> SeparateTask:
-        """Arrange the gradients by output, and choose the layout."""
-        n, r = gradients.negative_gradient.shape
-        structure = gradients.structure
-        logistic, of_probabilities = structure.logistic, structure.of_probabilities
-        negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
-        hessian = negative if logistic else np.empty((r, n, 0))
-        if gradients.hessian is not None:
-            hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
-        rows, m = _NO_ROWS, n
-        if sample.rows is not None:
-            rows = np.ascontiguousarray(sample.rows, dtype=dtypes.ROW)
-            m = len(rows)
-        curved, weight = hessian.shape[2] > 0, sample.weight
-        whole, total = weight is None or is_whole(weight), float(m)
-        if weight is not None:
-            total = float(rounded(sum_of(weight if sample.rows is None else weight[rows])))
-        layout = layout_of(curved, of_probabilities, total, whole, m)
-        learned = TreeGradients(negative, hessian, whole, logistic)
-        if weight is None:
-            return cls(learned, np.empty(0), rows, layout, 1.0)
-        return cls(learned, weight, rows, layout, float(weight.max()))
-
-    @property
-    def width(self) -> int:
-        """How many channels of the gradients of a row are stored."""
-        return self.layout.width(1, weighted=len(self.weight) > 0)
-
-    def packed(self, space: TreeBuffers) -> Packed:
-        """Memory for the packed gradients of one tree, in the layout of all."""
-        n_channels = self.layout.n_channels(1)
-        totals = np.zeros(n_channels, dtype=dtypes.PACKED)
-        values = space.packed(n_channels, self.width)
-        return Packed(values, totals, 1, self.layout.packing, self.max_weight)
-
-
-@dataclass(frozen=True)
-class TreeDraws:
-    """Random draws for each of several trees."""
-
-    salts: NDArray[np.uint64]  # (n_trees,) uint64: of random rounding; 0 without
-    seeds: NDArray[np.int64]  # (n_trees,) int64: of the columns of nodes
-    allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns of the trees
-
-    @classmethod
-    def none(cls, n_trees: int, d: int) -> TreeDraws:
-        """Return the draws of trees that do not depend on any."""
-        return cls(
-            np.zeros(n_trees, dtype=np.uint64),
-            np.zeros(n_trees, dtype=np.int64),
-            np.ones((n_trees, d), dtype=np.uint8),
-        )
-
-
-_NO_ROWS = np.empty(0, dtype=dtypes.ROW)
-
-
-@dataclass(frozen=True)
 class TreeGrower:
     """Memory in which one thread, or all together, grow trees, one after the other."""
 
     settings: object
     table: BinnedTable  # shards, which have tables of their own, share memory
     layout: tuple[Any, ...]  # the layout and width of the gradients, and the maximum weight
-    growth: Growth
-    alone: Threads
-    scratch: StageScratch
-    walk: WalkScratch  # for rows that trees do not learn from
-    summed: Floats | None  # (n_threads, MOST_BINS) float64 or None: for symmetric trees
-    steps: Floats  # (2,) float64: of the numbers of the tree that grows
+    inputs: TreeMemory
     # memory for the trees of one or more stages, by their number
     memory: dict[int, tuple[GrownTrees, TreeDraws]] = field(default_factory=dict)
+
+    @property
+    def growth(self) -> Growth:
+        """The growth of the last tree, but for its packing."""
+        return self.inputs.growth
 
     def suits(self, settings: object, table: BinnedTable, layout: tuple[Any, ...]) -> bool:
         """Whether it can grow such trees from this table, with gradients so arranged."""
@@ -137,19 +70,19 @@ class TreeGrower:
         if len(self.growth.buffers.flags) == len(space.rows):
             return self
         n_channels = self.growth.sums.totals.shape[1]
-        return replace(self, growth=self.growth._replace(buffers=space.row_buffers(n_channels)))
+        growth = self.growth._replace(buffers=space.row_buffers(n_channels))
+        return replace(self, inputs=self.inputs._replace(growth=growth))
 
     def memory_of(self, n_trees: int) -> tuple[GrownTrees, TreeDraws]:
         """Memory for so many trees, which are copied out of it, and draws that do not matter."""
         if n_trees not in self.memory:
-            undrawn = TreeDraws.none(n_trees, len(self.table.n_values))
+            undrawn = _no_draws(n_trees, len(self.table.n_values))
             self.memory[n_trees] = _empty_trees(n_trees, self.growth), undrawn
         return self.memory[n_trees]
 
     def given(self, stage: SeparateTrees) -> TreeMemory:
         """Inputs and memory of compiled code."""
-        walk = self.walk if len(stage.rows) else None
-        return TreeMemory(self.alone, self.growth, self.steps, self.scratch, walk, self.summed)
+        return self.inputs if len(stage.rows) else self.inputs._replace(walk=None)
 
 
 def fit_separately(
@@ -168,17 +101,17 @@ def fit_separately(
     """
     data.bring_rows_back()
     data.forget_tree()
-    task = SeparateTask.of(gradients, sample)
+    stage = _stage(settings, data.table, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
     n_growers = n_threads if series is None or data.plan.separates(r) else 1
     spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
     sync = new_sync()
     try:
-        growers = [_grower(settings, data, space, task) for space in spaces]
+        growers = [_grower(settings, data, space, stage) for space in spaces]
         n_stages = 1 if series is None else series.n_stages
         grown, undrawn = growers[0].memory_of(n_stages * r)
-        draws = _draws_for(settings, data, task.layout, r, sample.stage, generators)
-        stage = _stage(task, data.table, draws or undrawn, settings.l2_regularization)
+        draws = _draws_for(settings, data, stage.layout, r, sample.stage, generators)
+        stage = stage._replace(draws=draws or undrawn)
 
         def work(thread: int) -> None:
             memory = growers[thread].given(stage)
@@ -206,15 +139,20 @@ def fit_separately(
 
 
 def _grower(
-    settings: TreeSettings, data: TreeData, space: TreeBuffers, task: SeparateTask
+    settings: TreeSettings, data: TreeData, space: TreeBuffers, stage: SeparateTrees
 ) -> TreeGrower:
     """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-    layout = task.layout.packing, task.width, task.max_weight
+    packing, weights = stage.layout.packing, stage.weights
+    width = stage.layout.width(1, weighted=len(weights) > 0)
+    max_weight = float(weights.max()) if len(weights) else 1.0
+    layout = packing, width, max_weight
     found = space.grower
     if found is None or not found.suits(settings, data.table, layout):
+        n_threads, n_channels = space.n_threads, stage.layout.n_channels(1)
+        totals = np.zeros(n_channels, dtype=dtypes.PACKED)
+        packed = Packed(space.packed(n_channels, width), totals, 1, packing, max_weight)
         # Columns and seeds of any tree: each tree replaces them by its own.
-        growth = growth_of(settings, data, space, task.packed(space), np.random.default_rng(0))
-        n_threads, n_channels = space.n_threads, growth.sums.totals.shape[1]
+        growth = growth_of(settings, data, space, packed, np.random.default_rng(0))
         scratch = StageScratch(
             np.empty((n_threads, 2, CHUNK)),
             np.empty((2, space.max_leaves, 1, FIELDS), dtype=np.int64),
@@ -223,12 +161,17 @@ def _grower(
             np.empty(space.n_nodes),
         )
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
-        walk = walk_scratch(space.n_nodes)
-        alone = Threads(0, 1, new_sync())
-        memory = alone, scratch, walk, summed, np.ones(2)
-        found = TreeGrower(settings, data.table, layout, growth, *memory)
+        alone, walk = Threads(0, 1, new_sync()), walk_scratch(space.n_nodes)
+        inputs = TreeMemory(alone, growth, np.ones(2), scratch, walk, summed)
+        found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found
+
+
+def _no_draws(n_trees: int, d: int) -> TreeDraws:
+    """Return the draws of trees that do not depend on any."""
+    salts, seeds = np.zeros(n_trees, dtype=np.uint64), np.zeros(n_trees, dtype=np.int64)
+    return TreeDraws(salts, seeds, np.ones((n_trees, d), dtype=np.uint8))
 
 
 def _draws_for(
@@ -243,7 +186,7 @@ def _draws_for(
     part, d = settings.max_features_per_tree, len(data.table.n_values)
     if not (layout.at_random or settings.max_features < 1 or part < 1):
         return None
-    drawn = TreeDraws.none(len(generators) * r, d)
+    drawn = _no_draws(len(generators) * r, d)
     seeds = np.concatenate([generator().integers(2**62, size=r) for generator in generators])
     for place, seed in enumerate(seeds.tolist()):
         stage, k = divmod(place, r)
@@ -256,23 +199,35 @@ def _draws_for(
     return drawn
 
 
-def _stage(task: SeparateTask, table: BinnedTable, draws: TreeDraws, l2: float) -> SeparateTrees:
-    """Inputs from which compiled code grows the trees."""
-    weights = task.weight[:, None]
+def _stage(
+    settings: TreeSettings, table: BinnedTable, gradients: Gradients, sample: RowSample
+) -> SeparateTrees:
+    """Arrange the gradients by output, and choose the layout; draws are yet to come."""
+    n, r = gradients.negative_gradient.shape
+    structure = gradients.structure
+    negative = np.ascontiguousarray(gradients.negative_gradient.T)[..., None]
+    hessian = negative if structure.logistic else np.empty((r, n, 0))
+    if gradients.hessian is not None:
+        hessian = np.ascontiguousarray(gradients.hessian.T)[..., None]
+    rows, m = np.empty(0, dtype=dtypes.ROW), n
+    if sample.rows is not None:
+        rows = np.ascontiguousarray(sample.rows, dtype=dtypes.ROW)
+        m = len(rows)
+    weights, whole, total = np.empty(0), True, float(m)
+    if sample.weight is not None:
+        weights, whole = sample.weight, is_whole(sample.weight)
+        total = float(rounded(sum_of(weights if sample.rows is None else weights[rows])))
+    curved, of_probabilities = hessian.shape[2] > 0, structure.of_probabilities
     return SeparateTrees(
-        learned=task.learned,
-        weights=task.weight,
-        column_weights=weights,
-        ones=weights[:0],
-        rows=task.rows,
-        rounding=task.layout.rounding,
-        gradient_room=task.layout.gradient_room,
-        hessian_room=task.layout.hessian_room,
-        salts=draws.salts,
-        seeds=draws.seeds,
-        allowed=draws.allowed,
+        learned=TreeGradients(negative, hessian, whole, structure.logistic),
+        weights=weights,
+        column_weights=weights[:, None],
+        ones=weights[:0, None],
+        rows=rows,
+        layout=layout_of(curved, of_probabilities, total, whole, m),
+        draws=_no_draws(0, 0),
         thresholds=table.thresholds,
-        l2=float(l2),
+        l2=float(settings.l2_regularization),
         next_tree=np.zeros(1, dtype=np.int64),
     )
 

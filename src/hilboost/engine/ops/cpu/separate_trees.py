@@ -41,6 +41,7 @@ from hilboost.engine.ops.cpu.binned_leaves import (
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import (
+    Layout,
     Rounding,
     TreeGradients,
     WeightedGradients,
@@ -79,6 +80,14 @@ _NANOSECONDS_PER_ROW = 2
 """That a step between trees takes, roughly."""
 
 
+class TreeDraws(NamedTuple):
+    """Random draws for each of several trees."""
+
+    salts: NDArray[np.uint64]  # (n_trees,) uint64: of random rounding; 0 without
+    seeds: NDArray[np.int64]  # (n_trees,) int64: of the columns of nodes
+    allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns that a tree may use
+
+
 class SeparateTrees(NamedTuple):
     """Inputs from which the trees of one or several stages are grown."""
 
@@ -88,12 +97,8 @@ class SeparateTrees(NamedTuple):
     ones: NDArray[np.float64]  # (0, 1) float64
     # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
     rows: NDArray[np.uint32]
-    rounding: Rounding  # of all trees but for the factors and the salt
-    gradient_room: float  # the largest sums of magnitudes, in steps
-    hessian_room: float  # the largest sums of magnitudes, in steps
-    salts: NDArray[np.uint64]  # (n_trees,) uint64: of all trees of all stages, as the next two
-    seeds: NDArray[np.int64]  # (n_trees,) int64: of the draws of columns
-    allowed: NDArray[np.uint8]  # (n_trees, d) uint8: columns that a tree may use
+    layout: Layout  # of all trees but for the factors and the salt
+    draws: TreeDraws  # for all trees of all stages
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
     l2: float  # added to the hessian of a leaf
     # (1,) int64: how many trees of the stage, or of the series, have been taken
@@ -146,7 +151,7 @@ def _learned_of(tree, stage):
 
 @inner
 def _begin_tree(scratch):
-    """Clear the sums of the magnitudes of its gradients, and of these."""
+    """Clear the sums over the rows of a tree."""
     for thread in range(scratch.magnitudes.shape[0]):
         for k in range(scratch.magnitudes.shape[1]):
             clear_sum(scratch.magnitudes[thread, k])
@@ -169,10 +174,10 @@ def _choose_steps(place, stage, memory, grown):
     sums, steps = memory.scratch.magnitudes, memory.steps
     for thread in range(1, sums.shape[0]):
         merge_sums(sums[0], sums[thread])
-    steps[0] = 1.0 / factor_of(rounded_sum(sums[0, 0]), stage.gradient_room)
+    steps[0] = 1.0 / factor_of(rounded_sum(sums[0, 0]), stage.layout.gradient_room)
     steps[1] = memory.growth.rules.packing.hessian_step
     if stage.learned.hessians.shape[2] > 0:
-        steps[1] = 1.0 / factor_of(rounded_sum(sums[0, 1]), stage.hessian_room)
+        steps[1] = 1.0 / factor_of(rounded_sum(sums[0, 1]), stage.layout.hessian_room)
     grown.steps[place] = steps[0]
 
 
@@ -185,10 +190,10 @@ def _rounding_of(place, stage, steps):
     return Rounding(
         1.0 / steps[0],
         of_hessian,
-        stage.rounding.of_count,
-        stage.rounding.whole,
-        stage.salts[place],
-        stage.rounding.first_row,
+        stage.layout.rounding.of_count,
+        stage.layout.rounding.whole,
+        stage.draws.salts[place],
+        stage.layout.rounding.first_row,
     )
 
 
@@ -246,9 +251,9 @@ def _open(place, stage, memory):
         growth.sums.totals[0, c] = 0
         for thread in range(sums.shape[0]):
             growth.sums.totals[0, c] += sums[thread, 0, c]
-    open_root(growth.nodes, growth.buffers.flags.shape[0], stage.seeds[place])
+    open_root(growth.nodes, growth.buffers.flags.shape[0], stage.draws.seeds[place])
     growth.batch.state[STEP] = BEGIN_TREE
-    _allow(stage.allowed[place], growth.constraints, growth.scratch)
+    _allow(stage.draws.allowed[place], growth.constraints, growth.scratch)
 
 
 @inner
