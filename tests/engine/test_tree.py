@@ -36,13 +36,15 @@ def fit_tree(max_leaf_nodes, r=1, sample=None, **parameters):
     return X, negative, fitted
 
 
-def walk(tree, x):
-    node = 0
-    while tree.child[node] != node:
+def path(tree, x):
+    """The nodes that a row reaches."""
+    nodes = [0]
+    while tree.child[nodes[-1]] != nodes[-1]:
+        node = nodes[-1]
         value = x[tree.column[node]]
         right = tree.missing_right[node] if np.isnan(value) else value > tree.threshold[node]
-        node = tree.child[node] + int(right)
-    return tree.leaf_number[node]
+        nodes.append(tree.child[node] + int(right))
+    return nodes
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [1, 2, 31, 64, 65, 200])
@@ -51,8 +53,11 @@ def walk(tree, x):
 def test_rows_are_led_to_their_leaf(max_leaf_nodes, n, dtype):
     tree = fit_tree(max(2, max_leaf_nodes), max_depth=None)[2].term.model
     X = draw_table(n, dtype=dtype)
-    expected = [walk(tree, x) for x in X]
+    paths = [path(tree, x) for x in X]
+    expected = tree.leaf_number[[nodes[-1] for nodes in paths]]
     np.testing.assert_array_equal(tree.leaves(X), expected)
+    counts = np.bincount(np.concatenate(paths), minlength=len(tree.child))
+    np.testing.assert_array_equal(tree.node_counts(tree.leaves(X)), counts)
     np.testing.assert_array_equal(tree.predict_raw(X), tree.values[expected])
     raw = np.zeros((n, 1))
     Forest.of([Term(tree, slice(0, 1), np.array([0.5]))]).add_to(raw, X, 1)

@@ -1,17 +1,5 @@
 """Paths to the leaves of a tree, from node to node."""
 
-from tests.reference.traverse import goes_right
-
-
-def node_counts(X, trees, begin, end, counts):
-    for row in X[begin:end]:
-        for root in trees.roots[:-1]:
-            node = root
-            counts[node] += 1
-            while trees.child[node] != node:
-                node = trees.child[node] + goes_right(row[trees.column[node]], node, trees)
-                counts[node] += 1
-
 
 def leaf_paths(trees, tree, player_of_column, parent, paths):
     del parent

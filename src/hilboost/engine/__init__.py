@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hilboost.engine.constraints import MonotonicOrder
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.criterion import leaf_values
-    from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths, node_counts
+    from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
     from hilboost.engine.ops.cpu.shapley import (
         MOST_PLAYERS,
@@ -36,7 +36,7 @@ _MODULES = {
     "constraints": "MonotonicOrder",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
     "ops.cpu.criterion": "leaf_values",
-    "ops.cpu.leaf_paths": "LeafPaths leaf_paths node_counts",
+    "ops.cpu.leaf_paths": "LeafPaths leaf_paths",
     "ops.cpu.leaves": "add_leaf_values",
     "ops.cpu.shapley": "MOST_PLAYERS GaussRules TreeGame add_interactions add_values",
     "series": "RequestedStages",
@@ -69,7 +69,6 @@ __all__ = [
     "flat_trees",
     "leaf_paths",
     "leaf_values",
-    "node_counts",
     "prepare_trees",
     "prepare_vector_trees",
 ]

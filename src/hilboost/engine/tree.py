@@ -100,6 +100,16 @@ class Tree(LeafModel):
         """Leaf of every row, (n,) int32."""
         return Forest.of([Term.of(self, slice(0, self.leaf_values.shape[1]))]).leaves(X, 1)[:, 0]
 
+    def node_counts(self, leaf_of_row: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Count the rows that reach each node, (n_nodes,), by the leaf of each row (n,)."""
+        of_leaves = np.bincount(leaf_of_row, minlength=len(self.leaf_values))
+        is_leaf = self.leaf_number >= 0
+        counts = np.where(is_leaf, of_leaves[self.leaf_number], 0)
+        for node in np.flatnonzero(~is_leaf)[::-1]:  # children come after their parents
+            child = self.child[node]
+            counts[node] = counts[child] + counts[child + 1]
+        return counts
+
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether splits only use these columns, and leaves have this number of outputs."""
         width = self.leaf_values.shape[1]

@@ -24,12 +24,7 @@ from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows
 from hilboost.engine.ops.cpu.vector_grow import set_priority, sum_rows
 from hilboost.engine.ops.cpu.vector_state import VARIANCE, WEIGHT, VectorGrowth
-from hilboost.engine.ops.cpu.vector_sums import (
-    choose_candidate,
-    mark_bins,
-    search_sums,
-    sum_bins,
-)
+from hilboost.engine.ops.cpu.vector_sums import choose_candidate, mark_bins, search_sums, sum_bins
 
 _MESSAGE_CELLS = 2**22  # numbers that are sent at once
 

@@ -26,7 +26,6 @@ from hilboost.engine import (
     add_values,
     flat_trees,
     leaf_paths,
-    node_counts,
 )
 from hilboost.export.sampled_shapley import sampled_values
 from hilboost.export.shapley_records import Game
@@ -210,7 +209,7 @@ class _Forest:
         paths = [_paths(trees, t, player_of_column) for t in range(len(models))]
         counts = np.zeros(len(trees.child), dtype=np.int64)
         if path_dependent:
-            node_counts(background, trees, 0, len(background), counts)
+            counts = np.concatenate([tree.node_counts(tree.leaves(background)) for tree in models])
         leaf_values = [_leaf_values(term) for term in terms]
         return cls(terms, X, background, path_dependent, trees, paths, leaf_values, counts)
 

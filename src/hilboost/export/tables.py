@@ -59,7 +59,7 @@ def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
             place: k for k, place in enumerate(dict.fromkeys((t.stage, t.number) for t in trees))
         }
         for tree, frame in zip(trees, frames, strict=True):
-            frame["rows"] = _node_counts(tree, leaves[:, number[tree.stage, tree.number]])
+            frame["rows"] = tree.tree.node_counts(leaves[:, number[tree.stage, tree.number]])
     types = {
         **dict.fromkeys(("stage", "tree", "output", "node", "depth"), "int64"),
         "column": "object",
@@ -82,16 +82,6 @@ def depths(tree: ScalarTree) -> np.ndarray:
         child = tree.tree.child[node]
         depth[child : child + 2] = depth[node] + 1
     return depth
-
-
-def _node_counts(tree: ScalarTree, leaf_of_row: np.ndarray) -> np.ndarray:
-    """Count rows in the nodes, (n_nodes,), by the number of the leaf of each row (n,)."""
-    in_leaves = np.bincount(leaf_of_row, minlength=int(tree.is_leaf.sum()))
-    counts = np.where(tree.is_leaf, in_leaves[tree.tree.leaf_number], 0)
-    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
-        child = tree.tree.child[node]
-        counts[node] = counts[child : child + 2].sum()
-    return counts
 
 
 def _rows(tree: ScalarTree, seen: Columns) -> dict[str, np.ndarray]:

@@ -38,16 +38,9 @@ def both(call):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_paths_and_counts(seed):
-    _, X, terms, trees = forest(seed)
+def test_paths(seed):
+    _, _, terms, trees = forest(seed)
     players = np.array([0, 1, 1, 2, 3], dtype=np.int32)
-
-    def counted(module):
-        counts = np.zeros(len(trees.child), dtype=np.int64)
-        module.node_counts(X, trees, 2, 10, counts)
-        return counts
-
-    np.testing.assert_array_equal(counted(leaf_paths), counted(paths_twin))
     for tree in range(len(terms)):
         of_tree = []
         for module in (leaf_paths, paths_twin):
@@ -66,8 +59,8 @@ def test_paths_and_counts(seed):
 def test_values(seed, players):
     rng, X, terms, trees = forest(seed, n_outputs=1 + seed % 2)
     background = X[rng.integers(len(X), size=6)]
-    counts = np.zeros(len(trees.child), dtype=np.int64)
-    leaf_paths.node_counts(background, trees, 0, len(background), counts)
+    models = [term.model for term in terms]
+    counts = np.concatenate([tree.node_counts(tree.leaves(background)) for tree in models])
     rules = _gauss_rules()
     for tree, term in enumerate(terms):
         leaf_values = _leaf_values(term)

@@ -20,12 +20,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.engine.ops.cpu.binning import offset_of
-from hilboost.engine.ops.cpu.column_splits import (
-    NO_GAIN,
-    bounded_score,
-    score_in_bounds,
-    unpack,
-)
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, score_in_bounds, unpack
 from hilboost.engine.ops.cpu.criterion import leaf_score, leaf_value, split_gain
 
 UNSEEN = 255

@@ -10,6 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from hilboost.backends.intrinsics import HAS_AVX512, declared, element_pointer
+from hilboost.engine.ops.cpu.leaf_words import splat
 
 MOST_ROWS = 2**31
 """Rows of a table from which :func:`flag_eight` gathers: indices are signed."""
@@ -24,10 +25,7 @@ def _eight(kind):
 
 def _same(builder, value):
     """A vector of eight times the same value."""
-    kind = _eight(value.type)
-    nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, value, _INT32(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(_eight(_INT32), [0] * 8))
+    return splat(builder, value, 8)
 
 
 def _at(context, builder, array_type, array, index, kind):

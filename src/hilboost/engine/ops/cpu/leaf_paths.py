@@ -1,4 +1,4 @@
-"""Paths to the leaves of a tree, and the rows that reach its nodes."""
+"""Paths to the leaves of a tree."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled
-from hilboost.engine.ops.cpu.traverse import goes_right
 
 
 class LeafPaths(NamedTuple):
@@ -19,22 +18,6 @@ class LeafPaths(NamedTuple):
     start: NDArray[np.int64]  # (n_leaves + 1,) int64: first condition of each leaf
     player: NDArray[np.int32]  # (n_slots,) int32
     first_slot: NDArray[np.int64]  # (n_leaves + 1,) int64
-
-
-@compiled
-def node_counts(X, trees, begin, end, counts):
-    """Add the number of rows that reach each node of a forest to ``counts`` (n_nodes,) int64.
-
-    X : (n, d) float32 or float64; trees : FlatTrees
-    """
-    for i in range(begin, end):
-        for tree in range(trees.depths.shape[0]):
-            node = trees.roots[tree]
-            counts[node] += 1
-            while trees.child[node] != node:
-                value = np.float64(X[i, trees.column[node]])
-                node = np.int64(trees.child[node] + goes_right(value, node, trees))
-                counts[node] += 1
 
 
 @compiled

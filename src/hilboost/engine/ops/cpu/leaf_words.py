@@ -35,7 +35,7 @@ def _vectors(builder, data, first, kind):
     return [builder.bitcast(pointer, kind.as_pointer()) for pointer in pointers]
 
 
-def _splat(builder, value, lanes):
+def splat(builder, value, lanes):
     """A vector with a number in every lane."""
     undefined = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
     first = builder.insert_element(undefined, value, _INT32(0))
@@ -65,7 +65,7 @@ def _clear(context, builder, signature, values, goes_right):
     with cgutils.for_range_slice(builder, begin, end, _INT64(1)) as (i, _):
         node = builder.zext(_item(builder, nodes, i), _INT64)
         column = builder.zext(_item(builder, columns, node), _INT64)
-        mask = _splat(builder, _item(builder, masks, node), lanes)
+        mask = splat(builder, _item(builder, masks, node), lanes)
         compare = goes_right(builder, data, node, lanes)
         rows = _vectors(builder, block, builder.mul(column, _INT64(BLOCK)), block_kind)
         for here, pointer in zip(held, rows, strict=True):
@@ -78,12 +78,12 @@ def _clear(context, builder, signature, values, goes_right):
 
 
 def _above(builder, data, node, lanes):
-    threshold = _splat(builder, _item(builder, data[7], node), lanes)
+    threshold = splat(builder, _item(builder, data[7], node), lanes)
     return lambda numbers: builder.fcmp_ordered(">", numbers, threshold)
 
 
 def _not_below(builder, data, node, lanes):
-    threshold = _splat(builder, _item(builder, data[7], node), lanes)
+    threshold = splat(builder, _item(builder, data[7], node), lanes)
     return lambda numbers: builder.fcmp_unordered(">", numbers, threshold)
 
 
@@ -92,7 +92,7 @@ def _in_bins(builder, data, node, lanes):
     low = builder.add(_item(builder, thresholds, node), ir.IntType(8)(1))
     width = builder.sub(builder.trunc(last_bin, ir.IntType(8)), low)
     width = builder.add(width, _item(builder, missing_right, node))
-    first, width = _splat(builder, low, lanes), _splat(builder, width, lanes)
+    first, width = splat(builder, low, lanes), splat(builder, width, lanes)
     return lambda bins: builder.icmp_unsigned("<", builder.sub(bins, first), width)
 
 

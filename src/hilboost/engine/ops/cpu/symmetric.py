@@ -46,12 +46,10 @@ from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
     BIN,
     COLUMN,
-    DEPTH,
     LEFT,
     MISSING_LEFT,
     N_NODES,
     N_ROWS,
-    RIGHT,
     SLOT,
 )
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows
@@ -277,19 +275,7 @@ def _choose_level(nodes, batch):
         if nodes.gains[node] > NO_GAIN:
             batch.divided[n_divided] = node
             n_divided += 1
-        else:
-            nodes.fields[node, DEPTH] += 1  # the number of levels so far
     batch.state[N_DIVIDED] = n_divided
-
-
-@inner
-def _restore_depths(nodes):
-    """Write the length of the path to each node in place of the number of levels."""
-    nodes.fields[0, DEPTH] = 0
-    for node in range(nodes.control[N_NODES]):
-        if nodes.fields[node, LEFT] >= 0:
-            nodes.fields[nodes.fields[node, LEFT], DEPTH] = nodes.fields[node, DEPTH] + 1
-            nodes.fields[nodes.fields[node, RIGHT], DEPTH] = nodes.fields[node, DEPTH] + 1
 
 
 @inner
@@ -319,25 +305,22 @@ def next_level(n_threads, growth):
         begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
-    if step != SEARCH:
+    if step == SEARCH:
+        _settle_level(growth)
+        _choose_level(nodes, batch)
+        if state[N_DIVIDED] > 0:
+            cut_rows(n_threads, nodes, batch)
+            return
+    elif state[N_LEVELS] < limits.max_depth:
         if state[N_SUMMED] > 0:
             cut_sums(n_threads, growth, growth.joint)
             state[N_SUMMED] = 0
             return
-        if state[N_LEVELS] < limits.max_depth:
-            state[N_LEVELS] += 1
-            _draw_level(nodes, limits, growth.scratch)
-            _note_open(nodes, batch, limits)
-            _cut_level(growth)
-            return
-        state[N_DIVIDED] = 0
-    else:
-        _settle_level(growth)
-        _choose_level(nodes, batch)
-    if state[N_DIVIDED] > 0:
-        cut_rows(n_threads, nodes, batch)
+        state[N_LEVELS] += 1
+        _draw_level(nodes, limits, growth.scratch)
+        _note_open(nodes, batch, limits)
+        _cut_level(growth)
         return
-    _restore_depths(nodes)
     state[STEP] = DONE
 
 

@@ -11,12 +11,7 @@ from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.vector_candidates import best_candidate
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows, VectorGradients, bin_of
-from hilboost.engine.ops.cpu.vector_grow import (
-    note_split,
-    settle_candidate,
-    tie_of,
-    try_candidate,
-)
+from hilboost.engine.ops.cpu.vector_grow import note_split, settle_candidate, tie_of, try_candidate
 from hilboost.engine.ops.cpu.vector_state import WEIGHT
 
 
