@@ -98,6 +98,28 @@ def _gain_of_channels(left, right, totals, rules):
 
 
 @inner
+def _sum_bins(column, left, left_count, counts, last, scratch):
+    """Running sums over the first bins, but for bins without rows, and their places; how many.
+
+    ``counts`` is ``None`` where the packed sums hold the counts.
+    """
+    histogram, sums, places, n_cuts = column.histogram, scratch.sums, scratch.places, np.int64(0)
+    for b in range(last):
+        if counts is None:
+            here = histogram[column.base + b]
+            some = here
+        else:
+            here, rows = histogram[2 * (column.base + b)], histogram[2 * (column.base + b) + 1]
+            some = here | rows
+            left_count += rows
+            counts[n_cuts] = left_count
+        left += here
+        sums[n_cuts], places[n_cuts] = left, b
+        n_cuts += np.int64(some != 0 or b == 0)
+    return n_cuts
+
+
+@inner
 def _fill_gains(n_cuts, totals, rules, scratch):
     """Gains of cuts of a node with one output, by the sums of their left sides in ``scratch``."""
     packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
@@ -114,28 +136,22 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
     A cut at a bin without rows has the gain of the cut before it.
     """
     keep_inside()
-    n_channels, histogram, places = totals.shape[0], column.histogram, scratch.places
-    missing, sums = (column.base + column.n_bins - 1) * n_channels, scratch.left
-    n_cuts = np.int64(0)
+    n_channels, histogram, left = totals.shape[0], column.histogram, scratch.left
+    missing, n_cuts = (column.base + column.n_bins - 1) * n_channels, np.int64(0)
     for c in range(n_channels):
-        sums[c] = histogram[missing + c] if missing_left else 0
-    if rules.n_outputs == 1:  # the last channel is the count, or the only one
-        left, left_count = sums[0], sums[n_channels - 1]
-        for b in range(last):
-            first = (column.base + b) * n_channels
-            here, rows = histogram[first], histogram[first + n_channels - 1]
-            left += here
-            left_count += rows
-            scratch.sums[n_cuts], scratch.sums[STRIDE + n_cuts] = left, left_count
-            places[n_cuts] = b
-            n_cuts += np.int64((here | rows) != 0 or b == 0)
+        left[c] = histogram[missing + c] if missing_left else 0
+    if rules.n_outputs == 1:
+        if n_channels == 1:
+            n_cuts = _sum_bins(column, left[0], np.int64(0), None, last, scratch)
+        else:
+            n_cuts = _sum_bins(column, left[0], left[1], scratch.sums[STRIDE:], last, scratch)
         _fill_gains(n_cuts, totals, rules, scratch)
         return n_cuts
     for b in range(last):
         first = (column.base + b) * n_channels
-        if move_left(histogram, first, totals, sums, scratch.right) or b == 0:
-            places[n_cuts] = b
-            scratch.gains[n_cuts] = _gain_of_channels(sums, scratch.right, totals, rules)
+        if move_left(histogram, first, totals, left, scratch.right) or b == 0:
+            scratch.places[n_cuts] = b
+            scratch.gains[n_cuts] = _gain_of_channels(left, scratch.right, totals, rules)
             n_cuts += 1
     return n_cuts
 
