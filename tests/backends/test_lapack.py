@@ -21,7 +21,7 @@ def triangle(matrix, lower):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("lower", [False, True])
-def test_factors_solutions_and_inverses(dtype, lower):
+def test_factors_and_solutions(dtype, lower):
     close = {"rtol": 1e-2, "atol": 1e-3} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-12}
     other = triangle(RNG.normal(size=(40, 40)), not lower)  # is neither read nor written
     np.fill_diagonal(other, 0)
@@ -39,16 +39,13 @@ def test_factors_solutions_and_inverses(dtype, lower):
         whole = triangle(matrix, lower).astype(float)
         wanted = np.linalg.solve(whole.T if transposed else whole, right)
         np.testing.assert_allclose(found, wanted, **close)
-    lapack.invert(matrix, lower=lower)
-    wanted = triangle(np.linalg.inv(MATRIX), lower)
-    np.testing.assert_allclose(triangle(matrix, lower), wanted, **close)
 
 
 def test_products():
     factors, sums = RNG.normal(size=(30, 7)), np.tril(RNG.normal(size=(7, 7)))
     wanted = sums + np.tril(factors.T @ factors)
-    lapack.add_products(factors, sums)
-    np.testing.assert_allclose(sums, wanted)
+    lapack.add_products(factors, sums, ThreadTeam())
+    np.testing.assert_allclose(np.tril(sums), wanted)
     right = RNG.normal(size=(40, 3))
     for lower in (False, True):
         found = lapack.symmetric_product(triangle(MATRIX, lower), right, lower=lower)
@@ -130,3 +127,22 @@ def test_other_threads_run_meanwhile():
     thread.join()
     middle = [one for one in seen if before + 0.25 * (after - before) < one < after]
     assert len(middle) > 10
+
+
+@pytest.mark.parametrize("n", [1, 128, 129, 600])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inverses_and_products_by_tiles_do_not_depend_on_threads(n, dtype):
+    root = RNG.normal(size=(n, n))
+    factor = np.linalg.cholesky(root @ root.T / n + np.eye(n)).astype(dtype)
+    rows, inverses, sums = RNG.normal(size=(20, n)), [], []
+    for n_threads in (1, 3):
+        with ThreadTeam(n_threads) as team:
+            inverses.append(np.tril(lapack.inverse_by_tiles(factor, team)))
+            total = np.ones((n, n))
+            lapack.add_products(rows, total, team)
+            sums.append(np.tril(total))
+    wanted = np.tril(np.linalg.inv(factor.astype(np.float64) @ factor.T.astype(np.float64)))
+    np.testing.assert_allclose(inverses[0], wanted, atol=1e-4 if dtype == np.float32 else 1e-12)
+    np.testing.assert_array_equal(*inverses)
+    np.testing.assert_allclose(sums[0], np.tril(1 + rows.T @ rows))
+    np.testing.assert_array_equal(*sums)

@@ -84,6 +84,33 @@ def test_an_interrupt_waits_for_the_other_threads():
         signal.signal(signal.SIGINT, before)
 
 
+def test_tasks_may_have_tasks_of_their_own():
+    def sums(team, k):
+        return sum(team.map(lambda task: task * k, range(20)))
+
+    for n_threads in (1, 2, 5):
+        with ThreadTeam(n_threads) as team:
+            found = team.map(lambda k, team=team: sums(team, k), range(30))
+        assert found == [190 * k for k in range(30)]
+
+
+def test_threads_without_a_task_help_with_the_tasks_of_others():
+    both_came = threading.Barrier(2, timeout=20)
+    helped = []
+
+    def part(_):
+        both_came.wait()
+        helped.append(threading.get_ident())
+
+    def work(task):
+        if task == 0:
+            team.map(part, range(2))  # needs a second thread, which has no task of its own
+
+    with ThreadTeam(4) as team:
+        team.map(work, range(2))
+    assert len(set(helped)) == 2
+
+
 def test_threads_end_with_the_block():
     before = threading.active_count()
     with ThreadTeam(4) as team:

@@ -19,6 +19,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 
 _TILE = 256
+_TILE_OF_SUMS = 512
+_TILE_OF_INVERSE = 128  # inverses are those of smaller matrices
 _LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
 
 
@@ -62,15 +64,6 @@ def factor(matrix: NDArray[Any], *, lower: bool) -> bool:
     """
     side, height = b"L" if lower else b"U", _height(matrix)
     return _call("lapack", "potrf", matrix.dtype, side, len(matrix), matrix, height) == 0
-
-
-def invert(triangle: NDArray[Any], *, lower: bool) -> None:
-    """Replace a Cholesky factor by the same triangle of the inverse of the whole matrix.
-
-    ``triangle``: (n, n) float32 or float64, in Fortran order, overwritten.
-    """
-    side, height = b"L" if lower else b"U", _height(triangle)
-    _call("lapack", "potri", triangle.dtype, side, len(triangle), triangle, height)
 
 
 def solve(triangle: NDArray[Any], right: NDArray[Any], *, lower: bool, transposed: bool) -> bool:
@@ -118,6 +111,40 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     return True
 
 
+def inverse_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> NDArray[Any]:
+    """Compute the lower triangle of ``(L Lᵀ)⁻¹`` on several threads, in products of tiles.
+
+    ``factor``: (n, n) float32 or float64, in C order: ``L``.
+
+    Returns (n, n), whose entries above the diagonal are undefined.  The tiles of ``L⁻¹`` below the
+    diagonal follow from those above them, column by column; the result does not depend on the
+    number of threads.
+    """
+    n = len(factor)
+    tiles = [slice(i, min(i + _TILE_OF_INVERSE, n)) for i in range(0, n, _TILE_OF_INVERSE)]
+    inverse, product = np.zeros_like(factor), np.empty_like(factor)
+
+    def invert_corner(tile: slice) -> None:
+        corner = np.tril(factor[tile, tile])
+        size = len(corner)
+        _call("lapack", "trtri", corner.dtype, b"U", b"N", size, corner.T, size)
+        inverse[tile, tile] = corner
+
+    def fill_column(columns: slice) -> None:
+        for rows in tiles[columns.start // _TILE_OF_INVERSE + 1 :]:
+            above = slice(columns.start, rows.start)
+            sums = factor[rows, above] @ inverse[above, columns]
+            inverse[rows, columns] = -inverse[rows, rows] @ sums
+
+    def multiply(rows: slice) -> None:
+        below = inverse[rows.start :]
+        product[rows, : rows.stop] = below[:, rows].T @ below[:, : rows.stop]
+
+    for step in (invert_corner, fill_column, multiply):
+        team.map(step, tiles)
+    return product
+
+
 def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[Any]) -> None:
     """``C -= A Bᵀ`` for blocks (m, k), (n, k), (m, n) of matrices in C order."""
     (m, n), k = sums.shape, left.shape[1]
@@ -134,15 +161,25 @@ def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
     _call("blas", "trsm", rows.dtype, *arguments)
 
 
-def add_products(factors: NDArray[Any], sums: Floats) -> None:
-    """Add ``Kᵀ K`` to the lower triangle of a symmetric matrix.
+def add_products(factors: NDArray[Any], sums: Floats, team: ThreadTeam) -> None:
+    """Add ``Kᵀ K`` to the lower triangle of a symmetric matrix, on several threads.
 
-    ``factors``: (n, m) float64, in C order. ``sums``: (m, m) float64, in C order, overwritten.
+    ``factors``: (n, m) float64, in C order. ``sums``: (m, m) float64, in C order, overwritten:
+    above the diagonal, only squares of 512 × 512 entries along it are.  The result does not depend
+    on the number of threads, which share these tiles.
     """
     n, m = factors.shape
-    # BLAS sees the transposes of matrices in C order, and their upper triangles.
-    arguments = b"U", b"N", m, n, 1.0, factors.T, _height(factors.T), 1.0, sums.T, _height(sums.T)
-    _call("blas", "syrk", sums.dtype, *arguments)
+
+    def add(tile: tuple[slice, slice]) -> None:
+        left, right, total = factors[:, tile[0]], factors[:, tile[1]], sums[tile]
+        sizes = total.shape[1], total.shape[0], n
+        # BLAS sees the transposes of matrices in C order.
+        arguments = right.T, _height(right.T), left.T, _height(left.T)
+        call = b"N", b"T", *sizes, 1.0, *arguments, 1.0, total.T, _height(total.T)
+        _call("blas", "gemm", sums.dtype, *call)
+
+    ranges = [slice(i, min(i + _TILE_OF_SUMS, m)) for i in range(0, m, _TILE_OF_SUMS)]
+    team.map(add, [(rows, columns) for k, rows in enumerate(ranges) for columns in ranges[: k + 1]])
 
 
 def symmetric_product(matrix: Floats, right: Floats, *, lower: bool) -> Floats:

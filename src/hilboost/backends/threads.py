@@ -122,35 +122,52 @@ class _Errand:
         self._work = None
 
 
+class _Worker:
+    """A thread, and the errands that it was asked to take part in."""
+
+    def __init__(self, number: int) -> None:
+        self.inbox: SimpleQueue[_Errand | None] = SimpleQueue()
+        self.thread = threading.Thread(target=self._serve, args=(number,), daemon=True)
+        self._is_busy = False
+
+    @property
+    def load(self) -> int:
+        """Number of errands that come before another one."""
+        return self.inbox.qsize() + self._is_busy
+
+    def _serve(self, number: int) -> None:
+        while (errand := self.inbox.get()) is not None:
+            self._is_busy = True
+            errand.take_part(number)
+            del errand  # until the next one, nothing that this one used is kept in memory
+            self._is_busy = False
+
+
 class ThreadTeam:
-    """``n_threads`` threads, the calling one included."""
+    """``n_threads`` threads, the calling one included.
+
+    A task of :meth:`map` may call :meth:`map` itself: threads that have nothing else to do help.
+    """
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self._workers: list[tuple[threading.Thread, SimpleQueue[Any]]] = []
+        self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _thread, inbox in self._workers:
-            inbox.put(None)
-        for thread, _inbox in self._workers:
-            thread.join()
+        for worker in self._workers:
+            worker.inbox.put(None)
+        for worker in self._workers:
+            worker.thread.join()
         self._workers = []
 
     def _start(self) -> None:
         for number in range(1, self.n_threads):
-            inbox: SimpleQueue[Any] = SimpleQueue()
-            thread = threading.Thread(target=self._serve, args=(number, inbox), daemon=True)
-            thread.start()
-            self._workers.append((thread, inbox))
-
-    @staticmethod
-    def _serve(number: int, inbox: SimpleQueue[_Errand | None]) -> None:
-        while (errand := inbox.get()) is not None:
-            errand.take_part(number)
-            del errand  # until the next one, nothing that this one used is kept in memory
+            worker = _Worker(number)
+            worker.thread.start()
+            self._workers.append(worker)
 
     def run(self, work: Callable[[int], Any], on_error: Callable[[], None] = lambda: None) -> None:
         """Call ``work(thread)`` once in every thread and wait for all.
@@ -208,8 +225,8 @@ class ThreadTeam:
             self._start()
         errand, n_asked = _Errand(work, on_error), 0  # an interrupt may come before all are asked
         try:
-            for _thread, inbox in self._workers[: n_threads - 1]:
-                inbox.put(errand)
+            for worker in sorted(self._workers, key=lambda one: one.load)[: n_threads - 1]:
+                worker.inbox.put(errand)
                 n_asked += 1
             work(0)
         except BaseException:
@@ -218,19 +235,21 @@ class ThreadTeam:
             raise
         finally:
             if waits_for_all:
-                failures = _ends_of(n_asked, errand.ends)
+                failures = _ends_of(n_asked, errand.ends, on_error)
                 errand.end()
             else:
                 errand.end()
                 n_ends = len(errand.begun) if waits_for_begun else errand.ends.qsize()
-                failures = _ends_of(n_ends, errand.ends)
+                failures = _ends_of(n_ends, errand.ends, on_error)
         for failure in failures:
             if failure is not None:
                 raise failure
 
 
-def _ends_of(n_ends: int, outbox: SimpleQueue[BaseException | None]) -> list[BaseException | None]:
-    """Wait until other threads have ended their work, also if an interrupt comes meanwhile."""
+def _ends_of(
+    n_ends: int, outbox: SimpleQueue[BaseException | None], on_interrupt: Callable[[], None]
+) -> list[BaseException | None]:
+    """Wait until other threads have ended their work, which an interrupt shortens."""
     ends: list[BaseException | None] = []
     interrupt: KeyboardInterrupt | None = None
     while len(ends) < n_ends:
@@ -239,6 +258,7 @@ def _ends_of(n_ends: int, outbox: SimpleQueue[BaseException | None]) -> list[Bas
             ends.extend(islice(iter(outbox.get, outbox), n_ends - len(ends)))
         except KeyboardInterrupt as error:
             interrupt = error
+            on_interrupt()
     if interrupt is not None:
         raise interrupt
     return ends

@@ -290,17 +290,17 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             checkpoints.check_learner(recipe.config.learner)
         recipe = replace(recipe, config=replace(recipe.config, takes_snapshots=self.warm_start))
         del data
-        n_kernel_threads = None
+        n_threads = n_threads_of_rows = threads_for(self.n_jobs, self._work(recipe))
         if recipe.kernel_part is not None:
-            n_kernel_threads = threads_for_kernels(self.n_jobs, len(recipe.data.X))
+            n_threads = max(n_threads, threads_for_kernels(self.n_jobs, len(recipe.data.X)))
         return train(
             recipe,
-            threads_for(self.n_jobs, self._work(recipe)),
+            n_threads,
             with_printer(callbacks, self.verbose),
             continuation,
             keep,
             None if relay is None else relay.watch,
-            n_kernel_threads,
+            n_threads_of_rows,
         )
 
     def _seed(self) -> int:

@@ -154,7 +154,7 @@ class Gram:
             whole = array_api.empty(self.shape, self.A, array_api.precision(self.A))
 
             def evaluate(rows: slice) -> None:
-                fill(whole[rows], self.kernel, self.A[rows], self.B)
+                self._fill_together(whole[rows], rows)
 
             self._map(evaluate)
             self._whole = whole

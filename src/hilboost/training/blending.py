@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -101,6 +102,8 @@ class HeldOutOutputs:
     trees: Floats  # (n, r)
     kernel: Floats  # (n, r)
     of_few: bool = False  # whether the table has few rows
+    # threads that share targets and parts of the rows; the weights do not depend on them
+    team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @cached_property
     def mass(self) -> Floats:
@@ -136,7 +139,7 @@ class HeldOutOutputs:
         The error of a mean is large if a few rows have large losses.  The gain counts as certain,
         too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
         """
-        each = [one._blend() for one in self.each_target]
+        each = self.team.map(HeldOutOutputs._blend, self.each_target)
         weights, gains, errors, losses, of_weight = zip(*each, strict=True)
         return Blend(
             np.column_stack(weights),
@@ -157,11 +160,14 @@ class HeldOutOutputs:
         weights = self._fitted(loss)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
-        for place in range(n_parts):
+
+        def judge(place: int) -> None:
             judged = slice(place, None, n_parts)
             others, rows = self._rows(np.arange(len(alone)) % n_parts != place), self._rows(judged)
             of_both[judged] = rows.losses(others._fitted(loss, weights))
             of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
+
+        self.team.map(judge, range(n_parts))
         gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
         if not np.isfinite([*weights, *gains]).all():
             return no_gain
@@ -175,7 +181,11 @@ class HeldOutOutputs:
 
     def lowest_losses(self) -> Floats:
         """Mean loss of each target with the best weights, (c,)."""
-        return np.array([one._lowest(one.mean_loss(TREES), _BOTH) for one in self.each_target])
+
+        def lowest(one: HeldOutOutputs) -> float:
+            return one._lowest(one.mean_loss(TREES), _BOTH)
+
+        return np.array(self.team.map(lowest, self.each_target))
 
     def lowest_of_kernel(self) -> float:
         """Mean loss with the best weight of the kernel machine alone."""

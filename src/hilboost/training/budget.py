@@ -98,7 +98,7 @@ class Work:
     @classmethod
     def of(cls, run: FitRun) -> Work:
         """The work of a fit."""
-        return cls(len(run.recipe.data.X), run.recipe.n_folds, run.kernels.n_threads)
+        return cls(len(run.recipe.data.X), run.recipe.n_folds, run.team.n_threads)
 
     def seconds(self, n_centers: int, n_searched: int) -> float:
         """Estimate the duration of all machines with the comparisons that choose them."""

@@ -267,7 +267,7 @@ class OwnCenters(KernelMachines):
         members, table, learner = self._members, self._tables[member], self._learner
         space = self._space_of_first if member == 0 else self._space(member)
         rows, seed = table.some(members.rows_of(member)), members.seed + member
-        return learner.expansion(space.longer(self._length), rows, seed, ThreadTeam())
+        return learner.expansion(space.longer(self._length), rows, seed, members.team)
 
     def _space(self, member: int) -> MetricSpace:
         """The features and the ridge of a member; what the first one did not need is not tried."""
@@ -275,7 +275,7 @@ class OwnCenters(KernelMachines):
         rows, priorities = members.rows_of(member), members.priorities[member]
         like = self._space_of_first if member else None
         seed = members.seed + member
-        return self._learner.space(table, rows, priorities, seed, ThreadTeam(), like)
+        return self._learner.space(table, rows, priorities, seed, members.team, like)
 
     @cached_property
     def _space_of_first(self) -> MetricSpace:
@@ -285,13 +285,13 @@ class OwnCenters(KernelMachines):
     def _length(self) -> float:
         """The factor of all length scales, by the first member."""
         members, learner = self._members, self._learner
-        drawn = learner.centers(members.rows_of(0), members.seed, ThreadTeam())
+        drawn = learner.centers(members.rows_of(0), members.seed, members.team)
         rows = self._tables[0].some(drawn)
         some = _SomeRows(self._space_of_first, rows, learner.precision, members.team)
         return some.with_best_length(drawn, members.loss_of).length
 
     def models(self, members: Sequence[int]) -> list[MetricExpansion]:
-        """Fit the machines of several members, each on one thread."""
+        """Fit the machines of several members side by side."""
         return self._members.team.map(self.model, members)
 
     def n_centers(self, machines: Sequence[MetricExpansion]) -> int:

@@ -219,14 +219,15 @@ class KernelTrial:
     def _outputs(self, target: Target, trees: Floats, kernel: Floats) -> HeldOutOutputs:
         recipe = self._recipe
         of_few = recipe.data.target.n_rows < FEW_ROWS
-        return HeldOutOutputs(recipe.config.loss, recipe.initial_raw, target, trees, kernel, of_few)
+        start, team = recipe.initial_raw, self._run.team
+        return HeldOutOutputs(recipe.config.loss, start, target, trees, kernel, of_few, team)
 
     def _trees(self, n_stages: int | None = None) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
         start = self._recipe.initial_raw
         models = (AdditiveModel(start, tuple(m.stages[:n_stages])) for m in self._state.members)
         return [
-            model.predict_raw(X, self._run.kernels.n_threads) - start
+            model.predict_raw(X, self._run.team.n_threads) - start
             for model, (X, _) in zip(models, self._held, strict=True)
         ]
 
@@ -244,7 +245,7 @@ class KernelTrial:
         return self._run.initial.phases("trying a kernel machine", estimate)
 
     def _evaluated(self, machine: MetricExpansion, member: int) -> tuple[MetricExpansion, Floats]:
-        return machine, machine.evaluate(self._held[member][0], self._run.kernels)
+        return machine, machine.evaluate(self._held[member][0], self._run.team)
 
     @cached_property
     def _machines(self) -> KernelMachines:
@@ -255,7 +256,7 @@ class KernelTrial:
             self._state.folds,
             self._priorities,
             config.seed,
-            self._run.kernels,
+            self._run.team,
             self._table(*self._held[0]) if data.is_split else None,
             None if config.loss.quadratic else self._loss_of_machine,
         )
@@ -294,7 +295,7 @@ class KernelTrial:
         size = 1.0 if self._recipe.config.units is None else self._recipe.config.units.value
         metrics = {}
         for one in self._run.initial.others:
-            raw = models[0].predict_raw(_numbers(one.X), self._run.kernels.n_threads)
+            raw = models[0].predict_raw(_numbers(one.X), self._run.team.n_threads)
             name, loss = one.named("loss"), size * self._mean_loss(raw, one.target)
             metrics[name] = [*state.metrics[name][:n_stages], loss]
         return replace(
@@ -308,7 +309,7 @@ class KernelTrial:
 
     def _training_losses(self, models: list[AdditiveModel]) -> list[float]:
         """Loss of each model on the rows that it was fitted to."""
-        target, folds, n = self._recipe.data.target, self._state.folds, self._run.kernels.n_threads
+        target, folds, n = self._recipe.data.target, self._state.folds, self._run.team.n_threads
         if folds is None:
             return [self._mean_loss(models[0].predict_raw(self._inputs[0], n), target)]
         rows = [folds != k for k in range(len(models))]

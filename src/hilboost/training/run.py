@@ -40,6 +40,5 @@ class FitRun:
 
     recipe: Recipe
     initial: InitialState
-    team: ThreadTeam  # grows trees
-    kernels: ThreadTeam  # fits kernel machines beside them
+    team: ThreadTeam
     clock: Clock

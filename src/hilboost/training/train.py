@@ -84,8 +84,8 @@ def train(
     continuation: Continuation | None = None,  # earlier fit to continue
     keep: Keeper | None = None,  # adds a callback that keeps the stages while the fit runs
     observer: Observer | None = None,
-    # the same for the kernel machine beside the trees; ``None`` for ``n_threads``
-    n_kernel_threads: int | None = None,
+    # the same for what shares the rows of a single member; ``None`` for ``n_threads``
+    n_threads_of_rows: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies."""
     clock = Clock(recipe.time_budget)
@@ -97,18 +97,17 @@ def train(
         return _without_stages(recipe, callbacks, initial, n_threads)
     with (
         ThreadTeam(n_threads) as team,
-        ThreadTeam(n_kernel_threads or n_threads) as kernels,
         array_api.one_blas_thread(),
         initial.phases.entered(),
     ):
         with initial.phases("preparing"):
-            _prepare(recipe, initial, n_threads)
+            _prepare(recipe, initial, n_threads_of_rows or n_threads)
             data = state.members[0].data
         try:
             initial = _with_prepared_held_out(recipe, initial)
             if initial.snapshot is not None:
                 restore(recipe.config.learner, state, initial.snapshot)
-            run = FitRun(recipe, initial, team, kernels, clock)
+            run = FitRun(recipe, initial, team, clock)
             is_observed = bool(callbacks) or keep is not None or observer is not None
             run = replace(run, recipe=settled(run, continuation is None, is_observed))
             recipe, check = run.recipe, early_kernel_check(run)
@@ -134,7 +133,7 @@ def train(
         _check_time(recipe, timer, fitted)
         initial.phases.show(summary(fitted))
     state = outcome.state
-    fitted, raw = calibrated(fitted, initial, recipe, kernels.n_threads)
+    fitted, raw = calibrated(fitted, initial, recipe, n_threads)
     kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
     kept = None if kept is None else replace(kept, belongs_to=belongs_to)
     return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw)

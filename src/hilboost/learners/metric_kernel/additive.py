@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
 from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
-from hilboost.learners.metric_kernel.model import KERNEL
 
 _FEWEST_ROWS = 60  # of each part
 _PARTS, _LEARNED = 5, 3  # three fifths of the rows are learned from
@@ -36,7 +36,13 @@ class AdditiveMetric:
 
 
 def additive_metric(
-    Z: Floats, Y: Floats, weight: Floats | None, metric: Metric, axes: Floats, ridge: float
+    Z: Floats,  # (m, q) float64: features of the rows
+    Y: Floats,  # (m, r) float64
+    weight: Floats | None,  # (m,) float64 or None
+    metric: Metric,  # the diagonal metric; features that it leaves out are left out here, too
+    axes: Floats,  # (q, k) float64: linear map for the stationary kernel of length scale one
+    ridge: float,  # of the stationary kernel
+    team: ThreadTeam | None = None,  # threads that share matrices
 ) -> AdditiveMetric | None:
     """Learn an additive kernel, if it is clearly better than the stationary one.
 
@@ -44,17 +50,12 @@ def additive_metric(
     rows.  The leave-one-out error of the other rows decides.  A first look at few rows ends the
     search on most tables.
 
-    ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
-    None. ``metric``: the diagonal metric; features that it leaves out are left out here, too.
-    ``axes``: (q, k) float64: linear map of the features for the stationary kernel of length scale
-    one. ``ridge``: of the stationary kernel.
-
     The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
     25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
     """
     is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
     learned, judged = (
-        Problem.of(Z[some], Y[some], None if weight is None else weight[some])
+        Problem.of(Z[some], Y[some], None if weight is None else weight[some], team)
         for some in (is_learned, ~is_learned)
     )
     used = np.flatnonzero(metric.scales)
@@ -71,7 +72,7 @@ def additive_metric(
             return None
         kernel, noise = found
         errors = _errors(some, kernel.block(rows, rows), noise)
-        usual = _errors(some, KERNEL.profile(squared_distances(points, points)), ridge)
+        usual = _errors(some, some.kernel_values(squared_distances(points, points)), ridge)
         if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
             return None
     gain, error = _mean_and_error(usual - errors, some.weight)

@@ -154,7 +154,7 @@ class MetricKernelLearner(Learner):
         Z = features(part.X)
         turned = None
         if like is None or like.features.rotation is not None:
-            turned = rotated_metric(Z, part.target, part.weight, metric)
+            turned = rotated_metric(Z, part.target, part.weight, metric, team)
         if turned is None:
             space = MetricSpace(features.scaled(metric.scales), metric.ridge)
         else:
@@ -163,7 +163,7 @@ class MetricKernelLearner(Learner):
         if is_plain or np.count_nonzero(metric.scales) > self.most_additive:
             return space
         axes = np.diag(metric.scales) if turned is None else turned.axes
-        found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge)
+        found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge, team)
         if found is None:
             return space
         return MetricSpace(features.scaled(found.scales), found.ridge, found.shares)

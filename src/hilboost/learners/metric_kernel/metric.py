@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hilboost.backends import lapack
+from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.distances import squared_distances
+from hilboost.kernels.gram import row_blocks
 from hilboost.learners.metric_kernel.model import KERNEL
 
+_ROWS_OF_BLOCK = 128
 _ROUNDS = 3
 _STEP = 1.6
 _FIRST_LENGTHS = (0.7, 1.6)  # times the median distance
@@ -61,7 +63,7 @@ def learned_metric(
     # (q,) float64 or None: how important the features may be, such as the gains of trees; not
     # negative
     priorities: Floats | None,
-    # threads that compare length scales and ridges; the result does not depend on them
+    # threads that share the comparisons and their matrices; the result does not depend on them
     team: ThreadTeam | None = None,
 ) -> Metric:
     """Learn the metric from some hundred rows.
@@ -148,10 +150,10 @@ class Problem:
     def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
         squares = squared_distances(self.Z * scales, self.Z * scales)
-        median = float(np.median(squares[np.triu_indices(len(squares), 1)]))
+        median = float(np.median(squares[~np.tri(len(squares), dtype=bool)]))
         scales = scales / np.sqrt(median) if median > 0 else scales
         squares = squares / median if median > 0 else squares
-        matrices = {length: KERNEL.profile(squares / length**2) for length in lengths}
+        matrices = {length: self.kernel_values(squares / length**2) for length in lengths}
 
         def fit(pair: tuple[float, float]) -> Fit:
             length, ridge = pair
@@ -160,6 +162,20 @@ class Problem:
 
         bounded = [max(ridge, SMALLEST_RIDGE) for ridge in ridges]
         return min(self.team.map(fit, product(matrices, bounded)), key=_error)
+
+    def in_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
+        """Results of a function for blocks of rows, which threads share."""
+        return self.team.map(function, row_blocks(len(self.Z), _ROWS_OF_BLOCK))
+
+    def kernel_values(self, squares: Floats) -> Floats:
+        """Return the kernel values (m, m) for squared distances; only blocks up to the diagonal."""
+        K = np.empty_like(squares)
+
+        def evaluate(rows: slice) -> None:
+            K[rows, : rows.stop] = KERNEL.profile(squares[rows, : rows.stop].copy())
+
+        self.in_blocks(evaluate)
+        return K
 
     def leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
         """Return the mean squared leave-one-out error, and the coefficients (m, r)."""
@@ -184,12 +200,12 @@ class Problem:
 
         Only the lower triangle of the inverse is filled; ``None`` if there is none.
         """
-        matrix = np.asfortranarray(K + np.diag(ridge / self.weight))
-        if not lapack.factor(matrix, lower=True):
+        matrix = array_api.add_to_diagonal(np.array(K, order="C"), ridge / self.weight)
+        if not lapack.factor(matrix.T, lower=False):
             return None
         half_log = float(np.log(np.diag(matrix)).sum())
-        lapack.invert(matrix, lower=True)
-        return half_log, matrix, lapack.symmetric_product(matrix, self.Y, lower=True)
+        inverse = lapack.inverse_by_tiles(matrix, self.team)
+        return half_log, inverse, lapack.symmetric_product(inverse.T, self.Y, lower=False)
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
@@ -210,7 +226,7 @@ class Problem:
         )
         scales, ridge = np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
         squares = squared_distances(self.Z * scales, self.Z * scales)
-        error, alpha = self.leave_one_out(KERNEL.profile(squares.copy()), ridge)
+        error, alpha = self.leave_one_out(self.kernel_values(squares), ridge)
         return Fit(error, ridge, 1.0, alpha, scales, squares)
 
     def evidence(self, theta: Floats, start: Floats) -> tuple[float, Floats]:
@@ -220,19 +236,35 @@ class Problem:
         float64: the center of the prior.
         """
         (m, r), Z, squared_scales = self.Y.shape, self.Z, np.exp(2 * theta[:-1])
-        ridge = float(np.exp(theta[-1]))
-        squares = squared_distances(Z * np.exp(theta[:-1]), Z * np.exp(theta[:-1]))
-        slopes = KERNEL.slope(squares.copy())
-        found = self._inverted(KERNEL.profile(squares), ridge)
+        ridge, scaled = float(np.exp(theta[-1])), Z * np.exp(theta[:-1])
+        K, slopes = np.empty((m, m)), np.empty((m, m))
+
+        def evaluate(rows: slice) -> None:
+            squares = squared_distances(scaled[rows], scaled[: rows.stop])
+            slopes[rows, : rows.stop] = KERNEL.slope(squares.copy())
+            K[rows, : rows.stop] = KERNEL.profile(squares)
+
+        self.in_blocks(evaluate)
+        found = self._inverted(K, ridge)
         quadratic = 0.0 if found is None else float((self.Y * found[2]).sum())
         if found is None or not 0 < quadratic < np.inf:
             return _FAILED, np.zeros_like(theta)
-        half_log, inverse, alpha = found
-        # The derivatives of the value along the entries of K + ridge / weight.
-        by_entry = 0.5 * r * inverse - (0.5 * m * r / quadratic) * (alpha @ alpha.T)
-        by_ridge = float(np.diag(by_entry) @ (ridge / self.weight))
-        by_entry *= slopes
-        sums = lapack.symmetric_product(by_entry, np.column_stack([Z, np.ones(m)]), lower=True)
+        half_log, by_entry, alpha = found
+
+        diagonal = np.empty(m)
+
+        def differentiate(rows: slice) -> None:
+            """The derivatives of the value along entries of K + ridge / weight, then of squares."""
+            entries = by_entry[rows, : rows.stop]
+            entries *= 0.5 * r
+            entries -= (0.5 * m * r / quadratic) * (alpha[rows] @ alpha[: rows.stop].T)
+            diagonal[rows] = np.diagonal(entries, rows.start)
+            entries *= slopes[rows, : rows.stop]
+
+        self.in_blocks(differentiate)
+        by_ridge = float(diagonal @ (ridge / self.weight))
+        columns = np.column_stack([Z, np.ones(m)])
+        sums = lapack.symmetric_product(by_entry.T, columns, lower=False)
         by_scale = sums[:, -1] @ Z**2 - (Z * sums[:, :-1]).sum(axis=0)
         away = theta[:-1] - start[:-1]
         value = r * half_log + 0.5 * m * r * np.log(quadratic) + 0.5 * _PULL * (away @ away)
@@ -242,11 +274,16 @@ class Problem:
     def gradient_scales(self, fit: Fit) -> Floats:
         """Return the root mean squared derivatives of a fit along the features, (q,)."""
         # ∂f/∂z_l at row i is 2 s_l² Σ_j slope_ij α_j (z_il - z_jl).
-        slopes = KERNEL.slope(fit.squares / fit.length**2)
-        total = np.zeros(self.Z.shape[1])
-        for alpha in fit.alpha.T:
-            pull = self.Z * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * self.Z)
-            total += self.weight @ pull**2
+        Z = self.Z
+
+        def squared(rows: slice) -> Floats:
+            slopes, total = KERNEL.slope(fit.squares[rows] / fit.length**2), np.zeros(Z.shape[1])
+            for alpha in fit.alpha.T:
+                pull = Z[rows] * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * Z)
+                total += self.weight[rows] @ pull**2
+            return total
+
+        total = np.sum(self.in_blocks(squared), axis=0)
         found = np.sqrt(total) * fit.scales**2
         largest = found.max(initial=0.0)
         if not largest > 0:

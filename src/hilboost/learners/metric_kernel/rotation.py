@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.distances import squared_distances
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
@@ -35,7 +36,9 @@ class Rotation:
     squares: NDArray  # (m, m) float64: squared distances
 
 
-def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) -> Rotation | None:
+def rotated_metric(
+    Z: Floats, Y: Floats, weight: Floats | None, metric: Metric, team: ThreadTeam | None = None
+) -> Rotation | None:
     """Learn a linear map of the features, if it is much better than a diagonal metric.
 
     Each round takes a power of the average gradient outer product of the last fit as the metric
@@ -45,14 +48,14 @@ def rotated_metric(Z: Floats, Y: Floats, weight: Floats | None, metric: Metric) 
     leave-one-out error of the other two fifths of the rows decides.
 
     ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
-    None. ``metric``: the diagonal metric.
+    None. ``metric``: the diagonal metric. ``team``: threads that share matrices.
 
     The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
     """
     n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
     is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
     learned, judged = (
-        Problem.of(Z[some], Y[some], None if weight is None else weight[some])
+        Problem.of(Z[some], Y[some], None if weight is None else weight[some], team)
         for some in (is_learned, ~is_learned)
     )
     if min(len(learned.Z), len(judged.Z)) < _PARTS or len(learned.Z) < n_entries:
@@ -80,19 +83,24 @@ def _fit(problem: Problem, axes: Floats, ridge: float) -> Rotation:
 
 
 def _with(problem: Problem, axes: Floats, ridge: float, squares: NDArray) -> Rotation:
-    error, alpha = problem.leave_one_out(KERNEL.profile(squares.copy()), ridge)
+    error, alpha = problem.leave_one_out(problem.kernel_values(squares), ridge)
     return Rotation(axes, ridge, error, alpha, squares)
 
 
 def _next_axes(problem: Problem, now: Rotation) -> Floats:
     """Return the axes of the average gradient outer product, at the same mean distance."""
-    points, slopes = problem.Z @ now.axes, KERNEL.slope(now.squares.copy())
+    points = problem.Z @ now.axes
+
     # ∂f/∂z at row i is 2 A Σ_j slope_ij α_j (A'z_i - A'z_j), with axes A.
-    total = np.zeros((len(now.axes), len(now.axes)))
-    for alpha in now.alpha.T:
-        pull = points * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * points)
-        gradients = pull @ now.axes.T
-        total += (gradients.T * problem.weight) @ gradients
+    def outer_products(rows: slice) -> Floats:
+        slopes, total = KERNEL.slope(now.squares[rows].copy()), np.zeros((len(now.axes),) * 2)
+        for alpha in now.alpha.T:
+            pull = points[rows] * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * points)
+            gradients = pull @ now.axes.T
+            total += (gradients.T * problem.weight[rows]) @ gradients
+        return total
+
+    total = np.sum(problem.in_blocks(outer_products), axis=0)
     values, vectors = np.linalg.eigh(total)
     kept = values > _DROPPED * values[-1]
     if not kept.any():

@@ -20,6 +20,7 @@ from hilboost.learners.metric_kernel.model import KERNEL
 
 _SMALLER_RIDGES = (0.3, 0.1, 0.03)
 _BETTER = 0.998  # a smaller ridge must decrease the error by this factor
+_ROWS_OF_BLOCK = 128
 _JITTER = 1e-12  # share of the mean diagonal
 
 
@@ -75,7 +76,13 @@ class System:
         mean = np.average(self.target[rows], axis=0, weights=self.weight[rows])
 
         def shifted() -> Floats:
-            return array_api.add_to_diagonal(self.K[np.ix_(rows, rows)], ridge / self.weight[rows])
+            A = np.empty((len(rows), len(rows)))
+
+            def copy(block: slice) -> None:
+                A[block] = self.K[rows[block, None], rows]
+
+            self.team.map(copy, row_blocks(len(rows), _ROWS_OF_BLOCK))
+            return array_api.add_to_diagonal(A, ridge / self.weight[rows])
 
         factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
         weights = np.zeros_like(self.target)
@@ -143,13 +150,13 @@ class NormalEquations:
         Z = centers.astype(np.float64)
 
         def sums(rows: NDArray[Any]) -> _Sums:
-            return _summed(kernel, features, Z, table.some(rows))
+            return _summed(kernel, features, Z, table.some(rows), team)
 
         return cls(_values(kernel, Z, team), tuple(team.map(sums, parts)), kernel, team)
 
     def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
         """Return the equations with further rows, as another part."""
-        more = _summed(self.kernel, features, centers.astype(np.float64), rows)
+        more = _summed(self.kernel, features, centers.astype(np.float64), rows, self.team)
         return replace(self, parts=(*self.parts, more))
 
     def solved(self, left_out: int | None, ridge: float) -> Floats:
@@ -174,9 +181,16 @@ class NormalEquations:
         mean = totals[:-1] / totals[-1]
 
         def summed() -> Floats:
-            A = ridge * self.K
-            for part in used:
-                A += part.products
+            A = np.empty_like(self.K)
+
+            def add(rows: slice) -> None:
+                """Up to the diagonal, as in the products."""
+                total = ridge * self.K[rows, : rows.stop]
+                for part in used:
+                    total += part.products[rows, : rows.stop]
+                A[rows, : rows.stop] = total
+
+            self.team.map(add, row_blocks(len(A), _ROWS_OF_BLOCK))
             return A
 
         factor = array_api.cholesky(summed(), _JITTER, again=summed, team=self.team)
@@ -189,15 +203,17 @@ def _values(kernel: Kernel, centers: NDArray[Any], team: ThreadTeam) -> Floats:
     return Gram(kernel, Z, Z, memory=np.inf, team=team).whole()
 
 
-def _summed(kernel: Kernel, features: Features, centers: Floats, rows: Rows) -> _Sums:
+def _summed(
+    kernel: Kernel, features: Features, centers: Floats, rows: Rows, team: ThreadTeam
+) -> _Sums:
     m, root = len(centers), np.sqrt(rows.mass)[:, None]
     products = np.zeros((m, m))
     Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
-        K = Gram(kernel, features(rows.X[block]), centers).block(slice(0, len(Y[block])))
+        K = Gram(kernel, features(rows.X[block]), centers, np.inf, team).whole()
         K *= root[block]
-        lapack.add_products(K, products)
+        lapack.add_products(K, products, team)
         moments += K.T @ Y[block]
     return _Sums(products, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
 
