@@ -319,15 +319,21 @@ def _flat_leaves(
     widths = np.array([t.leaf_values.shape[1] for t in trees], dtype=np.int32)
     per_tree = np.array([len(t.leaf_values) for t in trees], dtype=np.int32)
     start = np.concatenate([[0], np.cumsum(widths * per_tree)[:-1]]).astype(np.int64)
-    values = []
-    for t, term, root in zip(trees, terms, roots[:-1], strict=True):
-        leaves = np.flatnonzero(t.leaf_number >= 0)
-        from_left = leaves[np.argsort(order[root + leaves])]
-        values.append((term.coefficient * t.leaf_values[t.leaf_number[from_left]]).ravel())
+    number = np.concatenate([t.leaf_number for t in trees])
+    first, width = np.repeat(start, sizes), np.repeat(widths, sizes)
+    leaves = np.flatnonzero(number >= 0)
+    # One output of a leaf after the other, where it was and where it is from left to right.
+    of_leaf, n_outputs = np.repeat(leaves, width[leaves]), np.cumsum(width[leaves])
+    output = np.arange(len(of_leaf)) - np.repeat(n_outputs - width[leaves], width[leaves])
+    pairs = zip(terms, trees, strict=True)
+    before = np.concatenate([(term.coefficient * t.leaf_values).ravel() for term, t in pairs])
+    values = np.empty_like(before)
+    offset = first + order * width
+    values[offset[of_leaf] + output] = before[(first + number * width)[of_leaf] + output]
     return FlatLeaves(
-        number=np.concatenate([t.leaf_number for t in trees]),
-        offset=np.repeat(start, sizes) + order * np.repeat(widths, sizes),
-        values=np.concatenate(values),
+        number=number,
+        offset=offset,
+        values=values,
         start=start,
         per_tree=per_tree,
         widths=widths,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
-from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
 
@@ -72,7 +71,7 @@ def additive_metric(
             return None
         kernel, noise = found
         errors = _errors(some, kernel.block(rows, rows), noise)
-        usual = _errors(some, some.kernel_values(squared_distances(points, points)), ridge)
+        usual = _errors(some, some.kernel_values(some.squares(points)), ridge)
         if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
             return None
     gain, error = _mean_and_error(usual - errors, some.weight)

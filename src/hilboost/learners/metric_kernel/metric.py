@@ -149,7 +149,7 @@ class Problem:
 
     def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
-        squares = squared_distances(self.Z * scales, self.Z * scales)
+        squares = self.squares(self.Z * scales)
         median = float(np.median(squares[~np.tri(len(squares), dtype=bool)]))
         scales = scales / np.sqrt(median) if median > 0 else scales
         squares = squares / median if median > 0 else squares
@@ -166,6 +166,10 @@ class Problem:
     def in_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
         """Results of a function for blocks of rows, which threads share."""
         return self.team.map(function, row_blocks(len(self.Z), _ROWS_OF_BLOCK))
+
+    def squares(self, points: Floats) -> Floats:
+        """Return the squared distances (m, m) of points (m, k), one for each row."""
+        return np.concatenate(self.in_blocks(lambda rows: squared_distances(points[rows], points)))
 
     def kernel_values(self, squares: Floats) -> Floats:
         """Return the kernel values (m, m) for squared distances; only blocks up to the diagonal."""
@@ -212,7 +216,7 @@ class Problem:
 
         The search starts from equal scales, to which a weak prior pulls.
         """
-        squares = squared_distances(self.Z, self.Z)
+        squares = self.squares(self.Z)
         median = float(np.median(squares[np.triu_indices(len(squares), 1)])) or 1.0
         start = np.append(np.full(self.Z.shape[1], -0.5 * np.log(median)), np.log(0.03))
         bounds = [(t - 8, t + 5) for t in start[:-1]] + [(np.log(SMALLEST_RIDGE), np.log(10.0))]
@@ -225,7 +229,7 @@ class Problem:
             options={"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS},
         )
         scales, ridge = np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
-        squares = squared_distances(self.Z * scales, self.Z * scales)
+        squares = self.squares(self.Z * scales)
         error, alpha = self.leave_one_out(self.kernel_values(squares), ridge)
         return Fit(error, ridge, 1.0, alpha, scales, squares)
 

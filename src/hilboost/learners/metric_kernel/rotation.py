@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels.distances import squared_distances
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
 from hilboost.learners.metric_kernel.model import KERNEL
 
@@ -78,8 +77,7 @@ def rotated_metric(
 
 
 def _fit(problem: Problem, axes: Floats, ridge: float) -> Rotation:
-    points = problem.Z @ axes
-    return _with(problem, axes, ridge, squared_distances(points, points))
+    return _with(problem, axes, ridge, problem.squares(problem.Z @ axes))
 
 
 def _with(problem: Problem, axes: Floats, ridge: float, squares: NDArray) -> Rotation:
