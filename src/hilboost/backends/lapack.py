@@ -20,7 +20,7 @@ from hilboost.core.dtypes import Floats
 
 _TILE = 256
 _TILE_OF_SUMS = 512
-_TILE_OF_INVERSE = 128  # inverses are those of smaller matrices
+_TILE_OF_INVERSE = 96  # of smaller matrices
 _LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
 
 
@@ -111,38 +111,29 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     return True
 
 
-def inverse_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> NDArray[Any]:
-    """Compute the lower triangle of ``(L Lᵀ)⁻¹`` on several threads, in products of tiles.
+def invert_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> None:
+    """Replace a Cholesky factor ``L`` by the lower triangle of ``(L Lᵀ)⁻¹``, on several threads.
 
-    ``factor``: (n, n) float32 or float64, in C order: ``L``.
-
-    Returns (n, n), whose entries above the diagonal are undefined.  The tiles of ``L⁻¹`` below the
-    diagonal follow from those above them, column by column; the result does not depend on the
-    number of threads.
+    ``factor``: (n, n) float32 or float64, in C order, overwritten; above the diagonal, entries are
+    undefined afterwards.  The result does not depend on the number of threads.
     """
     n = len(factor)
     tiles = [slice(i, min(i + _TILE_OF_INVERSE, n)) for i in range(0, n, _TILE_OF_INVERSE)]
-    inverse, product = np.zeros_like(factor), np.empty_like(factor)
+    inverse = np.eye(n, dtype=factor.dtype)  # of L
 
-    def invert_corner(tile: slice) -> None:
-        corner = np.tril(factor[tile, tile])
-        size = len(corner)
-        _call("lapack", "trtri", corner.dtype, b"U", b"N", size, corner.T, size)
-        inverse[tile, tile] = corner
-
-    def fill_column(columns: slice) -> None:
-        for rows in tiles[columns.start // _TILE_OF_INVERSE + 1 :]:
-            above = slice(columns.start, rows.start)
-            sums = factor[rows, above] @ inverse[above, columns]
-            inverse[rows, columns] = -inverse[rows, rows] @ sums
+    def solve_columns(columns: slice) -> None:
+        triangle = factor[columns.start :, columns.start :].T
+        right = inverse[columns.start :, columns].T
+        sizes, heights = right.shape, (_height(triangle), _height(right))
+        arguments = b"R", b"U", b"N", b"N", *sizes, 1.0, triangle, heights[0], right, heights[1]
+        _call("blas", "trsm", right.dtype, *arguments)
 
     def multiply(rows: slice) -> None:
         below = inverse[rows.start :]
-        product[rows, : rows.stop] = below[:, rows].T @ below[:, : rows.stop]
+        np.matmul(below[:, rows].T, below[:, : rows.stop], out=factor[rows, : rows.stop])
 
-    for step in (invert_corner, fill_column, multiply):
-        team.map(step, tiles)
-    return product
+    team.map(solve_columns, tiles)
+    team.map(multiply, tiles)
 
 
 def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[Any]) -> None:

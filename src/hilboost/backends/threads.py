@@ -235,21 +235,19 @@ class ThreadTeam:
             raise
         finally:
             if waits_for_all:
-                failures = _ends_of(n_asked, errand.ends, on_error)
+                failures = _ends_of(n_asked, errand.ends)
                 errand.end()
             else:
                 errand.end()
                 n_ends = len(errand.begun) if waits_for_begun else errand.ends.qsize()
-                failures = _ends_of(n_ends, errand.ends, on_error)
+                failures = _ends_of(n_ends, errand.ends)
         for failure in failures:
             if failure is not None:
                 raise failure
 
 
-def _ends_of(
-    n_ends: int, outbox: SimpleQueue[BaseException | None], on_interrupt: Callable[[], None]
-) -> list[BaseException | None]:
-    """Wait until other threads have ended their work, which an interrupt shortens."""
+def _ends_of(n_ends: int, outbox: SimpleQueue[BaseException | None]) -> list[BaseException | None]:
+    """Wait until other threads have ended their work, also if an interrupt comes meanwhile."""
     ends: list[BaseException | None] = []
     interrupt: KeyboardInterrupt | None = None
     while len(ends) < n_ends:
@@ -258,7 +256,6 @@ def _ends_of(
             ends.extend(islice(iter(outbox.get, outbox), n_ends - len(ends)))
         except KeyboardInterrupt as error:
             interrupt = error
-            on_interrupt()
     if interrupt is not None:
         raise interrupt
     return ends

@@ -193,7 +193,7 @@ class Problem:
 
     def residuals(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
         """Return the leave-one-out residuals (m, r), and the coefficients (m, r)."""
-        found = self._inverted(K, ridge)
+        found = self._inverted(np.array(K, order="C"), ridge)
         if found is None:
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
         _, inverse, alpha = found
@@ -202,14 +202,14 @@ class Problem:
     def _inverted(self, K: NDArray, ridge: float) -> tuple[float, NDArray, Floats] | None:
         """Return half the log determinant, the inverse (m, m), and the coefficients (m, r).
 
-        Only the lower triangle of the inverse is filled; ``None`` if there is none.
+        The lower triangle of the inverse is in the memory of ``K``; ``None`` if there is none.
         """
-        matrix = array_api.add_to_diagonal(np.array(K, order="C"), ridge / self.weight)
-        if not lapack.factor(matrix.T, lower=False):
+        array_api.add_to_diagonal(K, ridge / self.weight)
+        if not lapack.factor(K.T, lower=False):
             return None
-        half_log = float(np.log(np.diag(matrix)).sum())
-        inverse = lapack.inverse_by_tiles(matrix, self.team)
-        return half_log, inverse, lapack.symmetric_product(inverse.T, self.Y, lower=False)
+        half_log = float(np.log(np.diag(K)).sum())
+        lapack.invert_by_tiles(K, self.team)
+        return half_log, K, lapack.symmetric_product(K.T, self.Y, lower=False)
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
@@ -267,8 +267,7 @@ class Problem:
 
         self.in_blocks(differentiate)
         by_ridge = float(diagonal @ (ridge / self.weight))
-        columns = np.column_stack([Z, np.ones(m)])
-        sums = lapack.symmetric_product(by_entry.T, columns, lower=False)
+        sums = lapack.symmetric_product(by_entry.T, np.column_stack([Z, np.ones(m)]), lower=False)
         by_scale = sums[:, -1] @ Z**2 - (Z * sums[:, :-1]).sum(axis=0)
         away = theta[:-1] - start[:-1]
         value = r * half_log + 0.5 * m * r * np.log(quadratic) + 0.5 * _PULL * (away @ away)
