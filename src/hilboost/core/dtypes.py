@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 PerRow = ArrayLike | None
 """An argument with one entry for each row, such as a weight."""
 Seed = int | np.random.RandomState | None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
@@ -65,7 +65,7 @@ def level_weights(codes: Floats, n_levels: int, target: Target) -> Floats:
     return masses_of_groups(levels, n_levels, target)
 
 
-def kept_levels(codes: Floats, n_levels: int, most: int, target: Target) -> NDArray[np.int64]:
+def kept_levels(codes: Floats, n_levels: int, most: int, target: Target) -> Ints:
     """New codes of the levels: the most frequent levels keep their own, the others share the last.
 
     ``codes``: (n,) float64: level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
@@ -103,7 +103,7 @@ class Encoding:
     n_columns: int  # number of code columns
     # tuple of (column, new codes of its levels): columns with more levels than trees can
     # distinguish
-    kept: tuple[tuple[int, NDArray[np.int64]], ...]
+    kept: tuple[tuple[int, Ints], ...]
     # tuple of (column, fraction of the rows in each level): columns with target encoding
     shares: tuple[tuple[int, Floats], ...]
     # one per ensemble member; empty without target encoding

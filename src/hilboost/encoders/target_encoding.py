@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
 from hilboost.reductions.draws import assign_folds
 from hilboost.reductions.rows import union
@@ -34,22 +34,18 @@ class LevelKeys:
 
     columns: tuple[int, ...]  # one or two code columns
     sizes: tuple[int, ...]  # number of levels of each column, without the level for missing values
-    keys: NDArray[np.int64]  # (n_keys,) int64, ascending
+    keys: Ints  # (n_keys,) int64, ascending
 
     @classmethod
     def of(
-        cls,
-        codes: Floats,
-        columns: tuple[int, ...],
-        sizes: tuple[int, ...],
-        target: Target,
+        cls, codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...], target: Target
     ) -> Self:
         """Collect the keys of codes (n, d), where NaN is missing and -1 is an unseen level."""
         keys = np.sort(_keys(codes, columns, sizes))
         # Sorting takes a tenth of the time of ``np.unique``, which uses hashing.
         return cls(columns, sizes, union(keys[np.diff(keys, prepend=-1) > 0], target))
 
-    def numbers(self, codes: Floats) -> NDArray[np.int64]:
+    def numbers(self, codes: Floats) -> Ints:
         """Index of each row's key, (n,); an unknown key has the index ``len(self.keys)``."""
         keys = _keys(codes, self.columns, self.sizes)
         if not len(self.keys):
@@ -58,7 +54,7 @@ class LevelKeys:
         return np.where(self.keys[found] == keys, found, len(self.keys))
 
 
-def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> NDArray[np.int64]:
+def _keys(codes: Floats, columns: tuple[int, ...], sizes: tuple[int, ...]) -> Ints:
     """Return ``code_0 * (size_1 + 1) + code_1``; missing is the last code, and -1 means unseen."""
     keys = np.zeros(len(codes), dtype=np.int64)
     unseen = np.zeros(len(codes), dtype=bool)
@@ -96,7 +92,7 @@ class TargetEncoding:
         cls,
         sources: Sequence[LevelKeys],
         # sequence of (n,) int64: key indices of all rows, one array per source
-        numbers: Sequence[NDArray[np.int64]],
+        numbers: Sequence[Ints],
         target: Target,  # with the values to be averaged, (n, q)
         # (m,) or None: training rows; the targets of other rows are not read.  ``None`` means all
         # rows.
@@ -125,7 +121,7 @@ class TargetEncoding:
     def _of(
         cls,
         sources: Sequence[LevelKeys],
-        numbers: Sequence[NDArray[np.int64]],
+        numbers: Sequence[Ints],
         target: Target,
         prior: Floats,
         strength: float,
@@ -140,7 +136,7 @@ class TargetEncoding:
             sums.append(np.column_stack(found))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
-    def encode(self, numbers: Sequence[NDArray[np.int64]]) -> Floats:
+    def encode(self, numbers: Sequence[Ints]) -> Floats:
         """Encode rows that are not training rows, (n, width).
 
         ``numbers`` contains the key indices of the rows, (n,) per source, as returned by

@@ -50,11 +50,7 @@ class Additive(Kernel):
 
     short_names: ClassVar[Names] = {"additive": {}}
     file_name = "additive"
-    file_fields: ClassVar[Fields] = {
-        "length_scale": "numbers",
-        "main": "number",
-        "pairs": "number",
-    }
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers", "main": "number", "pairs": "number"}
 
     length_scale: Any = 1.0
     main: float = 1.0

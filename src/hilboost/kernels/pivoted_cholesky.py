@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import DataWarning, InvalidData, NotPositive, warn_caller
 from hilboost.core.exchange import RowShare
 
@@ -28,7 +27,7 @@ _ALMOST = 1.0 - 1e-9  # of a remainder, which is rounded
 class GramFactor:
     """``K ≈ Φ Φ'``."""
 
-    pivots: NDArray[np.int64]  # (r,) int64: rows whose columns of ``K`` span the approximation
+    pivots: Ints  # (r,) int64: rows whose columns of ``K`` span the approximation
     codes: Floats  # (n, r) float64: ``Φ``; its rows at ``pivots`` form a lower triangular matrix
 
     @property
@@ -163,7 +162,7 @@ class _RowsHere:
         best = own[_first_largest(own[:, 0])]
         return _Remainder(float(best[0]), int(best[1]), float(own[:, 2].sum()))
 
-    def positions(self, rows: Sequence[int]) -> NDArray[np.int64]:
+    def positions(self, rows: Sequence[int]) -> Ints:
         """Positions of those rows that are here."""
         found = np.array(rows, dtype=np.int64) - self.first
         return found[(found >= 0) & (found < self._n)]
@@ -197,7 +196,7 @@ def check_symmetric(gram: Floats, what: str) -> None:
 
 
 def _check_solved(
-    values: Floats, left: Floats, solved: NDArray[np.int64], at: tuple[int, int], what: str
+    values: Floats, left: Floats, solved: Ints, at: tuple[int, int], what: str
 ) -> None:
     """Check that nothing of a column is left in the rows of earlier pivots.
 

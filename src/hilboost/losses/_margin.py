@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import empty_sums, is_whole, prefix_sums, sums_of_groups
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import RowShare
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import ScoresLink
@@ -30,7 +30,7 @@ class SortedLeaves:
     positive: NDArray[np.bool_]  # (m,) bool: whether the sign of the row is 1
     leaf: NDArray[np.int32]  # (m,) int32
     # (n_leaves + 1,) int64: the rows of leaf k are ``starts[k] … starts[k + 1] - 1``
-    starts: NDArray[np.int64]
+    starts: Ints
 
     @classmethod
     def of(
@@ -60,13 +60,13 @@ class SortedLeaves:
         return sums_of_groups(self.leaf, values, weight, len(self.starts) - 1)
 
     @property
-    def ties(self) -> NDArray[np.int64]:
+    def ties(self) -> Ints:
         """First row with the kink of a row, in the same leaf, (m,)."""
         is_new = (self.kinks[1:] != self.kinks[:-1]) | (self.leaf[1:] != self.leaf[:-1])
         rows = np.arange(len(self.kinks))
         return np.maximum.accumulate(np.where(np.concatenate([[True], is_new]), rows, 0))
 
-    def first(self, condition: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def first(self, condition: NDArray[np.bool_]) -> Ints:
         """First row of every leaf where the condition (m,) holds, else its last, (n_leaves,)."""
         holds = np.append(np.flatnonzero(condition), len(condition))
         found = holds[np.searchsorted(holds, self.starts[:-1])]
@@ -117,12 +117,7 @@ class MarginLoss(LeafLoss):
         """Best constants of one column, (n_leaves,); any number for a leaf without rows."""
 
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Compute the minimizer in closed form, from the sorted kinks; cost O(n log n)."""
         weight = np.ones(len(raw)) if target.weight is None else target.weight

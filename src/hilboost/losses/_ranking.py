@@ -11,11 +11,10 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.ranking import group_ndcg
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.group_loss import GroupLoss
@@ -100,7 +99,7 @@ class RankingMemory:
     gains: Floats  # (n,) float64
     # (n,) int64: rows of each group in the order of the last call, by which the next one sorts
     # faster
-    order: NDArray[np.int64]
+    order: Ints
     ideals: Floats  # (q,) float64: largest DCG of each group, NaN where unknown
     by_row: Floats  # (n,) float64: working memory
     by_place: tuple[Floats, ...]  # working memory
@@ -213,7 +212,7 @@ def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
     return spread(target, 1 - result)
 
 
-def numbers_of_groups(target: Target) -> NDArray[np.int64]:
+def numbers_of_groups(target: Target) -> Ints:
     """Number of each group in the whole table, (q,)."""
     return np.zeros(1, np.int64) if target.groups is None else target.groups[target.starts[:-1]]
 

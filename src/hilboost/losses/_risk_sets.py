@@ -16,7 +16,7 @@ from hilboost.backends.exact_sums import (
     prefix_sums,
     sums_of_groups,
 )
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
 from hilboost.losses._survival import ENTRY, LOWER, STRATUM, is_event
 
@@ -29,24 +29,24 @@ class RiskSets:
     """Quantities independent of the predictions, for all rows by stratum and descending time."""
 
     # (n,) int64: numbers of the rows in this order, which all arrays (n,) below have
-    order: NDArray[np.int64]
+    order: Ints
     event: NDArray[np.bool_]  # (n,) bool: events of positive weight
-    event_rows: NDArray[np.int64]  # (m,) int64: their rows in the target
+    event_rows: Ints  # (m,) int64: their rows in the target
     weight: Floats | None  # (n,) float64 or None
     # (n,) int64: number of the time of each row within its stratum, counted over all strata
-    tie: NDArray[np.int64]
+    tie: Ints
     # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
-    tie_of_events: NDArray[np.int64]
+    tie_of_events: Ints
     # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
-    tie_or_none: NDArray[np.int64]
+    tie_or_none: Ints
     # (n,) int64 or None: number of the tie before whose events the row enters: these it does not
     # compete in. ``None`` if all rows enter at time zero.
-    entered: NDArray[np.int64] | None
+    entered: Ints | None
     times: Floats  # (u,) float64: time and stratum of each tie
     strata: Floats  # (u,) float64: time and stratum of each tie
     first_ties: list[int]  # first tie of each stratum, and the number of ties
     mass: Floats  # (u,) float64: weight of the events of each tie
-    count: NDArray[np.int64]  # (u,) int64: number of the events of each tie
+    count: Ints  # (u,) int64: number of the events of each tie
     # for sums over all rows up to each one, with a row of power zero after each stratum: places of
     # the rows, weights, whether these are whole, first places of the strata, and place after each
     # tie
@@ -92,7 +92,7 @@ class RiskSets:
         found: Floats = result[after]
         return found if self.entered is None else found - self._not_entered(self.entered, power)
 
-    def _not_entered(self, entered: NDArray[np.int64], power: Floats) -> Floats:
+    def _not_entered(self, entered: Ints, power: Floats) -> Floats:
         """Sum of the powers of the rows that enter at the time of each tie or later."""
         n_ties = len(self.times)
         late = np.where(entered < n_ties, entered, -1)
@@ -160,7 +160,7 @@ class Risks:
         return exposed - np.where(sets.event, missed[sets.tie], 0.0)
 
 
-def _padded(weight: Floats | None, stratum: Floats, last: NDArray[np.int64]) -> tuple[Any, ...]:
+def _padded(weight: Floats | None, stratum: Floats, last: Ints) -> tuple[Any, ...]:
     """Arguments of sums before every row, with a row of power zero after each stratum."""
     n = len(stratum)
     starts = np.append(np.flatnonzero(np.diff(stratum, prepend=np.nan) != 0), n)
@@ -173,9 +173,7 @@ def _padded(weight: Floats | None, stratum: Floats, last: NDArray[np.int64]) -> 
     return used, heavy, is_whole(heavy), starts + np.arange(len(starts)), after
 
 
-def _ties_entered(
-    entry: Floats, stratum: Floats, times: Floats, strata: Floats
-) -> NDArray[np.int64] | None:
+def _ties_entered(entry: Floats, stratum: Floats, times: Floats, strata: Floats) -> Ints | None:
     """The last tie, in descending order of time, that is not after the entry of each row.
 
     The number of ties if the row enters before all times of its stratum; ``None`` if no row enters
@@ -192,7 +190,7 @@ def _ties_entered(
 
 
 def _increments(
-    risk: Floats, own: Floats, mass: Floats, count: NDArray[np.int64], ties: str
+    risk: Floats, own: Floats, mass: Floats, count: Ints, ties: str
 ) -> tuple[Floats, Floats, Floats]:
     """Hazard of each tie, the part of it for its events, and the mean logarithm of its risk."""
     some = count > 0

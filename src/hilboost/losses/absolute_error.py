@@ -57,12 +57,7 @@ class AbsoluteError(LeafLoss):
         return Majorized(self, width_of_kink(target, raw), 1.0)
 
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Weighted medians of the residuals."""
         residuals = (target.y[:, columns] - raw[:, columns]).T

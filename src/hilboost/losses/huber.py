@@ -137,12 +137,7 @@ class Huber(AdaptiveLoss, LeafLoss):
         return Majorized(self, delta, delta, has_corners=False)
 
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Take one step from the median (Friedman 2001, Algorithm 4)."""
         delta = self._at(target, raw)[columns]

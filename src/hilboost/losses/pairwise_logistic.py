@@ -48,7 +48,6 @@ class PairwiseLogistic(RankingLoss):
         with ranking_memory(target, "linear") as memory:
             scratch = memory.order, *memory.by_place[:4]
             pairwise_gradients(
-                *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch),
-                *arrays,
+                *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch), *arrays
             )
         return arrays

@@ -30,10 +30,7 @@ class Poisson(LogLinkLoss):
     @property
     def xgboost_objective(self) -> dict[str, Any]:
         """Poisson regression."""
-        return {
-            "name": "count:poisson",
-            "poisson_regression_param": {"max_delta_step": "0.7"},
-        }
+        return {"name": "count:poisson", "poisson_regression_param": {"max_delta_step": "0.7"}}
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Negative gradient ``y - e^F`` and hessian ``e^F``, or more for short steps."""

@@ -118,12 +118,7 @@ class Quantile(LeafLoss):
         return result
 
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Weighted quantiles of the residuals."""
         residuals = (target.y - raw[:, columns]).T

@@ -94,12 +94,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         return raw
 
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Take one step from the geometric median, where this lowers the loss.
 

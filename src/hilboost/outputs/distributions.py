@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
@@ -136,7 +135,7 @@ def _refuse_histograms(labels: Any) -> None:
         )
 
 
-def _positions(size: int, q: int) -> NDArray[np.int64]:
+def _positions(size: int, q: int) -> Ints:
     """Compute ``⌈size u⌉ - 1`` at each level in integer arithmetic."""
     return (size * (2 * np.arange(q) + 1) + 2 * q - 1) // (2 * q) - 1
 

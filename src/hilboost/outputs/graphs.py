@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
@@ -84,7 +83,7 @@ class Graphs(OutputSpace):
         return GraphEmbedding(training, refinement, shared, self.normalize)
 
 
-def _shared_columns(counts: list[Counter[int]], n_features: int) -> NDArray[np.int64]:
+def _shared_columns(counts: list[Counter[int]], n_features: int) -> Ints:
     """Number the columns of features, (n_features,), where those with equal counts share one."""
     rows = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
     columns = np.array([feature for count in counts for feature in count], dtype=np.int64)
@@ -110,7 +109,7 @@ class GraphEmbedding(Embedding):
 
     training: list[Graph]  # list of (tuple, tuple): the distinct training graphs
     refinement: Refinement  # the neighborhoods of their nodes
-    shared: NDArray[np.int64]  # (f,) int64: column of each neighborhood
+    shared: Ints  # (f,) int64: column of each neighborhood
     normalize: bool
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "edits")
 

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace
@@ -101,17 +100,17 @@ class HierarchyEmbedding(Embedding):
     file_name = "hierarchy"
 
     nodes: tuple[Hashable, ...]  # nodes in order of increasing depth
-    parent: NDArray[np.int64]  # (N,) int64: index of each node's parent, -1 for roots
-    depth: NDArray[np.int64]  # (N,) int64: depths of the nodes, in increasing order
+    parent: Ints  # (N,) int64: index of each node's parent, -1 for roots
+    depth: Ints  # (N,) int64: depths of the nodes, in increasing order
     length: Floats  # (N,) float64: ``√w``
-    training: NDArray[np.int64]  # (c,) int64: the distinct nodes of the training labels
+    training: Ints  # (c,) int64: the distinct nodes of the training labels
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "most_probable")
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:
         return {node: j for j, node in enumerate(self.nodes)}
 
-    def numbers(self, labels: Any, what: str = "Y") -> NDArray[np.int64]:
+    def numbers(self, labels: Any, what: str = "Y") -> Ints:
         """Look up the indices of nodes, (n,)."""
         objects = as_objects(labels, "nodes", what)
         found = np.empty(len(objects), dtype=np.int64)
@@ -158,7 +157,7 @@ class HierarchyEmbedding(Embedding):
         """Return the nodes at these points."""
         return [self.nodes[j] for j in self._nearest_of_all(codes)]
 
-    def _codes(self, numbers: NDArray[np.int64]) -> Floats:
+    def _codes(self, numbers: Ints) -> Floats:
         codes = np.zeros((len(numbers), len(self.nodes)))
         rows = np.arange(len(numbers))
         while len(rows):
@@ -175,7 +174,7 @@ class HierarchyEmbedding(Embedding):
         numbers = self.numbers(labels, "candidates")
         return Candidates.of(numbers, self._codes(numbers))
 
-    def _nearest_of_all(self, raw: Floats) -> NDArray[np.int64]:
+    def _nearest_of_all(self, raw: Floats) -> Ints:
         """Find the nearest of all nodes; a node's cost is its parent's cost plus its own term."""
         cost = self.length * (0.5 * self.length - raw)
         for level in range(1, int(self.depth[-1]) + 1):
@@ -183,7 +182,7 @@ class HierarchyEmbedding(Embedding):
             cost[:, here] += cost[:, self.parent[here]]
         return cost.argmin(axis=1)
 
-    def _most_probable(self, raw: Floats) -> NDArray[np.int64]:
+    def _most_probable(self, raw: Floats) -> Ints:
         """Find the node with the largest probability of its own, without its descendants."""
         within = raw / self.length
         own = within.copy()

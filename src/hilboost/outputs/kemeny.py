@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 
 EXACT_UP_TO = 8
 """Maximum number of items for which the optimal ranking is guaranteed."""
@@ -13,7 +12,7 @@ EXACT_UP_TO = 8
 _CELLS_AT_ONCE = 2**20
 
 
-def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+def best_orders(preference: Floats, start: Ints | None = None) -> Ints:
     """Find the orders that maximize the sum of preferences of earlier items over later ones.
 
     ``preference``: (n, K, K) float64: antisymmetric matrices of the preference for item i over item
@@ -40,7 +39,7 @@ def best_orders(preference: Floats, start: NDArray[np.int64] | None = None) -> N
     return orders
 
 
-def _by_subsets(preference: Floats) -> NDArray[np.int64]:
+def _by_subsets(preference: Floats) -> Ints:
     """Solve by dynamic programming: append the best last item to the best order of the others.
 
     Sets are encoded as bit masks, so each set comes after its subsets.
@@ -68,7 +67,7 @@ def _by_subsets(preference: Floats) -> NDArray[np.int64]:
     return orders
 
 
-def _by_search(preference: Floats, start: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _by_search(preference: Floats, start: Ints | None) -> Ints:
     borda = np.argsort(-preference.sum(axis=2), axis=1, kind="stable")
     found = _improved(preference, borda)
     if start is None:
@@ -78,18 +77,18 @@ def _by_search(preference: Floats, start: NDArray[np.int64] | None) -> NDArray[n
     return np.where(better[:, None], other, found)
 
 
-def _sorted(preference: Floats, orders: NDArray[np.int64]) -> Floats:
+def _sorted(preference: Floats, orders: Ints) -> Floats:
     """Reorder the preferences by the given orders, (n, K, K)."""
     rows = np.arange(len(orders))[:, None, None]
     return preference[rows, orders[:, :, None], orders[:, None, :]]
 
 
-def _value(preference: Floats, orders: NDArray[np.int64]) -> Floats:
+def _value(preference: Floats, orders: Ints) -> Floats:
     """Compute the sum of preferences of each order, (n,)."""
     return np.triu(_sorted(preference, orders)).sum(axis=(1, 2))
 
 
-def _improved(preference: Floats, start: NDArray[np.int64]) -> NDArray[np.int64]:
+def _improved(preference: Floats, start: Ints) -> Ints:
     n, K = start.shape
     place = np.arange(K)
     orders = start.copy()

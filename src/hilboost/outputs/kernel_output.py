@@ -8,9 +8,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidParameter, refuse_class
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
@@ -203,7 +202,7 @@ class KernelEmbedding(Embedding):
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(_objects(labels), _objects(others))
 
-    def spanning(self) -> NDArray[np.int64]:
+    def spanning(self) -> Ints:
         """Return the pivots of the factor."""
         return self.factor.pivots
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
@@ -208,7 +208,7 @@ class LabelSetEmbedding(Embedding):
         return [{self.names[j] for j in np.flatnonzero(row)} for row in table]
 
 
-def _best_sizes(proba: Floats) -> NDArray[np.int64]:
+def _best_sizes(proba: Floats) -> Ints:
     """Find the set sizes (n,) with the largest expected F1 (plug-in) from (n, L)."""
     top = np.cumsum(-np.sort(-proba, axis=1), axis=1)
     value = np.empty((len(proba), proba.shape[1] + 1))
@@ -218,7 +218,7 @@ def _best_sizes(proba: Floats) -> NDArray[np.int64]:
     return value.argmax(axis=1)
 
 
-def _largest(scores: Floats, sizes: NDArray[np.int64]) -> Bools:
+def _largest(scores: Floats, sizes: Ints) -> Bools:
     """Mark the ``sizes[i]`` labels with the largest scores; ties go to the first label."""
     order = np.argsort(-scores, axis=1, kind="stable")
     chosen = np.empty(scores.shape, dtype=bool)

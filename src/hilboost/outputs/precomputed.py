@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
@@ -89,7 +88,7 @@ class PrecomputedOutput(OutputSpace):
 
         return KernelOutput(self.kernel, self.pairwise).embedding(self.labels, known, "labels")
 
-    def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Floats:
+    def take_rows(self, labels: Any, rows: Ints) -> Floats:
         """Select the Gram matrix of some training outputs, (m, m)."""
         return _square(labels)[np.ix_(rows, rows)]
 
@@ -104,7 +103,7 @@ def _square(labels: Any) -> Floats:
     return gram
 
 
-def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: NDArray[np.int64]) -> None:
+def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: Ints) -> None:
     """Reject a kernel that does not reproduce some columns of the matrix."""
     values = similarity(objects, take_labels(objects, rows))
     bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
@@ -153,7 +152,7 @@ class PrecomputedEmbedding(Embedding):
         codes = self.factor.codes
         return np.einsum("ij,ij->i", codes[first], codes[second])
 
-    def spanning(self) -> NDArray[np.int64]:
+    def spanning(self) -> Ints:
         """Return the pivots of the factor."""
         return self.factor.pivots
 
@@ -183,7 +182,7 @@ class PrecomputedEmbedding(Embedding):
             )
         return values
 
-    def _known(self, labels: Any) -> NDArray[np.int64]:
+    def _known(self, labels: Any) -> Ints:
         """Return indices of training outputs, given as indices or by their Gram matrix."""
         if _are_numbers(labels):
             return self._numbers(labels)
@@ -198,7 +197,7 @@ class PrecomputedEmbedding(Embedding):
             )
         return np.arange(len(values))
 
-    def _numbers(self, labels: Any) -> NDArray[np.int64]:
+    def _numbers(self, labels: Any) -> Ints:
         if not _are_numbers(labels) or not len(labels):
             raise InvalidData(
                 "with output='precomputed', candidates must be indices of training outputs; to "

@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.core.brief_repr import brief_repr
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
@@ -34,7 +33,7 @@ def nearest(
     way: str = "nearest",
     # indices of the candidates that are allowed for each row
     allowed: Sequence[Sequence[int]] | None = None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Find the index of the best candidate for each row.
 
     Returns (n,) int64: indices of the best candidates.  Ties go to the first candidate.
@@ -62,9 +61,7 @@ def nearest(
     return best
 
 
-def checked_allowed(
-    allowed: Sequence[Sequence[int]], n: int, n_candidates: int
-) -> list[NDArray[np.int64]]:
+def checked_allowed(allowed: Sequence[Sequence[int]], n: int, n_candidates: int) -> list[Ints]:
     """Return the indices of the candidates that are allowed for each of n rows."""
     if count_rows(allowed, "lists of candidate indices", "allowed") != n:
         raise InvalidData(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
@@ -22,7 +22,7 @@ from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
-Ranks = NDArray[np.int64]
+Ranks = Ints
 Nearest = Callable[[Floats], Ranks]
 
 

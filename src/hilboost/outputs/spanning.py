@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.output_space import Embedding
 
 _NEGLIGIBLE = 1e-10  # of the largest pivot
 
 
-def spanning_rows(embedding: Embedding, codes: Floats) -> NDArray[np.int64]:
+def spanning_rows(embedding: Embedding, codes: Floats) -> Ints:
     """Find rows of ``codes`` (n, r) that span all rows.
 
     For a pivoted Cholesky factor, these are its pivots.  Otherwise, they are found by a pivoted QR

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.strings.automaton import Automaton, Buffers, Criterion, buffers
 from hilboost.backends.strings.search import search_strings
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import DecodeWarning, warn_caller
 
 
-def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -> list[int] | None:
+def eulerian_path(grams: Sequence[tuple[int, ...]], counts: Ints) -> list[int] | None:
     """Find a string that contains each n-gram a given number of times, and no other n-grams.
 
     Each occurrence of an n-gram is an edge from its first n - 1 tokens to its last n - 1 tokens.
@@ -53,7 +52,7 @@ def eulerian_path(grams: Sequence[tuple[int, ...]], counts: NDArray[np.int64]) -
     return [*start, *(node[-1] for node in path[1:])]
 
 
-Numbers = NDArray[np.int64]
+Numbers = Ints
 Tokens = Sequence[Hashable]
 
 _CELLS_AT_MOST = 2**25

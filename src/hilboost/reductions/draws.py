@@ -12,6 +12,7 @@ from hilboost.backends.random_bits import hash_numbers
 from hilboost.backends.row_draws import count_picks
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
+from hilboost.core.dtypes import Ints
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count
@@ -45,7 +46,7 @@ def draw_with_replacement(
     size: int,
     team: ThreadTeam,
     share: RowShare | None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Draw ``size`` times one of the rows of all workers; return how often each was drawn.
 
     Parameters as in :func:`draw_rows`; the result is (n,) int64, for the rows that are here.
@@ -84,7 +85,7 @@ def runs_of(numbers: NDArray[np.integer]) -> list[slice]:
     return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
-def _places(numbers: NDArray[np.uint32], share: RowShare) -> tuple[NDArray[np.int64], int]:
+def _places(numbers: NDArray[np.uint32], share: RowShare) -> tuple[Ints, int]:
     """Places of ascending numbers among the numbers of all workers, and how many there are."""
     runs = runs_of(numbers)
     first = np.array([int(numbers[run.start]) for run in runs], dtype=np.int64)
@@ -107,8 +108,8 @@ def _bits(key: np.uint64, numbers: NDArray[np.uint32]) -> NDArray[np.uint64]:
 
 def _bounds(
     bits: NDArray[np.uint64],  # (n,) uint64
-    strata: NDArray[np.int64],  # (n,) int64
-    ranks: NDArray[np.int64],  # (n_strata, k) int64: 1 is the smallest hash; 0 stands for no row
+    strata: Ints,  # (n,) int64
+    ranks: Ints,  # (n_strata, k) int64: 1 is the smallest hash; 0 stands for no row
     share: RowShare,
 ) -> NDArray[np.uint64]:  # (n_strata, k) uint64: 0 for rank 0
     """Find the hashes of given ranks in every stratum, by counting first bits."""
@@ -133,7 +134,7 @@ def assign_folds(
     n_folds: int,
     target: Target,
     rows: NDArray[np.integer] | None = None,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Assign each row that is here to a fold, (n,): folds of equal size, stratified.
 
     If these are not all rows of the table, ``rows`` (n,) are their positions in it.
@@ -156,8 +157,8 @@ def hold_out(key: np.uint64, strata: NDArray, size: int, target: Target) -> NDAr
 
 
 def _assigned(
-    key: np.uint64, strata: NDArray, labels: NDArray[np.int64], n_labels: int, share: RowShare
-) -> NDArray[np.int64]:
+    key: np.uint64, strata: NDArray, labels: Ints, n_labels: int, share: RowShare
+) -> Ints:
     """Assign labels to the rows, ascending with the hashes in each stratum.
 
     ``labels`` (n,) belong to all rows in the order of the strata.

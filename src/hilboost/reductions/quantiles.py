@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.quantiles import leaf_quantiles, weighted_quantile
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 
@@ -72,9 +72,7 @@ def _numbers(keys: NDArray[np.uint64]) -> Floats:
     return np.where(keys & _SIGN, keys ^ _SIGN, ~keys).view(np.float64)
 
 
-def _units(
-    weight: Floats | None, groups: NDArray[np.int64], n_groups: int, share: RowShare
-) -> NDArray[np.int64]:
+def _units(weight: Floats | None, groups: Ints, n_groups: int, share: RowShare) -> Ints:
     """Weights as integers, (n,): multiples of a power of two, for each group its own."""
     if weight is None:
         return np.ones(len(groups), dtype=np.int64)
@@ -89,19 +87,15 @@ def _units(
     return np.rint(weight * factors[groups]).astype(np.int64)
 
 
-def _added(places: NDArray[np.int64], units: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+def _added(places: Ints, units: Ints, n: int) -> Ints:
     sums = np.zeros(n, dtype=np.int64)
     np.add.at(sums, places, units)
     return sums
 
 
 def _search(
-    keys: NDArray[np.uint64],
-    units: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    wanted: Floats,
-    share: RowShare,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    keys: NDArray[np.uint64], units: Ints, groups: Ints, wanted: Floats, share: RowShare
+) -> tuple[NDArray[np.uint64], Ints]:
     """Find the smallest key up to which a group has the wanted mass, and that mass."""
     n_groups, every = len(wanted), np.arange(len(wanted))
     found, below = np.zeros(n_groups, dtype=np.uint64), np.zeros(n_groups, dtype=np.int64)
@@ -124,10 +118,7 @@ def _search(
 
 
 def _next_numbers(
-    keys: NDArray[np.uint64],
-    groups: NDArray[np.int64],
-    found: NDArray[np.uint64],
-    share: RowShare,
+    keys: NDArray[np.uint64], groups: Ints, found: NDArray[np.uint64], share: RowShare
 ) -> Floats:
     """The smallest value above the one that was found, in every group."""
     above = keys > found[groups]

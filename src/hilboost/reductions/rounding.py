@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 
 ROUNDING = 2.0**-46  # difference of two results for the same number, relative to its size
 _MOST_ROUNDING = 2.0**-44  # range of many results for it
@@ -31,7 +31,7 @@ def are_close(low: Floats, high: Floats, tolerance: Floats | float) -> NDArray[n
         return high - low <= tolerance
 
 
-def ends_of_equals(distinct: Floats, mass: Floats | None) -> NDArray[np.int64]:
+def ends_of_equals(distinct: Floats, mass: Floats | None) -> Ints:
     """Find the last value of each run of values that differ by rounding alone.
 
     Integers are exact, and so are values so dense that a run exceeds the rounding of one number.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Ints
 from hilboost.core.target import Target
 
 
@@ -27,7 +28,7 @@ def whole_target(target: Target) -> Target:
     return Target(of_all_rows(target.y, target), weight)
 
 
-def union(numbers: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
+def union(numbers: Ints, target: Target) -> Ints:
     """Return the distinct numbers (m,) of all workers, ascending, where each passes its own."""
     share = target.share
     return numbers if share is None else np.unique(share.exchange.gathered(numbers))

@@ -17,7 +17,7 @@ from hilboost.backends.exact_sums import (
     quotient,
     rounded,
 )
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 
@@ -44,12 +44,12 @@ def has_whole_weights(target: Target) -> bool:
     return is_whole(target.weight, target.share)
 
 
-def merged(sums: NDArray[np.int64], share: RowShare | None) -> NDArray[np.int64]:
+def merged(sums: Ints, share: RowShare | None) -> Ints:
     """Return exact sums over all workers from those over the rows that are here, (..., 5)."""
     return sums if share is None else share.exchange.merged(sums)
 
 
-def total_of(values: Floats, target: Target) -> NDArray[np.int64]:
+def total_of(values: Floats, target: Target) -> Ints:
     """Return the exact sum of values (n,) times the weights of the rows, (5,)."""
     sums, weight = empty_sums(), _weights(target)
     values = np.ascontiguousarray(values, dtype=np.float64)
@@ -62,7 +62,7 @@ def total(values: Floats, target: Target) -> float:
     return float(rounded(total_of(values, target)))
 
 
-def mass_of(target: Target) -> NDArray[np.int64]:
+def mass_of(target: Target) -> Ints:
     """Return the exact sum of the weights, (5,)."""
     if target.weight is None:
         return merged(count_of(len(target.y)), target.share)

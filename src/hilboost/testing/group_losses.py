@@ -6,9 +6,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.testing.contract import Contract, ensure, ensure_close, read_only
@@ -172,7 +171,7 @@ class GroupLossContract(Contract):
         return np.column_stack([loss.value(target, raw), found.negative_gradient, hessian])
 
     @staticmethod
-    def _shuffled(target: Target) -> NDArray[np.int64]:
+    def _shuffled(target: Target) -> Ints:
         rng, starts = np.random.default_rng(2), target.starts
         parts = pairwise(starts)
         return np.concatenate([rng.permutation(np.arange(a, b)) for a, b in parts])

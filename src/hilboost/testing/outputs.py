@@ -249,8 +249,7 @@ class OutputSpaceContract(ModelContract):
         for way in embedding.ways:
             whole = embedding.decode(raw, way)
             ensure(
-                len(whole) == _N,
-                f"decode with {way!r} must return {_N} labels; got {len(whole)}.",
+                len(whole) == _N, f"decode with {way!r} must return {_N} labels; got {len(whole)}."
             )
             for rows in (order, np.array([3])):
                 ensure_same_labels(

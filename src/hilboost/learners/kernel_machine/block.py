@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -74,11 +73,7 @@ class BlockLearner(KernelLearner):
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 
     def _dual_step(
-        self,
-        data: BlockState,
-        problem: StageProblem,
-        rows: NDArray[np.int64],
-        dual_residual: Floats,
+        self, data: BlockState, problem: StageProblem, rows: Ints, dual_residual: Floats
     ) -> Descending:
         """The weights of a block that solve kernel ridge regression on its rows."""
         kernel, curvature = problem.kernel, problem.curvature
@@ -94,9 +89,7 @@ class BlockLearner(KernelLearner):
         function = data.component(kernel, problem.n_outputs).function[rows]
         return Descending.along(problem, model, outputs, function, outputs[rows])
 
-    def _newton_step(
-        self, data: BlockState, problem: StageProblem, rows: NDArray[np.int64]
-    ) -> Descending:
+    def _newton_step(self, data: BlockState, problem: StageProblem, rows: Ints) -> Descending:
         """The weights of a block that are optimal on all rows."""
         data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
         system, a = StageSolver().solved(data, problem, rows)
@@ -107,9 +100,7 @@ class BlockLearner(KernelLearner):
         function = data.component(problem.kernel, problem.n_outputs).function[rows]
         return Descending.along(problem, model, outputs, function, outputs[rows])
 
-    def _rows(
-        self, residual: Floats, weight: Floats | None, rng: np.random.Generator
-    ) -> NDArray[np.int64]:
+    def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
         """The rows of a block, in ascending order."""
         inside = np.arange(len(residual)) if weight is None else np.flatnonzero(weight)
         b = min(self.block_size, len(inside))

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 
 
@@ -35,13 +34,11 @@ class Component:
         return replace(self, alpha=self.alpha.copy(), function=self.function.copy())
 
     @property
-    def basis(self) -> NDArray[np.int64]:
+    def basis(self) -> Ints:
         """Rows whose weights are not zero, in ascending order."""
         return np.flatnonzero(self.alpha.any(axis=1))
 
-    def add(
-        self, rows: NDArray[np.int64], weights: Floats, outputs: Floats, coefficient: Floats
-    ) -> None:
+    def add(self, rows: Ints, weights: Floats, outputs: Floats, coefficient: Floats) -> None:
         """Add a multiple of an expansion.
 
         ``rows``: (m,) int64: distinct row numbers of its basis vectors. ``weights``: (m, r)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -66,9 +65,7 @@ class Conversion:
             steps = tuple(step.in_unit(self.unit) for step in steps)
         return list(steps)
 
-    def predictions(
-        self, rows: NDArray[np.int64], outputs: Floats
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def predictions(self, rows: Ints, outputs: Floats) -> tuple[Ints, Floats]:
         """Predictions for some distinct rows as predictions for the rows of the table.
 
         ``rows``: (m,) int64. ``outputs``: (m, r) float64.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Kernel, OnColumns
 from hilboost.kernels.gram import Gram
@@ -33,7 +33,7 @@ class KernelExpansion(BaseModel):
     weights: Floats  # (m, r) float64
     # (m,) int64 or None: numbers of the training rows that are the basis vectors; ``None`` in a
     # model read from a file
-    rows: NDArray[np.int64] | None = None
+    rows: Ints | None = None
 
     def predict_raw(self, X: Floats) -> Floats:
         """Raw predictions (n, r); cost O(n m d), in blocks of rows."""
@@ -141,8 +141,8 @@ def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]
 
 
 def _without_duplicates(
-    basis: NDArray, weights: Floats, rows: NDArray[np.int64] | None
-) -> tuple[NDArray, Floats, NDArray[np.int64] | None]:
+    basis: NDArray, weights: Floats, rows: Ints | None
+) -> tuple[NDArray, Floats, Ints | None]:
     """Each basis vector once, in the order of first appearance, with the sum of its weights."""
     keys = np.ascontiguousarray(basis + 0.0)  # -0.0 and 0.0 are one number
     width = keys.shape[1] * keys.itemsize

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -148,12 +148,7 @@ class FullLearner(KernelLearner):
         return step if problem.corners is None else replace(step, is_minimizer=True)
 
     def _newton_change(
-        self,
-        data: FullState,
-        alpha: Floats,
-        size: float,
-        problem: StageProblem,
-        change: Change,
+        self, data: FullState, alpha: Floats, size: float, problem: StageProblem, change: Change
     ) -> Change:
         """Newton's step after a change."""
         assert data.newton is not None
@@ -182,9 +177,7 @@ class FullLearner(KernelLearner):
             require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
         return True
 
-    def _gram(
-        self, workspace: Workspace, problem: StageProblem
-    ) -> tuple[SymmetricGram, NDArray[np.int64]]:
+    def _gram(self, workspace: Workspace, problem: StageProblem) -> tuple[SymmetricGram, Ints]:
         """The Gram matrix, and the rows of its preconditioner."""
         n, weight = workspace.n_rows, problem.weight
         m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
 
 _LARGEST = 2.0**1022
@@ -36,7 +35,7 @@ def require_complete(X: Floats, names: Sequence[str] | None = None) -> None:
         ).named(names)
 
 
-def extreme_exponents(X: Floats) -> NDArray[np.int64]:
+def extreme_exponents(X: Floats) -> Ints:
     """Return binary exponents (d,) of columns whose squares may overflow float64; 0 for others."""
     largest = np.abs(X).max(axis=0, initial=0.0)
     if (largest > _LARGEST).any():

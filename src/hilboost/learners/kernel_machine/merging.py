@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import is_whole
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.reductions.rounding import without_rounding
@@ -49,7 +49,7 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     return X[first], Target(target.y[first], total)
 
 
-def row_ranks(*tables: Floats, exactly: bool = True) -> NDArray[np.int64]:
+def row_ranks(*tables: Floats, exactly: bool = True) -> Ints:
     """Rank of each row, (n,), in lexicographic order of all columns; equal rows have equal ranks.
 
     ``tables``: (n, d) arrays: tables whose columns are compared one after the other. ``exactly``:
@@ -69,7 +69,7 @@ def row_ranks(*tables: Floats, exactly: bool = True) -> NDArray[np.int64]:
     return np.unique(rank, return_inverse=True)[1].reshape(n)
 
 
-def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], values: Floats) -> NDArray[np.int64]:
+def _refine(rank: Ints, tied: Ints, values: Floats) -> Ints:
     """Rank tied rows by their values, in place; return the rows that are still tied."""
     if (values == values[0]).all():
         return tied
@@ -89,7 +89,7 @@ def _refine(rank: NDArray[np.int64], tied: NDArray[np.int64], values: Floats) ->
     return tied[~alone]
 
 
-def first_rows(group: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+def first_rows(group: Ints, m: int) -> Ints:
     """Return the first row of each of ``m`` groups."""
     first = np.empty(m, dtype=np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
@@ -98,7 +98,7 @@ def first_rows(group: NDArray[np.int64], m: int) -> NDArray[np.int64]:
 
 def repetitions(
     weight: Floats | None, row_weight: float, n_rows: int, distinct: DistinctRows | None
-) -> NDArray[np.int64] | None:
+) -> Ints | None:
     """How often each row was observed, (n_rows,), if distinct rows do not tell the noise.
 
     ``None`` unless inputs were observed ten times on average, and with different targets if there
@@ -116,9 +116,7 @@ def repetitions(
     return counts if counts.sum() >= _OFTEN * n_distinct else None
 
 
-def draw_observations(
-    counts: NDArray[np.int64], size: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
+def draw_observations(counts: Ints, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw rows in random order, without replacement from rows that were observed so often."""
     ends = np.cumsum(counts)
     total = int(ends[-1])
@@ -135,8 +133,8 @@ def count_distinct(X: Floats) -> int:
 class DistinctRows:
     """Grouping of the rows of a table by equality but for rounding."""
 
-    first: NDArray[np.int64]  # (m,) int64: first occurrence of each distinct row, ascending
-    group: NDArray[np.int64]  # (n,) int64: for each row, the number of its distinct row
+    first: Ints  # (m,) int64: first occurrence of each distinct row, ascending
+    group: Ints  # (n,) int64: for each row, the number of its distinct row
     weight: Floats  # (n,) float64: sample weights of all rows
 
     @classmethod
@@ -182,7 +180,7 @@ class DistinctRows:
             self.sums(weight),
         )
 
-    def members(self, distinct: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def members(self, distinct: Ints) -> tuple[Ints, Ints]:
         """Find all rows that are equal to one of the given distinct rows.
 
         ``distinct``: (k,) int64: numbers of distinct rows, without repetition.

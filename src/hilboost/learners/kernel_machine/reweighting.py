@@ -8,10 +8,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from hilboost.core.base_model import Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -91,7 +90,7 @@ class ReweightedSnapshot:
     in_files: ClassVar[bool] = True
 
     recursions: list[Reweighting]  # one for each output
-    rows: list[NDArray[np.int64]]  # list of (m,) int64: basis vectors of each stage
+    rows: list[Ints]  # list of (m,) int64: basis vectors of each stage
     weights: list[Floats]  # list of (m, r) float64
     outputs: list[Floats]  # list of (n, r) float64
 

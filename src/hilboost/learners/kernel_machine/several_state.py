@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -27,11 +26,7 @@ from hilboost.learners.kernel_machine.reweighting import (
     require_kept,
 )
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.state import (
-    MachineSnapshot,
-    MachineState,
-    likely_amplitude,
-)
+from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
 from hilboost.learners.kernel_machine.tuning.shared import MemberState
@@ -83,7 +78,7 @@ class SeveralSnapshot:
     is_least_squares: bool
     choice: Choice  # the sum of the kernels, and λ
     descent: Descent
-    made_by: NDArray[np.int64]  # (n_stages,) int64
+    made_by: Ints  # (n_stages,) int64
     norms: Floats  # (n_stages, n_kernels) float64
     states: list[MachineSnapshot]
     reweighted: ReweightedSnapshot | None = None  # for stages whose weights are set anew
@@ -314,7 +309,7 @@ class SeveralKernelsState(MemberState):
         return np.max(known, axis=0) if len(known) == len(found) and known else None
 
     @property
-    def trial(self) -> tuple[NDArray[np.int64], Floats] | None:
+    def trial(self) -> tuple[Ints, Floats] | None:
         """Rows that the choice of amplitudes held out, and predictions of their first gradients."""
         choice = self.choice
         if choice is None or choice.rows is None or choice.predicted is None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -137,7 +136,7 @@ class SparseLearner(KernelLearner):
             return None
         return unspoilt(refit(data, problem, self.cg_iterations), problem)
 
-    def subset(self, weight: Floats | None, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def subset(self, weight: Floats | None, n: int, rng: np.random.Generator) -> Ints:
         """Random rows of ``n`` to choose the basis vectors from, in ascending order."""
         rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         if self.subset_size is None or self.subset_size >= len(rows):
@@ -148,10 +147,10 @@ class SparseLearner(KernelLearner):
         self,
         workspace: Workspace,
         problem: StageProblem,
-        subset: NDArray[np.int64],  # (m,) int64: rows to choose from
+        subset: Ints,  # (m,) int64: rows to choose from
         rng: np.random.Generator,
         reserved: float = 0.0,  # bytes of the memory budget that others use
-    ) -> NDArray[np.int64]:  # (D,) int64: row numbers
+    ) -> Ints:  # (D,) int64: row numbers
         """Choose the basis vectors of a stage."""
         weight = None if problem.curvature is None else problem.curvature[subset].mean(axis=1)
         residual, hessian = problem.gradients.negative_gradient[subset], problem.hessian
@@ -182,7 +181,7 @@ class SparseLearner(KernelLearner):
         return require_kept(data.workspace, problem.n_outputs, 1 + data.n_reweighted)
 
     def _with_best_scale(
-        self, data: SparseState, problem: StageProblem, subset: NDArray[np.int64]
+        self, data: SparseState, problem: StageProblem, subset: Ints
     ) -> StageProblem:
         """The problem with the multiple of the length scales that has the highest gain."""
         if not self.length_scale_factors:

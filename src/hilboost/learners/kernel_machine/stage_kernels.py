@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.equality import first_of_equals
 
@@ -19,7 +18,7 @@ class StageKernels:
     """The kernels of a list, the one that made each stage, and the norms of their functions."""
 
     kernels: tuple[Kernel, ...]  # in the order of the list
-    chosen: NDArray[np.int64]  # (n_stages,) int64: position of the kernel of each stage
+    chosen: Ints  # (n_stages,) int64: position of the kernel of each stage
     # (n_stages, n_kernels) float64: squared norms of the functions in the spaces of the kernels
     # after each stage: weighted sums of squared values on the training rows
     norms: Floats

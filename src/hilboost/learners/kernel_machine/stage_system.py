@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.problem import StageProblem
@@ -82,8 +81,8 @@ class StageSolver:
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],  # (D,) int64: basis vectors
-        on: NDArray[np.int64] | None = None,  # (m,) int64: rows to sum over; by default all
+        rows: Ints,  # (D,) int64: basis vectors
+        on: Ints | None = None,  # (m,) int64: rows to sum over; by default all
         reserved: float = 0.0,  # bytes of the memory budget that others use
     ) -> StageSystem:
         """``H`` and ``g`` of SY2006, eq. (21)."""
@@ -108,7 +107,7 @@ class StageSolver:
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],  # (D,) int64
+        rows: Ints,  # (D,) int64
         # (D, r) float64: start of conjugate gradients; by default, the solution is exact
         start: Floats | None = None,
         reserved: float = 0.0,
@@ -122,11 +121,7 @@ class StageSolver:
         return system, a
 
     def at_corners(
-        self,
-        state: MachineState,
-        problem: StageProblem,
-        rows: NDArray[np.int64],
-        reserved: float = 0.0,
+        self, state: MachineState, problem: StageProblem, rows: Ints, reserved: float = 0.0
     ) -> Descending:
         """The step to the minimum of a loss with corners over the span of basis vectors."""
 
@@ -165,10 +160,7 @@ def _sums(
 
 
 def fitted_on_subset(
-    workspace: Workspace,
-    problem: StageProblem,
-    rows: NDArray[np.int64],
-    subset: NDArray[np.int64],
+    workspace: Workspace, problem: StageProblem, rows: Ints, subset: Ints
 ) -> Floats:
     """Weights (D, r) of the sparse machine fitted to a subset alone; SY2006, step 2(a)."""
     W = problem.curvature

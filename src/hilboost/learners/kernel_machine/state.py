@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -26,12 +25,7 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
-from hilboost.learners.kernel_machine.solvers.multipliers import (
-    Change,
-    Newton,
-    Penalty,
-    minimizer,
-)
+from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, choose
 from hilboost.learners.kernel_machine.tuning.shared import MemberState
@@ -177,7 +171,7 @@ class MachineState(MemberState, ABC):
         """Compute kernel values in double precision from now on, if the user left the choice."""
         self.workspace = self.workspace.in_float64()
 
-    def refine_precision(self, kernel: Kernel, rows: NDArray[np.int64], weights: Floats) -> bool:
+    def refine_precision(self, kernel: Kernel, rows: Ints, weights: Floats) -> bool:
         """Turn to double precision if an expansion is inaccurate in single; whether it did."""
         workspace = self.workspace
         if workspace.source is None:
@@ -291,7 +285,7 @@ class MachineState(MemberState, ABC):
         self.n_stages += 1
         self._proposed = ()
 
-    def meets_corners(self, problem: StageProblem, basis: NDArray[np.int64]) -> bool:
+    def meets_corners(self, problem: StageProblem, basis: Ints) -> bool:
         """Whether a stage minimizes a loss with corners over the span of its basis.
 
         The first stage does, and so does each one whose span is that of all rows.  In between, one
@@ -301,7 +295,7 @@ class MachineState(MemberState, ABC):
         return problem.corners is not None and (self.n_stages == 0 or is_whole)
 
     def at_corners(
-        self, problem: StageProblem, basis: NDArray[np.int64], newton: Newton, function: Floats
+        self, problem: StageProblem, basis: Ints, newton: Newton, function: Floats
     ) -> Change:
         """The step to the minimum over the span of a basis, where ``function`` (D, r) is penalized.
 
@@ -315,7 +309,7 @@ class MachineState(MemberState, ABC):
         return minimizer(problem, rows, penalty, newton, rows.multipliers(so_far.alpha, lam))
 
     @property
-    def trial(self) -> tuple[NDArray[np.int64], Floats] | None:
+    def trial(self) -> tuple[Ints, Floats] | None:
         """Rows that the choice of kernel held out, and predictions of their first gradients."""
         choice = self.choice
         if choice is None or choice.rows is None or choice.predicted is None:

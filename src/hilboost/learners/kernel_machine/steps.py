@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import warn_caller
 from hilboost.kernels.gram import Gram, row_blocks
 from hilboost.learners.kernel_machine.descending import Descending
@@ -39,7 +38,7 @@ class Steps(ABC):
         self,
         state: MachineState,
         problem: StageProblem,
-        rows: NDArray[np.int64],  # (D,): the basis
+        rows: Ints,  # (D,): the basis
         solver: StageSolver,
         tol: float,
         max_iter: int,

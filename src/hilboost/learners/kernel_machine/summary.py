@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
@@ -32,7 +31,7 @@ class KernelMachineSummary:
     # (c,) float64 or None: the units of several targets, in which their variances are equal
     sizes: Floats | None = None
     # (n_stages,) int64 or None: numbers of basis vectors of nested machines
-    path: NDArray[np.int64] | None = None
+    path: Ints | None = None
     n_iter: int | None = None  # total number of steps on all nested machines
     stage_kernels: StageKernels | None = None  # kernels of the stages, if the user listed kernels
     # factor of approximate variances, from the first call of ``variance`` or from a model file

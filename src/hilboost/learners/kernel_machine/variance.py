@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import Gram, evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 
@@ -126,9 +126,7 @@ class PosteriorVariance:
         unexplained = array_api.to_numpy(self.model.kernel.diag(X)) - prior
         return np.maximum(unexplained, 0.0) + posterior / np.maximum(1 - posterior / D, 1e-12)
 
-    def _neighbors(
-        self, X: Floats, rows: NDArray[np.int64], team: ThreadTeam
-    ) -> Iterator[NDArray[np.intp]]:
+    def _neighbors(self, X: Floats, rows: Ints, team: ThreadTeam) -> Iterator[NDArray[np.intp]]:
         """The rows with the largest correlations, for each of ``rows``, without itself."""
         diagonal = np.maximum(array_api.to_numpy(self.model.kernel.diag(X)), 1e-300)
         for block in row_blocks(len(rows), _JUDGED_AT_ONCE):
@@ -142,5 +140,5 @@ def is_approximate(n: int) -> bool:
     return n > _EXACT_UP_TO
 
 
-def _landmark_rows(n: int) -> NDArray[np.int64]:
+def _landmark_rows(n: int) -> Ints:
     return np.sort(np.random.default_rng(0).choice(n, _LANDMARKS, replace=False))

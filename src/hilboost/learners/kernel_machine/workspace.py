@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
@@ -63,7 +63,7 @@ class Workspace:
         return RowSample(None, weight)
 
     @property
-    def repetitions(self) -> NDArray[np.int64] | None:
+    def repetitions(self) -> Ints | None:
         """How often each row of the table was observed, if distinct rows do not tell the noise."""
         n = self.n_rows if self.distinct is None else len(self.distinct.group)
         return repetitions(self.all_rows.weight, self.row_weight, n, self.distinct)
@@ -83,16 +83,12 @@ class Workspace:
             return self
         return replace(self, X=self.inputs(self.source, self.X, "float64"), source=None)
 
-    def rows_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rows_of(self, rows: Ints) -> Ints:
         """Numbers of the distinct rows that some rows of the table are equal to."""
         return rows if self.distinct is None else self.distinct.group[rows]
 
     def gram(
-        self,
-        kernel: Kernel,
-        left: NDArray[np.int64] | None,
-        right: NDArray[np.int64] | None,
-        memory: float = 0.0,
+        self, kernel: Kernel, left: Ints | None, right: Ints | None, memory: float = 0.0
     ) -> Gram:
         """``k(X[left], X[right])``; ``None`` means all rows."""
         A = self.X if left is None else self.X[left]
@@ -100,12 +96,12 @@ class Workspace:
         exchange = self.exchange if left is None else None
         return Gram(kernel, A, B, memory, self.team, exchange)
 
-    def basis(self, rows: NDArray[np.int64] | slice) -> NDArray:
+    def basis(self, rows: Ints | slice) -> NDArray:
         """Some rows as basis vectors, in the dtype of the kernel values."""
         return array_api.to_numpy(self.X[rows]).astype(self.precision)
 
     def expansion(
-        self, kernel: Kernel, rows: NDArray[np.int64], weights: Floats, basis: NDArray | None = None
+        self, kernel: Kernel, rows: Ints, weights: Floats, basis: NDArray | None = None
     ) -> KernelExpansion:
         """An expansion in some training rows.
 

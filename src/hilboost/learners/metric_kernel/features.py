@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.operators import OperatorGraph
 from hilboost.learners.kernel_machine.inputs import quantiles
 from hilboost.tables import BlockTable
@@ -32,7 +32,7 @@ class Features:
 
     in_files: ClassVar[bool] = True
 
-    columns: NDArray[np.int64]  # (q,) int64: columns of the table
+    columns: Ints  # (q,) int64: columns of the table
     low: Floats  # (q,) float64: bounds, center and factor of each of these columns
     high: Floats  # (q,) float64: bounds, center and factor of each of these columns
     center: Floats  # (q,) float64: bounds, center and factor of each of these columns
@@ -40,7 +40,7 @@ class Features:
     # tuple of (position, (n_levels,) float64): numbers that replace the codes of a category column;
     # ``position`` is that in ``columns``
     levels: Levels
-    missing: NDArray[np.int64]  # (p,) int64: columns whose missing cells are features of their own
+    missing: Ints  # (p,) int64: columns whose missing cells are features of their own
     missing_scale: Floats  # (p,) float64
     # (q + p, k) float64 or None: linear map of all of these features, which contains the metric;
     # ``None`` for none
@@ -93,7 +93,7 @@ class Features:
         return len(self.columns) + len(self.missing)
 
     @property
-    def origins(self) -> NDArray[np.int64]:
+    def origins(self) -> Ints:
         """The column that each feature is made from, before they are rotated, (q + p,)."""
         return np.concatenate([self.columns, self.missing])
 
@@ -232,7 +232,7 @@ class Features:
         return graph.add("Where", graph.add("IsNaN", Z), zero, Z)
 
 
-def columns_of(X: Floats | BlockTable, columns: NDArray[np.int64]) -> Floats:
+def columns_of(X: Floats | BlockTable, columns: Ints) -> Floats:
     """Return some columns, in ascending order, as a new array (n, q) float64."""
     if isinstance(X, BlockTable):
         blocks = [block for _, block in X.row_blocks(columns)]
@@ -302,7 +302,7 @@ def _scaling(values: Floats, weight: Floats | None) -> tuple[float, float, float
     return low, high, center * size, 1 / (spread * size)
 
 
-def _with_missing(X: Floats, columns: list[int], coded: list[int]) -> NDArray[np.int64]:
+def _with_missing(X: Floats, columns: list[int], coded: list[int]) -> Ints:
     """Find columns whose missing cells are features: in category columns, they are a level."""
     share = np.isnan(X).mean(axis=0)
     found = np.zeros(X.shape[1], dtype=bool)

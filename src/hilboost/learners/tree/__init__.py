@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from hilboost.learners.tree.vector import VectorTreeLearner
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
-_MODULES = {
-    "learner": "TreeLearner",
-    "vector": "VectorTreeLearner",
-}
+_MODULES = {"learner": "TreeLearner", "vector": "VectorTreeLearner"}
 
 __all__ = ["MAX_LEVELS", "Forest", "Tree", "TreeLearner", "VectorTreeLearner"]
 

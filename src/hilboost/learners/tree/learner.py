@@ -131,11 +131,7 @@ class TreeLearner(TreeSettings, Learner):
         data.close()
 
     def fit(
-        self,
-        data: TreeData,
-        gradients: Gradients,
-        sample: RowSample,
-        rng: np.random.Generator,
+        self, data: TreeData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """Fit one shared tree, or one tree for each output.
 

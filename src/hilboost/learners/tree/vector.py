@@ -15,13 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
-from hilboost.engine import (
-    Tree,
-    TreeData,
-    VectorSettings,
-    fit_stages,
-    prepare_vector_trees,
-)
+from hilboost.engine import Tree, TreeData, VectorSettings, fit_stages, prepare_vector_trees
 
 
 @dataclass(frozen=True)
@@ -75,11 +69,7 @@ class VectorTreeLearner(VectorSettings, Learner):
         data.close()
 
     def fit(
-        self,
-        data: TreeData,
-        gradients: Gradients,
-        sample: RowSample,
-        rng: np.random.Generator,
+        self, data: TreeData, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """Fit one tree."""
         (tree,), (leaves,) = fit_stages(self, data, gradients, sample, [lambda: rng])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.symmetric import SymmetricGram
@@ -167,11 +167,11 @@ class IterativeSolver:
     D: Floats  # (n,) float64
     basis: NDArray  # (n, d)
     nystroem: Nystroem  # the preconditioner
-    landmarks: NDArray[np.int64]  # (m,) int64: basis vectors of the sparse machine
+    landmarks: Ints  # (m,) int64: basis vectors of the sparse machine
     factor: Array  # (m, m): cholesky factor of their Gram matrix
 
     @classmethod
-    def of(cls, gram: SymmetricGram, landmarks: NDArray[np.int64], D: Floats) -> IterativeSolver:
+    def of(cls, gram: SymmetricGram, landmarks: Ints, D: Floats) -> IterativeSolver:
         """Compute the preconditioner; cost O(n m²)."""
         Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
         basis = array_api.to_numpy(gram.A).astype(gram.precision)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.learners.kernel_machine.corners import CornerRows
 from hilboost.learners.kernel_machine.problem import StageProblem
 
@@ -51,7 +50,7 @@ class Penalty:
     """The penalty of the function after a change."""
 
     regularization: float
-    basis: NDArray[np.int64]  # (D,) int64: distinct rows
+    basis: Ints  # (D,) int64: distinct rows
     function: Floats  # (D, r) float64: values of the penalized function so far at the basis
     so_far: Floats  # (r,) float64: the penalty before the change
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import NotPositive
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
@@ -102,9 +102,7 @@ class IterativeNewton:
     Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
 
     @classmethod
-    def of(
-        cls, gram: SymmetricGram, landmarks: NDArray[np.int64], smallest: float
-    ) -> IterativeNewton:
+    def of(cls, gram: SymmetricGram, landmarks: Ints, smallest: float) -> IterativeNewton:
         """Compute the approximation for the smallest entry of the first D; cost O(n m²)."""
         Q, _ = nystroem_factor(gram, landmarks, smallest)
         return cls(gram, array_api.to_numpy(gram.A).astype(gram.precision), Q)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
 from hilboost.kernels.gram import Gram
 from hilboost.kernels.order_free import OrderFreeSum
@@ -131,7 +130,7 @@ class Nystroem:
 
 
 def nystroem_factor(
-    gram: SymmetricGram, landmarks: NDArray[np.int64], smallest: float
+    gram: SymmetricGram, landmarks: Ints, smallest: float
 ) -> tuple[Features, Array]:
     """``Q = K_nm L⁻ᵀ`` (n, m) and a factor ``L L' = K_mm``, so that ``Q Q' = K_nm K_mm⁻¹ K_mn``.
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
@@ -57,7 +56,7 @@ class Choice:
 
     kernel: Kernel
     regularization: float  # λ
-    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: rows that the choice held out
+    rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
     predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
     @classmethod
@@ -148,7 +147,7 @@ class StandardizedSample:
         sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y, w, rows)
         return cls(sampled, middle, spread, len(inside), mass)
 
-    def held_out(self, best: Candidate[Any]) -> tuple[NDArray[np.int64] | None, Floats | None]:
+    def held_out(self, best: Candidate[Any]) -> tuple[Ints | None, Floats | None]:
         """The distinct rows (m,) that a candidate held out, and predictions of their gradients."""
         if best.predicted is None or best.rows is None:
             return None, None

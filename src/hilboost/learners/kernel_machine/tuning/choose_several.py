@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
 from hilboost.kernels.gram import evaluate, mean_diagonal
@@ -47,7 +46,7 @@ class SeveralChoice:
 
     kernels: tuple[Kernel, ...]
     regularization: float  # λ
-    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: rows that the choice held out
+    rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
     predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
 

@@ -13,19 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.learners.kernel_machine.tuning.fold_errors import FoldErrors
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
 from hilboost.learners.kernel_machine.tuning.likelihood import more_likely, most_likely_alike
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
-from hilboost.learners.kernel_machine.tuning.table_kernel import (
-    MAIN_FAMILIES,
-    Columns,
-    TableKernel,
-)
+from hilboost.learners.kernel_machine.tuning.table_kernel import MAIN_FAMILIES, Columns, TableKernel
 
 FOLDS = 3
 _FEWEST_ROWS = 12
@@ -47,7 +42,7 @@ class FewRows:
     team: ThreadTeam  # fits the folds in parallel
 
     @cached_property
-    def _places(self) -> tuple[NDArray[np.int64], ...]:
+    def _places(self) -> tuple[Ints, ...]:
         return tuple(np.array_split(np.arange(len(self.rows)), FOLDS))
 
     @cached_property

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.tuning.scoring import Sampled
@@ -35,7 +34,7 @@ class FoldErrors:
         kernels: Sequence[TableKernel],  # one for each fold
         rows: Sampled,
         # sequence of (m,) int64: positions of the rows of each fold
-        places: Sequence[NDArray[np.int64]],
+        places: Sequence[Ints],
         grid: Floats,  # (l,) float64
         team: ThreadTeam,
     ) -> Self:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hilboost.core.dtypes import Ints
 from hilboost.kernels import Kernel
 
 
@@ -14,15 +14,15 @@ from hilboost.kernels import Kernel
 class FoldKernels:
     """Folds of the rows, and for each fold a kernel whose length scales do not depend on it."""
 
-    folds: tuple[NDArray[np.int64], ...]  # tuple of (m,) int64: row numbers
+    folds: tuple[Ints, ...]  # tuple of (m,) int64: row numbers
     kernels: tuple[Kernel, ...]  # one for each fold
 
     @classmethod
-    def of_unseen(cls, kernel: Kernel, rows: NDArray[np.int64], n_folds: int) -> FoldKernels:
+    def of_unseen(cls, kernel: Kernel, rows: Ints, n_folds: int) -> FoldKernels:
         """Divide rows that no length scale was fitted to; the kernel is the same for all folds."""
         return cls(tuple(np.array_split(rows, n_folds)), (kernel,) * n_folds)
 
-    def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of_rows(self, rows: Ints) -> Ints:
         """The fold of each of some rows (m,), -1 for rows in no fold."""
         n = 1 + max(int(fold.max(initial=-1)) for fold in (*self.folds, rows))
         fold_of = np.full(n, -1)

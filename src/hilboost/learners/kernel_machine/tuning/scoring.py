@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
 from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
@@ -30,7 +29,7 @@ class Candidate(Generic[AnyKernel]):
     regularization: float
     error: float = np.inf  # weighted mean square; infinite before it is known
     predicted: Floats | None = None  # (m, r) float64 or None: predictions for those rows
-    rows: NDArray[np.int64] | None = None  # (m,) int64 or None: their numbers
+    rows: Ints | None = None  # (m,) int64 or None: their numbers
     folds: FoldKernels | None = None  # kernels like this one, for the choice of λ by other losses
 
 
@@ -41,17 +40,17 @@ class Sampled:
     X: Floats  # (m, d) float64
     Y: Floats  # (m, r) float64: targets
     weight: Floats  # (m,) float64: sample weights
-    rows: NDArray[np.int64]  # (m,) int64: row numbers
+    rows: Ints  # (m,) int64: row numbers
 
     def first(self, m: int) -> Sampled:
         """Return the first ``m`` rows."""
         return self.part(slice(m))
 
-    def without(self, places: NDArray[np.int64]) -> Sampled:
+    def without(self, places: Ints) -> Sampled:
         """Return the rows at other places."""
         return self.part(np.setdiff1d(np.arange(len(self)), places))
 
-    def part(self, rows: slice | NDArray[np.int64]) -> Sampled:
+    def part(self, rows: slice | Ints) -> Sampled:
         """Return some of the rows."""
         return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows])
 
