@@ -31,7 +31,7 @@ from hilboost.learners.kernel_machine import FullLearner, Workspace
 from hilboost.learners.kernel_machine.full import FullState
 from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations
 from hilboost.learners.kernel_machine.tuning.choose import Choice
-from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
+from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000

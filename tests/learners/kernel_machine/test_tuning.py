@@ -14,11 +14,7 @@ from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns,
 from hilboost.learners.kernel_machine import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import choose, scoring, search
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
-from hilboost.learners.kernel_machine.tuning.table_kernel import (
-    FAMILIES,
-    MAIN_FAMILIES,
-    Columns,
-)
+from hilboost.learners.kernel_machine.tuning.table_kernel import FAMILIES, MAIN_FAMILIES, Columns
 
 
 def draw(n=40, d=2, r=1, weighted=False, seed=0):

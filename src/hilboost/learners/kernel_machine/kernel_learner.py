@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
@@ -20,8 +20,45 @@ from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
 from hilboost.learners.kernel_machine.workspace import Workspace
 
+if TYPE_CHECKING:
+    from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
 
-class KernelLearner(Learner):
+    Data: TypeAlias = MachineState | SeveralKernelsState
+
+
+class MachineLearner(Learner):
+    """Base class of learners whose ``data`` is the state of one or several kernel machines."""
+
+    def for_members(
+        self, data: Data, n_members: int, choose_penalty: PenaltyChoice | None
+    ) -> list[Data]:
+        """Return states with the same rows and choice of kernel, and functions of their own."""
+        return [*data.for_members(n_members, choose_penalty)]
+
+    def stage_added(self, data: Data, stage: Stage | None) -> None:
+        """Add the stage to the function so far, or discard the proposed step.
+
+        After a stage of another learner, iterative solvers start again.
+        """
+        if stage is None:
+            data.withdraw()
+        else:
+            data.stage_added(stage)
+
+    def snapshot(self, data: Data) -> MachineSnapshot | SeveralSnapshot | None:
+        """Return the function so far, the kernel and λ; ``None`` before the first stage."""
+        return data.snapshot()
+
+    def converged(self, data: Data) -> bool:
+        """Whether further stages would change nothing."""
+        return data.converged
+
+    def close(self, data: Data) -> None:
+        """End the threads and release Gram matrices."""
+        data.close()
+
+
+class KernelLearner(MachineLearner):
     """Base class of learners of kernel stages; their ``data`` is a :class:`MachineState`."""
 
     setting: KernelMachineConfig
@@ -56,39 +93,11 @@ class KernelLearner(Learner):
         """Scale the rows and start the threads."""
         return self.state(self.setting.prepare(X, weight, seed, n_threads))
 
-    def for_members(
-        self, data: MachineState, n_members: int, choose_penalty: PenaltyChoice | None
-    ) -> list[MachineState]:
-        """Return states with the same rows and choice of kernel, and functions of their own."""
-        return data.for_members(n_members, choose_penalty)
-
-    def stage_added(self, data: MachineState, stage: Stage | None) -> None:
-        """Add the stage to the function so far, or discard the proposed step.
-
-        After a stage of another learner, iterative solvers start again.
-        """
-        if stage is None:
-            data.withdraw()
-        else:
-            data.stage_added(stage)
-
-    def snapshot(self, data: MachineState) -> MachineSnapshot | None:
-        """Return the function so far, the kernel and λ; ``None`` before the first stage."""
-        return data.snapshot()
-
     def restore(
         self, data: MachineState, snapshot: MachineSnapshot | None, terms: Sequence[Term]
     ) -> Sequence[Term]:
         """Continue from a snapshot."""
         return terms if snapshot is None else data.restore(snapshot, terms)
-
-    def converged(self, data: MachineState) -> bool:
-        """Whether further stages would change nothing."""
-        return data.converged
-
-    def close(self, data: MachineState) -> None:
-        """End the threads and release Gram matrices."""
-        data.close()
 
 
 def prepare_divided(

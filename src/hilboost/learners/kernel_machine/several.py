@@ -12,25 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hilboost.core.base_model import Stage, Term
+from hilboost.core.base_model import Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner, MachineLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
-from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
 
 
 @dataclass(frozen=True)
-class SeveralKernelsLearner(Learner):
+class SeveralKernelsLearner(MachineLearner):
     """Every stage is that of the kernel with the largest decrease of the penalized loss.
 
     The function is a sum of one function for each kernel, ``F = start + Σ_k f_k``, and the fit
@@ -64,12 +62,6 @@ class SeveralKernelsLearner(Learner):
     def for_table(self, splits: SplitSettings) -> SeveralKernelsLearner:
         """Same as for the stages."""
         return replace(self, stage=self.stage.for_table(splits))
-
-    def for_members(
-        self, data: SeveralKernelsState, n_members: int, choose_penalty: PenaltyChoice | None
-    ) -> list[SeveralKernelsState]:
-        """Return states with the same rows and choice, and functions of their own."""
-        return data.for_members(n_members, choose_penalty)
 
     def prepare(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
@@ -106,30 +98,11 @@ class SeveralKernelsLearner(Learner):
         best = data.take([_single(proposal) for proposal in proposals])
         return data.reweighted(gradients, sample) if self.reweight else [best]
 
-    def stage_added(self, data: SeveralKernelsState, stage: Stage | None) -> None:
-        """Add the stage to the function of its kernel, or discard the proposed steps."""
-        if stage is None:
-            data.withdraw()
-        else:
-            data.stage_added(stage)
-
-    def snapshot(self, data: SeveralKernelsState) -> SeveralSnapshot | None:
-        """Return a snapshot of each machine, and who made which stage."""
-        return data.snapshot()
-
     def restore(
         self, data: SeveralKernelsState, snapshot: SeveralSnapshot | None, terms: Sequence[Term]
     ) -> Sequence[Term]:
         """Continue from a snapshot."""
         return terms if snapshot is None else data.restore(self.stage, snapshot, terms)
-
-    def converged(self, data: SeveralKernelsState) -> bool:
-        """Whether no kernel decreases the penalized loss any more."""
-        return data.converged
-
-    def close(self, data: SeveralKernelsState) -> None:
-        """End the threads and release the Gram matrices."""
-        data.close()
 
 
 def _single(proposal: list[FittedTerm]) -> Descending:

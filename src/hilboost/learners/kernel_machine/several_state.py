@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -27,9 +28,8 @@ from hilboost.learners.kernel_machine.reweighting import (
 )
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
-from hilboost.learners.kernel_machine.tuning.choose import Choice
+from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
-from hilboost.learners.kernel_machine.tuning.shared import MemberState
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 
@@ -100,7 +100,6 @@ class SeveralKernelsState(MemberState):
         self.states: list[MachineState] = []  # one for each kernel; empty before the first stage
         self.choice: Choice | None = None  # the sum of the kernels, and λ
         self._kernels: tuple[Kernel, ...] = ()
-        self._conversion: Conversion | None = None
         self._is_least_squares = False
         self._joint: JointKernels | None = None
         self._descent = Descent(1)
@@ -119,8 +118,8 @@ class SeveralKernelsState(MemberState):
         sample: RowSample,
     ) -> None:
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
-        self._conversion = Conversion.of(self.workspace.distinct, gradients)
-        observed = gradients.negative_gradient / self._conversion.unit
+        self.conversion = Conversion.of(self.workspace.distinct, gradients)
+        observed = gradients.negative_gradient / self.conversion.unit
         self.workspace = self.workspace.observing(observed)
         self._is_least_squares = gradients.hessian is None
         found = self._chosen(stage, kernels, gradients, sample)
@@ -146,10 +145,10 @@ class SeveralKernelsState(MemberState):
         """State that later stages need; ``None`` before the first stage."""
         states = [state.snapshot() for state in self.states]
         known = [state for state in states if state is not None]
-        if not known or self._conversion is None or self.choice is None:
+        if not known or self.conversion is None or self.choice is None:
             return None
         return SeveralSnapshot(
-            self._conversion.unit,
+            self.conversion.unit,
             self._is_least_squares,
             self.choice,
             self._descent,
@@ -164,7 +163,7 @@ class SeveralKernelsState(MemberState):
         self, stage: KernelLearner, snapshot: SeveralSnapshot, terms: Sequence[Term]
     ) -> list[Term]:
         """Continue from a snapshot; return the terms so far, as terms of the machines."""
-        self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self.conversion = Conversion(self.workspace.distinct, snapshot.unit)
         self._is_least_squares = snapshot.is_least_squares
         self.choice, self._descent = snapshot.choice, snapshot.descent
         self._kernels = tuple(state.choice.kernel for state in snapshot.states)
@@ -196,12 +195,13 @@ class SeveralKernelsState(MemberState):
         sample: RowSample,
     ) -> SeveralChoice:
         """Choose from the rows of the stage, or once for all members from all rows."""
-        assert self._conversion is not None
+        assert self.conversion is not None
         rows = sample if self.shared is None else self.workspace.all_rows
-        seen, weight = self._conversion.seen(gradients, rows)
+        seen, weight = self.conversion.seen(gradients, rows)
 
-        def choice() -> SeveralChoice:
-            return choose_several(
+        return self.settled(
+            partial(
+                choose_several,
                 stage.setting,
                 kernels,
                 self.workspace,
@@ -210,11 +210,7 @@ class SeveralKernelsState(MemberState):
                 stage.name == "full",
                 self.choose_penalty,
             )
-
-        found = choice() if self.shared is None else self.shared.settled(choice)
-        # A time limit may end the search of another worker earlier.
-        exchange = self.workspace.exchange
-        return found if exchange is None else exchange.first(found)
+        )
 
     def take(self, proposals: Sequence[Descending]) -> Descending:
         """The proposal with the largest decrease; the first of several."""
@@ -227,9 +223,9 @@ class SeveralKernelsState(MemberState):
 
     def reweighted(self, gradients: Gradients, sample: RowSample) -> list[FittedTerm]:
         """The best proposal with its weight, and the earlier stages with the change of theirs."""
-        assert self._conversion is not None
+        assert self.conversion is not None
         assert self.choice is not None
-        seen, weight = self._conversion.seen(gradients, sample)
+        seen, weight = self.conversion.seen(gradients, sample)
         (step,) = self.states[self._best].proposed
         model = step.term.model
         assert step.outputs is not None
@@ -238,7 +234,7 @@ class SeveralKernelsState(MemberState):
             self._reweighted = ReweightedStages(problem.regularization, problem.n_outputs)
         require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))
         self._steps = tuple(self._reweighted.add(model, step.outputs, problem))
-        return self._conversion.shown(self._steps)
+        return self.conversion.shown(self._steps)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the stage to the function of its kernel, with the coefficients of the rules."""
@@ -308,15 +304,6 @@ class SeveralKernelsState(MemberState):
         known = [noise for noise in found if noise is not None]
         return np.max(known, axis=0) if len(known) == len(found) and known else None
 
-    @property
-    def trial(self) -> tuple[Ints, Floats] | None:
-        """Rows that the choice of amplitudes held out, and predictions of their first gradients."""
-        choice = self.choice
-        if choice is None or choice.rows is None or choice.predicted is None:
-            return None
-        assert self._conversion is not None
-        return self._conversion.predictions(choice.rows, choice.predicted)
-
     def amplitude(self, residual: Floats) -> float:
         """The maximum-likelihood factor of the kernels and the noise, under squared error.
 
@@ -325,11 +312,11 @@ class SeveralKernelsState(MemberState):
         """
         if not self._norms or not self._is_least_squares or self.choice is None:
             return 1.0
-        assert self._conversion is not None
+        assert self.conversion is not None
         function = np.sum([_function(state) for state in self.states], axis=0)
         if function.shape[1] != residual.shape[1]:
             return 1.0
-        left = (self._conversion.means(residual) - function) ** 2
+        left = (self.conversion.means(residual) - function) ** 2
         weight, regularization = self.workspace.weight, max(self.choice.regularization, 1e-300)
         loss = float((left if weight is None else left * weight[:, None]).sum())
         norm = sum(
@@ -338,7 +325,7 @@ class SeveralKernelsState(MemberState):
             for part in state.components
         )
         return likely_amplitude(
-            self._conversion, regularization, loss / regularization + norm, residual
+            self.conversion, regularization, loss / regularization + norm, residual
         )
 
     def close(self) -> None:

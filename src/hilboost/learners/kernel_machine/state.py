@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,7 @@ from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
 from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.tuning.choose import Choice, choose
-from hilboost.learners.kernel_machine.tuning.shared import MemberState
+from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState, choose
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 
@@ -58,13 +58,11 @@ class MachineState(MemberState, ABC):
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         self.workspace = workspace  # replaced at most once, by that in double precision
-        # Kernel and λ; ``None`` before the first stage if the user left one of them open.
         self.choice = choice
         # Decrease of the penalized loss so far, if the fit ends with it.
         self.descent: Descent | None = None
         self.n_stages = 0
         self._components: dict[int, Component] = {}
-        self._conversion: Conversion | None = None
         self._first: tuple[Gradients, Floats | None] | None = None
         self._proposed: tuple[Descending, ...] = ()
         self._corners: CornerRows | None = None
@@ -86,14 +84,14 @@ class MachineState(MemberState, ABC):
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
-        if self._conversion is None:
-            self._conversion = Conversion.of(self.workspace.distinct, gradients)
-            observed = gradients.negative_gradient / self._conversion.unit
+        if self.conversion is None:
+            self.conversion = Conversion.of(self.workspace.distinct, gradients)
+            observed = gradients.negative_gradient / self.conversion.unit
             self.workspace = self.workspace.observing(observed)
             if self.shared is not None:
-                self._first = self._conversion.seen(gradients, self.workspace.all_rows)
-        self._corners = self._conversion.corners(gradients, sample)
-        return self._conversion.seen(gradients, sample)
+                self._first = self.conversion.seen(gradients, self.workspace.all_rows)
+        self._corners = self.conversion.corners(gradients, sample)
+        return self.conversion.seen(gradients, sample)
 
     def problem(
         self,
@@ -123,8 +121,9 @@ class MachineState(MemberState, ABC):
             gradients, weight = self._first
             self._first = None
 
-        def choice() -> Choice:
-            return choose(
+        return self.settled(
+            partial(
+                choose,
                 config,
                 self.workspace,
                 gradients,
@@ -133,11 +132,7 @@ class MachineState(MemberState, ABC):
                 iterates,
                 self.choose_penalty,
             )
-
-        found = choice() if self.shared is None else self.shared.settled(choice)
-        # A time limit may end the search of another worker earlier.
-        exchange = self.workspace.exchange
-        return found if exchange is None else exchange.first(found)
+        )
 
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""
@@ -204,10 +199,10 @@ class MachineState(MemberState, ABC):
 
     def snapshot(self) -> MachineSnapshot | None:
         """State that later stages need; ``None`` before the first stage."""
-        if self._conversion is None or self.choice is None:
+        if self.conversion is None or self.choice is None:
             return None
         return MachineSnapshot(
-            self._conversion.unit,
+            self.conversion.unit,
             self.workspace.precision,
             list(self.kernels),
             self.choice,
@@ -227,7 +222,7 @@ class MachineState(MemberState, ABC):
         Predictions add up expansions that share these objects.
         """
         n_rows = self.workspace.n_rows
-        self._conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self.conversion = Conversion(self.workspace.distinct, snapshot.unit)
         self.choice, self.descent = snapshot.choice, snapshot.descent
         self.n_stages = snapshot.n_stages
         if self.workspace.precision != snapshot.precision:
@@ -253,9 +248,9 @@ class MachineState(MemberState, ABC):
 
     def propose(self, *steps: Descending) -> list[FittedTerm]:
         """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""
-        assert self._conversion is not None
+        assert self.conversion is not None
         self._proposed = steps
-        return self._conversion.shown(steps)
+        return self.conversion.shown(steps)
 
     @property
     def proposed(self) -> tuple[Descending, ...]:
@@ -308,15 +303,6 @@ class MachineState(MemberState, ABC):
         penalty = Penalty(lam, basis, function, norm)
         return minimizer(problem, rows, penalty, newton, rows.multipliers(so_far.alpha, lam))
 
-    @property
-    def trial(self) -> tuple[Ints, Floats] | None:
-        """Rows that the choice of kernel held out, and predictions of their first gradients."""
-        choice = self.choice
-        if choice is None or choice.rows is None or choice.predicted is None:
-            return None
-        assert self._conversion is not None
-        return self._conversion.predictions(choice.rows, choice.predicted)
-
     def amplitude(self, residual: Floats) -> float:
         """The maximum-likelihood factor of kernel and noise.
 
@@ -327,9 +313,9 @@ class MachineState(MemberState, ABC):
         alpha = self._components[id(self.choice.kernel)].alpha
         if alpha.shape[1] != residual.shape[1]:
             return 1.0
-        assert self._conversion is not None
-        product = float((self._conversion.means(residual) * alpha).sum())
-        return likely_amplitude(self._conversion, self.choice.regularization, product, residual)
+        assert self.conversion is not None
+        product = float((self.conversion.means(residual) * alpha).sum())
+        return likely_amplitude(self.conversion, self.choice.regularization, product, residual)
 
     def close(self) -> None:
         """End the threads; subclasses release their Gram matrices."""

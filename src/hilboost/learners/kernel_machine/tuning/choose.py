@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -16,8 +17,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.clock import Clock
-from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
+from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
     by_likelihood,
@@ -26,10 +26,11 @@ from hilboost.learners.kernel_machine.tuning.likelihood import (
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_HOLD_OUT,
     Candidate,
+    FoldKernels,
     Sampled,
     lambda_on_grid,
 )
-from hilboost.learners.kernel_machine.tuning.search import Search
+from hilboost.learners.kernel_machine.tuning.search import Clock, Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 from hilboost.learners.kernel_machine.workspace import Workspace
 
@@ -221,3 +222,62 @@ def lambda_floor(config: KernelMachineConfig, n: float, iterates: bool) -> float
     if hurries and n > _ROWS_OF_SLOW_STEPS:
         return _SMALLEST_HURRIED_LAMBDA
     return _SMALLEST_ITERATIVE_LAMBDA
+
+
+Found = TypeVar("Found")
+
+
+class SharedChoice(Generic[Found]):
+    """The kernel and λ of all members of an ensemble.
+
+    The choice depends on the first gradients of all rows, which are the same for all members.  The
+    result is therefore the same whichever member comes first.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: Found | None = None
+
+    def settled(self, choose: Callable[[], Found]) -> Found:
+        """Return the choice of the first member that asks."""
+        with self._lock:
+            if self._found is None:
+                self._found = choose()
+            return self._found
+
+
+class MemberState:
+    """The state of a member of an ensemble, which has the rows and the choice of all members."""
+
+    workspace: Workspace
+    choice: Choice | None  # kernel and λ; ``None`` before the first stage if one of them is open
+    conversion: Conversion | None = None  # ``None`` before the first stage
+    choose_penalty: PenaltyChoice | None = None
+    shared: SharedChoice[Any] | None = None
+
+    def settled(self, choose: Callable[[], Found]) -> Found:
+        """Make the choice, once for all members and all workers."""
+        found = choose() if self.shared is None else self.shared.settled(choose)
+        # A time limit may end the search of another worker earlier.
+        exchange = self.workspace.exchange
+        return found if exchange is None else exchange.first(found)
+
+    @property
+    def trial(self) -> tuple[Ints, Floats] | None:
+        """Rows that the choice held out, and predictions of their first gradients."""
+        choice = self.choice
+        if choice is None or choice.rows is None or choice.predicted is None:
+            return None
+        assert self.conversion is not None
+        return self.conversion.predictions(choice.rows, choice.predicted)
+
+    def for_members(self, n_members: int, choose_penalty: PenaltyChoice | None) -> list[Self]:
+        """Return the states of all members before the first stage; the first keeps the threads."""
+        shared: SharedChoice[Any] | None = SharedChoice() if n_members > 1 else None
+        states = []
+        for k in range(n_members):
+            team = self.workspace.team if k == 0 else ThreadTeam(self.workspace.team.n_threads)
+            state = type(self)(replace(self.workspace, team=team))  # type: ignore[call-arg]
+            state.choose_penalty, state.shared = choose_penalty, shared
+            states.append(state)
+        return states

@@ -7,26 +7,26 @@ length scales and λ: values from a small subset are too large for the whole tab
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.learners.kernel_machine.tuning.clock import Clock
-from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
-from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
+from hilboost.backends.work_clock import working_seconds
+from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     ROWS_FIRST,
     ROWS_OF_LIKELIHOOD,
     ROWS_PER_SCALE,
+    START_NOISE,
     more_likely,
     most_likely,
     most_likely_map,
 )
-from hilboost.learners.kernel_machine.tuning.quick_choice import hasty_kernel
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
     Candidate,
+    FoldKernels,
     Sampled,
     best_lambda,
     best_scale,
@@ -47,13 +47,45 @@ _ROWS_OF_FOLDS = 1200
 _FAMILIES_KEPT = 3
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
+_SECONDS_OF_A_WIDE_SEARCH = 15.0
 _SECONDS_OF_A_SEARCH, _SECONDS_OF_A_SCALE = 2.0, 0.1  # of the main families; measured
 _WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
 _USUAL_SHRINKING = -0.08
 
+# The choice in a fraction of a second:
+_HASTY_ROWS, _FEWER_ROWS = 400, 200
+_HASTY_SCALES = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual one first
+_USUAL_FAMILY = "matern52"
+_WORTH_SCALES = 0.95  # leave-one-out errors favor scales that were fitted to the same rows
+_SECONDS_OF_FEWER_ROWS = 0.2
+_LEFT_FOR_SCALES, _LEFT_FOR_LAMBDA = 0.3, 0.1
+
 Found = list[Candidate[TableKernel]]
+
+
+class Clock:
+    """Measures how much of a time limit is left, without compilation; ``None`` is no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._began = working_seconds()
+        self._seconds = seconds
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is time for every family of kernels."""
+        return self.allows(_SECONDS_OF_A_WIDE_SEARCH)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether the limit is not below some seconds."""
+        return self._seconds is None or self._seconds >= seconds
+
+    def has(self, share: float) -> bool:
+        """Whether this share of the time is left; always true without a limit."""
+        if self._seconds is None:
+            return True
+        return working_seconds() - self._began < (1 - share) * self._seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +132,11 @@ class Search:
         d = self.sampled.X.shape[1]
         return d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
 
+    @property
+    def _n_likely(self) -> int:
+        """Number of rows by whose likelihood length scales are fitted first."""
+        return ROWS_FIRST + ROWS_PER_SCALE * self.n_scales
+
     @cached_property
     def is_hasty(self) -> bool:
         """Whether time is too short for the likelihood of several families."""
@@ -110,9 +147,7 @@ class Search:
         if not self.sampled.Y.any() or len(self.sampled) < 3:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
         if self.is_hasty:
-            return self._for_all_rows(
-                *hasty_kernel(self.columns, self.sampled, self.floor, self.team, self.clock)
-            )
+            return self._hasty()
         if self.has_few_rows and not self.has_many_targets:
             alike = self.few_rows.alike()
             if alike is not None:
@@ -147,7 +182,7 @@ class Search:
 
     def _likely(self, family: str) -> Candidate[TableKernel]:
         """The most likely kernel of a family, with the best scale."""
-        rows = self.sampled.first(ROWS_FIRST + ROWS_PER_SCALE * self.n_scales)
+        rows = self.sampled.first(self._n_likely)
         return self._scaled(most_likely(self.columns, rows, family))
 
     def _scaled(
@@ -186,6 +221,40 @@ class Search:
             for scale in _ISOTROPIC_SCALES
         ]
         return min(tried, key=by_error)
+
+    def _hasty(self) -> Candidate[TableKernel]:
+        """A family and one length scale for all columns, by errors on a few hundred rows.
+
+        In the time that is left, the likelihood fits length scales of their own.
+        """
+        clock = self.clock
+        few = not clock.allows(_SECONDS_OF_FEWER_ROWS)
+        rows = self.sampled.first(_FEWER_ROWS if few else _HASTY_ROWS)
+        usual = self.columns.kernel(_USUAL_FAMILY, _HASTY_SCALES[0])
+        best = leave_one_out(Candidate(usual, max(START_NOISE, self.floor)), rows)
+        for family in sorted(MAIN_FAMILIES, key=lambda family: family != _USUAL_FAMILY):
+            for scale in _HASTY_SCALES:
+                if clock.has(0.5):
+                    kernel = self.columns.kernel(family, scale)
+                    tried = leave_one_out(Candidate(kernel, best.regularization), rows)
+                    best = min(best, tried, key=by_error)
+        if clock.has(0.5):
+            for likely in self._with_own_scales(best.kernel.family, few):
+                tried = self._scaled(likely, rows)
+                if tried.error < _WORTH_SCALES * best.error:
+                    best = tried
+        if clock.has(_LEFT_FOR_LAMBDA):
+            best = best_lambda(best, rows, leave_one_out, self.floor, self.team)
+        return self._for_all_rows(best, len(rows))
+
+    def _with_own_scales(self, family: str, few: bool) -> Iterator[Candidate[TableKernel]]:
+        """The most likely length scales of few rows, and if there is time, of more."""
+        goes_on = partial(self.clock.has, _LEFT_FOR_SCALES)
+        n_rows = _FEWER_ROWS if few else self._n_likely
+        found = most_likely(self.columns, self.sampled.first(n_rows), family, goes_on)
+        yield found
+        if len(self.sampled) > n_rows and goes_on():
+            yield more_likely(found, self.sampled.first(ROWS_OF_LIKELIHOOD), goes_on=goes_on)
 
     def _hurried(self, found: Found, mapped: Found) -> Candidate[TableKernel]:
         """The best candidate so far, its length scales shortened by the usual factor."""

@@ -12,14 +12,14 @@ from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.kernel_machine import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.few_rows import FOLDS, FewRows
-from hilboost.learners.kernel_machine.tuning.fold_errors import (
+from hilboost.learners.kernel_machine.tuning.folds import (
+    FOLDS,
+    FewRows,
     FoldErrors,
     mean_and_standard_error,
     predictions,
 )
-from hilboost.learners.kernel_machine.tuning.fold_kernels import FoldKernels
-from hilboost.learners.kernel_machine.tuning.scoring import Sampled
+from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 from hilboost.losses import Poisson
 from hilboost.training.regularization import HeldOutPenalty
