@@ -18,7 +18,7 @@ from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
 from hilboost.export.registry import export_formats
-from hilboost.losses import _centers
+from hilboost.losses import radial
 from hilboost.losses.registry import (
     classification_losses,
     ranking_losses,
@@ -128,13 +128,13 @@ def test_warmup_says_how_long_it_took():
 
 
 def test_warmup_compiles_geometric_medians(monkeypatch):
-    calls, compiled = [], _centers.geometric_medians
+    calls, compiled = [], radial.geometric_medians
 
     def counted(*arguments):
         calls.append(len(arguments))
         return compiled(*arguments)
 
-    monkeypatch.setattr(_centers, "geometric_medians", counted)
+    monkeypatch.setattr(radial, "geometric_medians", counted)
     assert run("warmup").exit_code == 0
     assert calls
 

@@ -19,7 +19,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.kernels.equality import are_equal, first_of_equals
+from hilboost.kernels.base import are_equal, first_of_equals
 
 NATIVE = [case for case in KERNELS if case.native]
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hilboost.kernels.order_free import OrderFreeSum
+from hilboost.kernels.gram import OrderFreeSum
 
 
 def total(terms, bound):

@@ -16,9 +16,8 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.mixed import MixedLearner, parts_of_rows
+from hilboost.learners.mixed import MixedLearner, Schedule, parts_of_rows
 from hilboost.learners.ridge import RidgeLearner
-from hilboost.learners.schedule import Schedule
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 

@@ -5,9 +5,9 @@ import pytest
 
 from hilboost.core.target import Target
 from hilboost.losses import MultinomialLogLoss
-from hilboost.losses._centers import distances
 from hilboost.losses._columns import row_sums
 from hilboost.losses.exponential import MultinomialExponential
+from hilboost.losses.radial import distances
 
 RNG = np.random.default_rng(0)
 

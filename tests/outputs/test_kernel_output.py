@@ -22,8 +22,7 @@ from hilboost.outputs import (
     as_output,
     kernel_output,
 )
-from hilboost.outputs.distances import to_labels, to_points
-from hilboost.outputs.spanning import spanning_rows
+from hilboost.outputs.distances import spanning_rows, to_labels, to_points
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(30, 3))

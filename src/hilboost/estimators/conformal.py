@@ -19,8 +19,7 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
-from hilboost.outputs.candidate_sets import labels_within
-from hilboost.outputs.distances import to_points
+from hilboost.outputs.distances import labels_within, to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.groups import check_groups
 from hilboost.validation.offsets import offset_of, warn_without

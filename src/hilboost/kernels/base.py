@@ -7,7 +7,8 @@ other array-API library.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -208,3 +209,30 @@ def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> 
     if "file_name" in own or "operators" in own:
         return kernel.operators(graph, A, B)
     return Kernel.operators(kernel, graph, A, B)
+
+
+def first_of_equals(kernels: Sequence[Kernel]) -> tuple[int, ...]:
+    """Position of the first equal kernel, for each kernel of a list.
+
+    Returns tuple of int: ``k`` at position ``k`` if no earlier kernel is equal.
+    """
+    return tuple(
+        next(j for j, earlier in enumerate(kernels) if are_equal(earlier, kernel))
+        for kernel in kernels
+    )
+
+
+def are_equal(a: Any, b: Any) -> bool:  # ``False`` for equal formulas in different terms
+    """Whether two kernels, or parameters of kernels, are of one class and have equal values."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(are_equal, a, b))
+    if is_dataclass(a) and not isinstance(a, type):
+        names = [field.name for field in fields(a)]
+        return all(are_equal(getattr(a, name), getattr(b, name)) for name in names)
+    return bool(a == b)

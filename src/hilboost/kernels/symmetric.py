@@ -13,8 +13,7 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import Exchange
 from hilboost.kernels.base import Kernel
-from hilboost.kernels.gram import fill, row_blocks
-from hilboost.kernels.order_free import OrderFreeSum
+from hilboost.kernels.gram import OrderFreeSum, fill, row_blocks
 
 _ROWS = 512
 _COLUMNS = 1024  # a tile is read twice, the second time from the cache

@@ -12,9 +12,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._columns import row_sums
-from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.losses._location import Majorized, location_units, width_of_kink
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
@@ -38,7 +37,7 @@ class AbsoluteError(LeafLoss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for an extreme target, and the spreads of several targets."""
-        return _location.location_units(self, target, lambda _: self)
+        return location_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted median."""

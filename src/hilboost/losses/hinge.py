@@ -11,7 +11,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._columns import row_sums
-from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.losses._location import Majorized, width_of_kink
 from hilboost.losses._margin import MarginLoss, SortedLeaves
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.sums import count_rows, mean

@@ -15,9 +15,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._columns import row_sums
-from hilboost.losses._kinked import Majorized
+from hilboost.losses._location import Majorized, location_units
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 from hilboost.reductions.sums import extremes, masses_of_groups, sums_of_groups, total
 
@@ -87,7 +86,7 @@ class Huber(AdaptiveLoss, LeafLoss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for an extreme target, and the spreads of several targets."""
-        return _location.location_units(self, target, self._in_units)
+        return location_units(self, target, self._in_units)
 
     def _in_units(self, size: Floats) -> Huber:
         return Huber(None if self.delta is None else self.delta / size, self.alpha)

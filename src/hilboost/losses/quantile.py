@@ -15,9 +15,8 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import SortedLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._columns import row_sums
-from hilboost.losses._kinked import Majorized, width_of_kink
+from hilboost.losses._location import Majorized, location_units, width_of_kink
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
 
@@ -88,7 +87,7 @@ class Quantile(LeafLoss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for targets whose squares overflow or underflow float64."""
-        return _location.location_units(self, target, lambda _: self)
+        return location_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The weighted quantiles."""

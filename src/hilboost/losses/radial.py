@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.medians import geometric_medians
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
@@ -14,8 +16,61 @@ from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _centers
-from hilboost.losses._kinked import RELATIVE_WIDTH
+from hilboost.losses._columns import row_sums
+from hilboost.losses._location import RELATIVE_WIDTH
+
+Reweight = Callable[[Floats], Floats]
+"""From distances (n,) to the weights ``ℓ'(d) / d`` of the parabolas that majorize the loss."""
+
+_TOLERANCE = 1e-10  # of the mean distance: how far the last step went
+_MOST_CYCLES = 200
+
+
+def distances(residual: Floats, outside: Floats | None = None) -> Floats:
+    """Compute the lengths of residuals (n, r) with parts ``outside`` (n,) their space, (n,)."""
+    square = row_sums(residual * residual)
+    return np.sqrt(square if outside is None else square + outside * outside)
+
+
+def medians_of_leaves(
+    residual: Floats,  # (n, r) float64
+    # (n,) float64: length of the part of each residual at a right angle to these columns
+    outside: Floats,
+    weight: Floats | None,  # (n,) float64 or None
+    leaves: NDArray[np.int32],  # (n,) int32: rows with -1 are ignored
+    n_leaves: int,
+) -> Floats:
+    """Compute the geometric median of the residuals in every leaf, (n_leaves, r)."""
+    points = np.ascontiguousarray(residual, dtype=np.float64)
+    if weight is None:
+        weight = np.ones(len(points))
+    else:
+        leaves = np.where(weight > 0, leaves, np.int32(-1))
+    return geometric_medians(
+        points, outside * outside, weight, leaves, n_leaves, _TOLERANCE, _MOST_CYCLES
+    )
+
+
+def center(points: Floats, outside: Floats, weight: Floats | None, reweight: Reweight) -> Floats:
+    """Find the M-estimate of location of points (n, r), (r,), from their geometric median.
+
+    Iteratively reweighted least squares: no step raises the loss.  Where the weights of all points
+    vanish, the geometric median stays.
+    """
+    mass = np.ones(len(points)) if weight is None else weight
+    leaves = np.zeros(len(points), dtype=np.int32)
+    (found,) = medians_of_leaves(points, outside, weight, leaves, 1)
+    for _ in range(_MOST_CYCLES):
+        distance = distances(points - found, outside)
+        pull = mass * reweight(distance)
+        if not pull.sum() > 0:
+            break
+        step = np.average(points, axis=0, weights=pull) - found
+        found = found + step
+        if np.linalg.norm(step) <= _TOLERANCE * np.average(distance, weights=mass):
+            break
+    return found
+
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -65,10 +120,10 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         if points.shape[1] == 1 and not outside.any():
             return self.loss.initial_raw(Target(points, target.weight))
         leaves = np.zeros(len(points), dtype=np.int32)
-        median = _centers.medians_of_leaves(points, outside, target.weight, leaves, 1)
+        median = medians_of_leaves(points, outside, target.weight, leaves, 1)
         loss = self.adapted(target, np.broadcast_to(median, points.shape))
         assert isinstance(loss, RadialLoss)
-        return _centers.center(points, outside, target.weight, loss.reweighted)
+        return center(points, outside, target.weight, loss.reweighted)
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of every row, (n,)."""
@@ -111,9 +166,9 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         if self._is_of_numbers(target, raw):
             return self.loss.leaf_values(_numbers(target), raw, leaves, n_leaves, columns)
         outside = self._outside(target, raw)
-        medians = _centers.medians_of_leaves(residual, outside, target.weight, leaves, n_leaves)
+        medians = medians_of_leaves(residual, outside, target.weight, leaves, n_leaves)
         values = self._one_step(residual, outside, weight, leaves, medians)
-        moved = _centers.distances(residual - values[leaves], outside)
+        moved = distances(residual - values[leaves], outside)
         change = np.where(inside, weight * (self._values(moved) - self._values(distance)), 0.0)
         rise = np.bincount(leaves[inside], weights=change[inside], minlength=n_leaves)
         values[rise > 0] = 0.0
@@ -147,7 +202,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         """Step from the medians by the mean gradient over the largest curvature."""
         inside = leaves >= 0
         apart = residual[inside] - medians[leaves[inside]]
-        pull = self.reweighted(np.append(_centers.distances(apart, outside[inside]), _TINY))
+        pull = self.reweighted(np.append(distances(apart, outside[inside]), _TINY))
         largest = max(float(pull.max()), _TINY)
         steps = apart * (pull[:-1] / largest)[:, None]
         return medians + _means(steps, weight[inside], leaves[inside], len(medians))
@@ -170,7 +225,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         return target.y[:, -1] if target.y.shape[1] > raw.shape[1] else np.zeros(len(raw))
 
     def _distances(self, target: Target, raw: Floats) -> Floats:
-        return _centers.distances(self._residual(target, raw), self._outside(target, raw))
+        return distances(self._residual(target, raw), self._outside(target, raw))
 
 
 class _Majorized(Loss):

@@ -9,8 +9,8 @@ from hilboost.core.dtypes import RAW, Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses import _location
 from hilboost.losses._columns import array_for
+from hilboost.losses._location import location_units
 from hilboost.reductions.sums import mean
 
 
@@ -35,7 +35,7 @@ class SquaredError(Loss):
 
     def units(self, target: Target) -> TargetUnits | None:
         """Use a power of two for an extreme target, and the spreads of several targets."""
-        return _location.location_units(self, target, lambda _: self)
+        return location_units(self, target, lambda _: self)
 
     def initial_raw(self, target: Target) -> Floats:
         """The mean."""

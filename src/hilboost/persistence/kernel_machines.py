@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.learners.kernel_machine.stage_kernels import StageKernels
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
 from hilboost.model import AdditiveModel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
 from hilboost.persistence.require import (

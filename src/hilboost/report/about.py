@@ -17,7 +17,7 @@ from hilboost.core.version import __version__
 from hilboost.core.words import counted
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
-from hilboost.learners.kernel_machine.stage_kernels import StageKernels
+from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.mixed import names_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType, shown, warn_caller
-from hilboost.reductions.distinct import distinct
+from hilboost.reductions.rows import distinct
 from hilboost.tables import (
     as_array,
     frame_columns,

@@ -10,9 +10,9 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.kernel_machine.corners import CornerRows
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.problem import CornerRows
 
 _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 

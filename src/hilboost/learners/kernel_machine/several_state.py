@@ -26,8 +26,8 @@ from hilboost.learners.kernel_machine.reweighting import (
     origins,
     require_kept,
 )
-from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
+from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState
 from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
 from hilboost.learners.kernel_machine.workspace import Workspace

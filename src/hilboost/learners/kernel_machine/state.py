@@ -16,18 +16,16 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
-from hilboost.kernels.equality import are_equal
-from hilboost.learners.kernel_machine.components import Component
+from hilboost.kernels.base import are_equal
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.conversion import Conversion
-from hilboost.learners.kernel_machine.corners import CornerRows
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
-from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.problem import Component, CornerRows, StageProblem
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
-from hilboost.learners.kernel_machine.stage_kernels import StageKernels
+from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState, choose
 from hilboost.learners.kernel_machine.workspace import Workspace
 

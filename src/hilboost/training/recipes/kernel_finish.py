@@ -15,9 +15,8 @@ from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
-from hilboost.learners.kernel_machine.stage_kernels import StageKernels
 from hilboost.learners.kernel_machine.state import MachineState
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
 from hilboost.training.recipe import Outcome
 
 

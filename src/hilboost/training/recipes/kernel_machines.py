@@ -16,7 +16,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.kernels import Kernel, as_kernel, as_kernels
-from hilboost.kernels.equality import first_of_equals
+from hilboost.kernels.base import first_of_equals
 from hilboost.learners.kernel_machine import (
     BlockLearner,
     FullLearner,

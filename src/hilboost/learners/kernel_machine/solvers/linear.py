@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine.components import Component
+from hilboost.learners.kernel_machine.problem import Component
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
     ConjugateGradients,
     Progress,

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.learners.kernel_machine.corners import CornerRows
-from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.problem import CornerRows, StageProblem
 
 _GAP = 1e-6  # of the penalized loss
 _MOST_WIDTHS = 30

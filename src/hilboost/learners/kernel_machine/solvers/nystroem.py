@@ -13,8 +13,7 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
-from hilboost.kernels.gram import Gram
-from hilboost.kernels.order_free import OrderFreeSum
+from hilboost.kernels.gram import Gram, OrderFreeSum
 from hilboost.kernels.symmetric import SymmetricGram
 
 _BLOCK = 512

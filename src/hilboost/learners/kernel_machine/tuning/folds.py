@@ -24,6 +24,12 @@ from hilboost.learners.kernel_machine.tuning.likelihood import more_likely, most
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, FoldKernels, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import MAIN_FAMILIES, Columns, TableKernel
 
+FOLDS = 3
+_FEWEST_ROWS = 12
+_STEPS_OF_A_FOLD = 20
+_USUAL_FAMILY = "matern52"
+_CLEARLY = 2.0  # standard errors
+
 
 @dataclass(frozen=True, eq=False)
 class FoldErrors:
@@ -109,12 +115,7 @@ def mean_and_standard_error(values: Floats, weight: Floats | None) -> tuple[floa
     return mean, float(np.sqrt((share**2) @ (values - mean) ** 2))
 
 
-FOLDS = 3
-_FEWEST_ROWS = 12
-_STEPS_OF_A_FOLD = 20
 _LAMBDAS = 4.0 ** np.arange(-9, 3)
-_USUAL_FAMILY = "matern52"
-_CLEARLY = 2.0  # standard errors
 
 Kernels = list[Candidate[TableKernel]]
 

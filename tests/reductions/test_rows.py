@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hilboost.reductions.distinct import distinct
+from hilboost.reductions.rows import distinct
 
 KINDS = [np.bool_, np.int8, np.uint64, np.int64, np.float64, np.dtype("U2")]
 
