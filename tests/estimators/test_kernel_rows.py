@@ -16,7 +16,7 @@ from hilboost import (
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Laplace, Linear
-from hilboost.learners.kernel_machine import config, full, memory
+from hilboost.learners.kernel_machine import config, full
 from hilboost.losses import SquaredError
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
@@ -175,7 +175,7 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
     needed = 8.0 * 700 * 500 + 24.0 * 500**2
     monkeypatch.setattr(full, "free_memory", lambda: needed + 1.0)
     np.testing.assert_array_equal(model.fit(X, y).predict(X), plain)
-    monkeypatch.setattr(memory, "free_memory", lambda: 2.0**20)
+    monkeypatch.setattr(config, "free_memory", lambda: 2.0**20)
     for n in (36_000, 60_000):
         assert isinstance(kernel_learner(KernelParameters(), n, ()), full.FullLearner)
     with pytest.raises(InvalidParameter, match=r"requires \d+ MiB, but only 1 MiB .* are free"):

@@ -13,8 +13,9 @@ from hilboost.core.capabilities import Capabilities
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
 
 TREES = TreeLearner.capabilities

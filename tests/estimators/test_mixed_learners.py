@@ -17,7 +17,8 @@ from hilboost import (
 )
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.tree import TreeLearner
 
 RNG = np.random.default_rng(0)

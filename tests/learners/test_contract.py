@@ -6,14 +6,12 @@ from tests.cases import LEARNERS, ids
 from hilboost.core.discovery import classes_in
 from hilboost.core.learner import Learner
 from hilboost.kernels import Gaussian, Linear, OnColumns
-from hilboost.learners.kernel_machine import (
-    BlockLearner,
-    FullLearner,
-    KernelMachineConfig,
-    SeveralKernelsLearner,
-    SparseLearner,
-)
+from hilboost.learners.kernel_machine.block import BlockLearner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner

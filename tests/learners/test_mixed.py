@@ -14,8 +14,10 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.mixed import MixedLearner, Schedule, parts_of_rows
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner

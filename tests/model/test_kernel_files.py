@@ -34,7 +34,8 @@ from hilboost.kernels import (
     SklearnKernel,
     to_description,
 )
-from hilboost.learners.kernel_machine import KernelExpansion, variance
+from hilboost.learners.kernel_machine import variance
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.linear import LinearModel
 from hilboost.model import AdditiveModel

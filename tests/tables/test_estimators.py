@@ -32,7 +32,8 @@ from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidModelFil
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.subset_ensembles import AveragedKernelRidge, BayesianCommitteeMachine
 from hilboost.kernels import Delta, Gaussian, OnColumns
-from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.tables import Schema, category_columns
 

@@ -24,7 +24,8 @@ from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods
 from hilboost.kernels import Kernel
-from hilboost.learners.kernel_machine import SELECTIONS, KernelExpansion
+from hilboost.learners.kernel_machine.basis import SELECTIONS
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.resolved import is_auto

@@ -24,7 +24,7 @@ from hilboost.estimators.random_subsets import (
     drawn,
     outputs,
 )
-from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
 

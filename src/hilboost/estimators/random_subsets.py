@@ -27,17 +27,14 @@ from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
-from hilboost.learners.kernel_machine import (
-    FullLearner,
-    KernelExpansion,
-    KernelMachineConfig,
-    Workspace,
-)
+from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig
 from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.inputs import require_complete
-from hilboost.learners.kernel_machine.memory import MEMORY_BUDGET
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.workspace import Workspace
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel

@@ -39,7 +39,7 @@ from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
-from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
 from hilboost.reductions.sums import total_weight

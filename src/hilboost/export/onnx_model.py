@@ -31,8 +31,7 @@ from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
 from hilboost.export.onnx_trees import add_trees, constants_of
 from hilboost.export.scalar_trees import scalar_trees
 from hilboost.kernels.base import block_operators
-from hilboost.learners.kernel_machine import KernelExpansion
-from hilboost.learners.kernel_machine.expansion import merge
+from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
 from hilboost.learners.kernel_machine.inputs import _FARTHEST
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel

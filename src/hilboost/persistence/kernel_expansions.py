@@ -26,7 +26,7 @@ from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel, from_description, to_description
-from hilboost.learners.kernel_machine import KernelExpansion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Bounds, Inputs
 from hilboost.persistence.require import (
     Arrays,

@@ -27,11 +27,11 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
-from hilboost.learners.kernel_machine import FullLearner, Workspace
-from hilboost.learners.kernel_machine.full import FullState
+from hilboost.learners.kernel_machine.full import FullLearner, FullState
 from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels
+from hilboost.learners.kernel_machine.workspace import Workspace
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000

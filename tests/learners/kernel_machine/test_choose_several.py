@@ -7,7 +7,7 @@ from scipy.stats import dirichlet
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.kernels.marginal_likelihood import SharePrior
-from hilboost.learners.kernel_machine import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning.choose_several import choose_several, effective_number
 
 KERNELS = tuple(OnColumns(kernel, [k]) for k, kernel in enumerate((Gaussian(1.0), Linear())))

@@ -11,7 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
-from hilboost.learners.kernel_machine import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning.folds import (
     FOLDS,
     FewRows,

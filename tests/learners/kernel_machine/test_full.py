@@ -10,7 +10,8 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine import FullLearner, KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
 from hilboost.learners.kernel_machine.solvers.nystroem import (
     Features,

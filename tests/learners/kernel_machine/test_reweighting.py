@@ -9,12 +9,10 @@ from tests.reference.machines import Staged, penalized
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Linear, Matern
-from hilboost.learners.kernel_machine import (
-    KernelMachineConfig,
-    SeveralKernelsLearner,
-    SparseLearner,
-)
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.reweighting import Reweighting
+from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.losses import BinomialLogLoss
 
 

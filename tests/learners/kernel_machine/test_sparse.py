@@ -9,8 +9,10 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Matern
-from hilboost.learners.kernel_machine import SELECTIONS, KernelMachineConfig, SparseLearner
+from hilboost.learners.kernel_machine.basis import SELECTIONS
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.stage_system import StageSolver, minimize_quotient
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
 

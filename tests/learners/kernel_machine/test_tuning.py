@@ -11,7 +11,7 @@ from tests.reference.machines import ridge
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
-from hilboost.learners.kernel_machine import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import choose, scoring, search
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
 from hilboost.learners.kernel_machine.tuning.table_kernel import FAMILIES, MAIN_FAMILIES, Columns

@@ -85,9 +85,7 @@ class BlockLearner(KernelLearner):
         gram = data.workspace.gram(kernel, None, rows)
         weights = array_api.like(weights, data.workspace.X, "float64")
         outputs = array_api.to_numpy(gram.times(weights))
-        model = data.workspace.expansion(kernel, rows, array_api.to_numpy(weights))
-        function = data.component(kernel, problem.n_outputs).function[rows]
-        return Descending.along(problem, model, outputs, function, outputs[rows])
+        return data.step_of(problem, rows, array_api.to_numpy(weights), outputs)
 
     def _newton_step(self, data: BlockState, problem: StageProblem, rows: Ints) -> Descending:
         """The weights of a block that are optimal on all rows."""
@@ -95,10 +93,7 @@ class BlockLearner(KernelLearner):
         system, a = StageSolver().solved(data, problem, rows)
         if data.meets_corners(problem, rows):
             return StageSolver().at_corners(data, problem, rows)
-        outputs = system.outputs(a)
-        model = data.workspace.expansion(problem.kernel, rows, a)
-        function = data.component(problem.kernel, problem.n_outputs).function[rows]
-        return Descending.along(problem, model, outputs, function, outputs[rows])
+        return data.step_of(problem, rows, a, system.outputs(a))
 
     def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
         """The rows of a block, in ascending order."""

@@ -17,12 +17,12 @@ from hilboost.learners.kernel_machine.inputs import (
     have_like_spreads,
     require_complete,
 )
-from hilboost.learners.kernel_machine.memory import memory_budget
 from hilboost.learners.kernel_machine.merging import DistinctRows
 from hilboost.learners.kernel_machine.workspace import Workspace
 
 DIRECT_UP_TO = 5000  # rows whose Gram matrix is factored as a whole
 _FLOAT64_UP_TO = 4096
+MEMORY_BUDGET = 8e9  # bytes: the triangle of 60,000 rows' Gram matrix, and what goes beside it
 
 
 @dataclass(frozen=True)
@@ -112,3 +112,28 @@ def _empty_on(device: str) -> Array:
         raise InvalidParameter(
             f"device={device!r} is not available ({error}); use another device, or set device=None."
         ) from error
+
+
+def memory_budget(given: float | str) -> float:
+    """Bytes; "auto" is the same number on any computer, since the model may depend on it."""
+    return MEMORY_BUDGET if isinstance(given, str) else float(given)
+
+
+def free_memory() -> float:
+    """Bytes that are free now; no model depends on it."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return 1024.0 * float(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return np.inf
+
+
+def require_free(needed: float, what: str) -> None:
+    """Refuse what does not fit into the free memory."""
+    free = free_memory()
+    if needed > free:
+        raise InvalidParameter(
+            f"{what} requires {needed / 2**20:.0f} MiB, but only {free / 2**20:.0f} MiB of memory "
+            "are free; set stages='sparse', or fit fewer rows."
+        )

@@ -20,17 +20,20 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
+from hilboost.learners.kernel_machine.config import (
+    DIRECT_UP_TO,
+    KernelMachineConfig,
+    free_memory,
+    require_free,
+)
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
-from hilboost.learners.kernel_machine.memory import free_memory, require_free
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
 from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.solvers.linear import (
     DirectSolver,
     IterativeSolver,
-    LinearSolver,
     LinearState,
     LinearStep,
     SystemSnapshot,
@@ -39,7 +42,6 @@ from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.solvers.newton import (
     DirectNewton,
     IterativeNewton,
-    NewtonSolver,
     newton_system,
 )
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
@@ -120,8 +122,7 @@ class FullLearner(KernelLearner):
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
         step = data.advance(problem, residual, self.iterations)
         rows = np.arange(problem.n_rows)
-        model = data.workspace.expansion(problem.kernel, rows, step.change, data.basis)
-        found = Descending.along(problem, model, step.outputs, so_far.function, step.outputs)
+        found = data.step_of(problem, rows, step.change, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
 
     def _newton_step(self, data: FullState, problem: StageProblem) -> Descending:
@@ -143,8 +144,7 @@ class FullLearner(KernelLearner):
             change = newton(problem, Change.none(problem, len(rows)))
         else:
             change = data.at_corners(problem, rows, newton, so_far.function)
-        model = data.workspace.expansion(problem.kernel, rows, change.weights, data.basis)
-        step = Descending.along(problem, model, change.outputs, so_far.function, change.outputs)
+        step = data.step_of(problem, rows, change.weights, change.outputs, data.basis)
         return step if problem.corners is None else replace(step, is_minimizer=True)
 
     def _newton_change(
@@ -155,14 +155,16 @@ class FullLearner(KernelLearner):
         D, b = newton_system(problem, alpha + change.weights, size)
         return Change(*data.newton.step(D, b, self.iterations))
 
-    def _linear_solver(self, data: FullState, problem: StageProblem, D: Floats) -> LinearSolver:
+    def _linear_solver(
+        self, data: FullState, problem: StageProblem, D: Floats
+    ) -> DirectSolver | IterativeSolver:
         if self._is_direct(data):
             return DirectSolver.of(data.workspace, problem.kernel, D)
         return IterativeSolver.of(*self._gram(data.workspace, problem), D)
 
     def _newton_solver(
         self, data: FullState, problem: StageProblem, smallest: float
-    ) -> NewtonSolver:
+    ) -> DirectNewton | IterativeNewton:
         if self._is_direct(data):
             return DirectNewton.of(data.workspace, problem.kernel)
         return IterativeNewton.of(*self._gram(data.workspace, problem), smallest)
@@ -221,7 +223,9 @@ class FullState(MachineState):
         super().__init__(workspace, choice)
         # The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
         self.linear: LinearState | None = None
-        self.newton: NewtonSolver | None = None  # of Newton steps, the same in all stages
+        self.newton: DirectNewton | IterativeNewton | None = (
+            None  # of Newton steps, the same in all stages
+        )
         self.is_ill_conditioned = False  # whether single precision is too coarse for λ
         self._keeps_system = False  # whether the next stage has the same ``D``
         self._noise: Floats | None = None
@@ -270,7 +274,7 @@ class FullState(MachineState):
         """Whether ``D`` is the diagonal of the present linear system."""
         return self.linear is not None and self.linear.fits(D)
 
-    def begin_linear(self, solver: LinearSolver, tolerance: float) -> None:
+    def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""
         restored = self._restored if self.linear is None else None
         self.linear, self._basis = LinearState(solver, tolerance), solver.basis
@@ -296,7 +300,7 @@ class FullState(MachineState):
         """The smallest entry of the first ``D`` of Newton steps, which may be this one."""
         return float(D.min()) if self._smallest is None else self._smallest
 
-    def begin_newton(self, solver: NewtonSolver, smallest: float) -> None:
+    def begin_newton(self, solver: DirectNewton | IterativeNewton, smallest: float) -> None:
         """Begin or continue Newton steps; ``smallest`` is from :meth:`smallest_of_newton`."""
         self.newton, self._smallest, self._basis = solver, smallest, solver.basis
         if self._restored is not None and self._restored.shares_basis:

@@ -117,8 +117,7 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
     search = ConjugateGradients(NormalOperator(gram, weight, K_SS, lam), precondition)
     found = search.run(b, iterations, _TOLERANCE * largest_norm(b))
     outputs = array_api.to_numpy(gram.times(found.x))
-    model = workspace.expansion(problem.kernel, rows, array_api.to_numpy(found.x))
-    return Descending.along(problem, model, outputs, component.function[rows], outputs[rows])
+    return state.step_of(problem, rows, array_api.to_numpy(found.x), outputs)
 
 
 @dataclass(frozen=True)
@@ -190,13 +189,10 @@ class SparseLearner(KernelLearner):
         if data.meets_corners(problem, rows):
             return data.propose(self.stage_solver.at_corners(data, problem, rows, kept))
         outputs = system.outputs(a)
-        model = data.workspace.expansion(problem.kernel, rows, a)
         if self.reweight:
+            model = data.workspace.expansion(problem.kernel, rows, a)
             return data.propose(*data.reweighted(model, outputs, problem))
-        function = data.component(problem.kernel, problem.n_outputs).function[rows]
-        if self.penalty == "stage":
-            function = np.zeros_like(function)
-        step = Descending.along(problem, model, outputs, function, outputs[rows])
+        step = data.step_of(problem, rows, a, outputs, of_ensemble=self.penalty == "ensemble")
         return data.propose(unspoilt(step, problem))
 
     def _joint_stage(

@@ -136,8 +136,8 @@ class StageSolver:
         if not self.penalizes_ensemble:
             function = np.zeros_like(function)
         change = state.at_corners(problem, rows, newton, function)
-        model = state.workspace.expansion(problem.kernel, rows, change.weights)
-        step = Descending.along(problem, model, change.outputs, function, change.outputs[rows])
+        of_ensemble = self.penalizes_ensemble
+        step = state.step_of(problem, rows, change.weights, change.outputs, of_ensemble=of_ensemble)
         return replace(step, is_minimizer=True)
 
     def _weights(self, system: StageSystem, start: Floats | None) -> Floats:

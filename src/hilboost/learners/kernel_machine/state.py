@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats, Ints
@@ -243,6 +244,22 @@ class MachineState(MemberState, ABC):
         w = 1.0 if problem.weight is None else problem.weight[:, None]
         gained = w * function * (0.5 * function + problem.gradients.negative_gradient)
         return (gained - 0.5 * problem.regularization * so_far.alpha * function).sum(axis=0)
+
+    def step_of(
+        self,
+        problem: StageProblem,
+        rows: Ints,  # (D,) int64: basis vectors
+        weights: Floats,  # (D, r) float64
+        outputs: Floats,  # (n, r) float64: values on all rows
+        basis: NDArray | None = None,  # (D, d): an array of basis vectors that stages share
+        of_ensemble: bool = True,  # whether the norm of the whole function is penalized
+    ) -> Descending:
+        """The step of weights, with its effect on the penalty."""
+        model = self.workspace.expansion(problem.kernel, rows, weights, basis)
+        function = self.component(problem.kernel, problem.n_outputs).function[rows]
+        if not of_ensemble:
+            function = np.zeros_like(function)
+        return Descending.along(problem, model, outputs, function, outputs[rows])
 
     def propose(self, *steps: Descending) -> list[FittedTerm]:
         """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""

@@ -17,17 +17,13 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.kernels import Kernel, as_kernel, as_kernels
 from hilboost.kernels.base import first_of_equals
-from hilboost.learners.kernel_machine import (
-    BlockLearner,
-    FullLearner,
-    KernelMachineConfig,
-    SeveralKernelsLearner,
-    SparseLearner,
-)
-from hilboost.learners.kernel_machine.config import DIRECT_UP_TO
-from hilboost.learners.kernel_machine.memory import memory_budget
+from hilboost.learners.kernel_machine.block import BlockLearner
+from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, memory_budget
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
+from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
+from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.model.resolved import is_auto
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.compatibility import check_kernel

@@ -92,7 +92,8 @@ def _named_learner(name: str, settings: LearnerSettings) -> Learner:
     if name not in _LEARNERS:
         raise unknown_name("learner", name, _LEARNERS)
     if name == "kernel":
-        from hilboost.learners.kernel_machine import KernelMachineConfig, SparseLearner
+        from hilboost.learners.kernel_machine.config import KernelMachineConfig
+        from hilboost.learners.kernel_machine.sparse import SparseLearner
 
         columns = tuple(column for column, _ in category_columns(settings.schema))
         config = KernelMachineConfig(

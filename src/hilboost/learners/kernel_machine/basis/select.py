@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,28 +54,20 @@ def k_means(problem: Problem, n_basis: int, rng: np.random.Generator) -> Rows:
     return first[np.concatenate(chosen)]
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """A way to choose rows, and the number of float64 arrays (m, D) that it holds."""
-
-    choose: Callable[[Problem, int, np.random.Generator], Rows]
-    columns_held: int = 0
-
-
-_STRATEGIES = {
-    "forward": Strategy(forward, columns_held=1),
-    "information_gain": Strategy(by_information_gain, columns_held=2),
-    "k_means": Strategy(k_means),
-    "random": Strategy(random_rows),
-    "residual": Strategy(by_residual),
-    "rp_cholesky": Strategy(rp_cholesky, columns_held=1),
+_STRATEGIES: dict[str, Callable[[Problem, int, np.random.Generator], Rows]] = {
+    "forward": forward,
+    "information_gain": by_information_gain,
+    "k_means": k_means,
+    "random": random_rows,
+    "residual": by_residual,
+    "rp_cholesky": rp_cholesky,
 }
 
 SELECTIONS: tuple[str, ...] = tuple(sorted(_STRATEGIES))
 """Names of the strategies."""
 
-COLUMNS_HELD = {name: strategy.columns_held for name, strategy in _STRATEGIES.items()}
-"""Number of float64 arrays (m, D) that each strategy holds."""
+COLUMNS_HELD = {"forward": 1, "information_gain": 2, "rp_cholesky": 1}
+"""Number of float64 arrays (m, D) that strategies hold; none by default."""
 
 
 def select(
@@ -109,5 +100,5 @@ def select(
     mass = np.ones(len(rows)) if weight is None else weight[rows]
     problem = Problem.of(kernel, X[rows], residual[rows], mass, regularization, n_candidates)
     n_basis = max(1, min(n_basis, len(rows)))
-    chosen = _STRATEGIES[name].choose(problem, n_basis, rng)
+    chosen = _STRATEGIES[name](problem, n_basis, rng)
     return rows[chosen if len(chosen) else random_rows(problem, 1, rng)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,34 +35,11 @@ class LinearStep:
     progress: Progress | None  # state of the search; ``None`` after an exact step
 
 
-class LinearSolver(Protocol):
-    """A solver for one Gram matrix and one diagonal.  It does not change after its construction."""
-
-    @property
-    def D(self) -> Floats:
-        """Diagonal of the system, (n,)."""
-
-    @property
-    def basis(self) -> NDArray:
-        """Basis vectors (n, d): all rows, in the dtype of the kernel values."""
-
-    def step(
-        self,
-        residual: Floats,  # (n, r) float64
-        so_far: Component,  # weights and values before the step
-        iterations: int,  # maximum number of conjugate gradient steps
-        # largest column norm of the residual at which the system counts as solved
-        tolerance: float,
-        progress: Progress | None,  # of the last step; ``None`` for the first one
-    ) -> LinearStep:
-        """Advance the solution."""
-
-
 @dataclass(frozen=True, eq=False)
 class LinearState:
     """A linear system, and how far it is solved."""
 
-    solver: LinearSolver
+    solver: DirectSolver | IterativeSolver
     tolerance: float  # largest column norm of the residual at which the system counts as solved
     left: float = np.inf  # that of the present residual; infinite before the first step
     progress: Progress | None = None  # state of the search; ``None`` before the first step
@@ -146,13 +123,14 @@ class DirectSolver:
 
     def step(
         self,
-        residual: Floats,
-        so_far: Component,
-        iterations: int,
+        residual: Floats,  # (n, r) float64
+        so_far: Component,  # weights and values before the step
+        iterations: int,  # maximum number of conjugate gradient steps
+        # largest column norm of the residual at which the system counts as solved
         tolerance: float,
-        progress: Progress | None,
+        progress: Progress | None,  # of the last step; ``None`` for the first one
     ) -> LinearStep:
-        """The exact step."""
+        """The exact step, for which the residual suffices."""
         right = array_api.like(residual.copy(), self.K)
         change = array_api.solve_cholesky(self.factor, right)
         outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))

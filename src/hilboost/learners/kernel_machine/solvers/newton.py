@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +44,6 @@ def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Fl
     return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
 
 
-class NewtonSolver(Protocol):
-    """A solver for one Gram matrix and any ``D``.  It does not change after its construction."""
-
-    @property
-    def basis(self) -> NDArray:
-        """Basis vectors (n, d): all rows, in the dtype of the kernel values."""
-
-    def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
-        """The step δ and its values ``K δ``, both (n, r)."""
-
-
 @dataclass(frozen=True, eq=False)
 class DirectNewton:
     """A Cholesky factor for every column of ``D``; cost O(n³) each."""
@@ -72,7 +60,7 @@ class DirectNewton:
         return cls(K, workspace.basis(slice(None)), workspace.team)
 
     def step(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
-        """The exact step, and its values."""
+        """The exact step δ and its values ``K δ``, both (n, r)."""
         step = np.empty_like(b)
         diagonal = array_api.namespace(self.K).linalg.diagonal(self.K)
         for k, columns in enumerate(_columns(D, b)):
