@@ -1,8 +1,9 @@
-"""Base of embeddings whose points and exact pre-images are functions of single labels."""
+"""Bases of embeddings that keep the training labels, and choose predictions among labels."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 
-class ExactEmbedding(Embedding):
-    """Base class of embeddings with a formula for points and a formula for exact pre-images.
+class ChoosingEmbedding(Embedding):
+    """Base class of embeddings that keep the training labels, and choose among labels.
 
     Attributes
     ----------
@@ -21,7 +22,6 @@ class ExactEmbedding(Embedding):
     """
 
     training: Any
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
     @abstractmethod
     def checked(self, labels: Any, what: str = "Y") -> Any:
@@ -57,6 +57,46 @@ class ExactEmbedding(Embedding):
         (n, r) float64
         """
 
+    def encode(self, labels: Any) -> Floats:
+        """Map labels to points; see :class:`~hilboost.core.output_space.Embedding`."""
+        return self.points(self.checked(labels))
+
+    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
+        """Map points to labels; see :class:`~hilboost.core.output_space.Embedding`."""
+        formula = self._formula(way)
+        return decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
+
+    def training_labels(self) -> Any:
+        """Return the training labels."""
+        return self.training
+
+    def _formula(self, way: str) -> Callable[[Floats], Any] | None:
+        """The function from points to labels of a decoding method that needs no candidates."""
+        return None
+
+    def _candidates(self, labels: Any) -> Candidates:
+        """Checked labels with their points and norms."""
+        return Candidates.of(labels, self.points(labels))
+
+    @cached_property
+    def _own(self) -> Candidates:
+        return self._candidates(self.training)
+
+    def _given(self, labels: Any) -> Candidates:
+        return self._candidates(self.checked(labels, "candidates"))
+
+
+class ExactEmbedding(ChoosingEmbedding):
+    """Base class of embeddings with a formula for points and a formula for exact pre-images.
+
+    Attributes
+    ----------
+    training : (n, …) array or list of n labels
+        The training labels, as :meth:`checked` returns them.
+    """
+
+    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
+
     @abstractmethod
     def exact(self, raw: Floats) -> Any:
         """Find the label whose point is nearest to each predicted point.
@@ -70,26 +110,9 @@ class ExactEmbedding(Embedding):
         (n, …) array or list of n labels
         """
 
-    def encode(self, labels: Any) -> Floats:
-        """Map labels to points; see :class:`~hilboost.core.output_space.Embedding`."""
-        return self.points(self.checked(labels))
-
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Map points to labels; see :class:`~hilboost.core.output_space.Embedding`."""
-        return decode(self, raw, way, candidates, lambda: self._own, self._given, self.exact)
-
-    def training_labels(self) -> Any:
-        """Return the training labels."""
-        return self.training
-
     def labels_of(self, codes: Floats) -> Any:
         """Return the labels at these points."""
         return self.exact(codes)
 
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates.of(self.training, self.points(self.training))
-
-    def _given(self, labels: Any) -> Candidates:
-        own = self.checked(labels, "candidates")
-        return Candidates.of(own, self.points(own))
+    def _formula(self, way: str) -> Callable[[Floats], Any]:
+        return self.exact

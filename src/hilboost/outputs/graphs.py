@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,11 +14,12 @@ from scipy.sparse import csc_array
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.graph_checks import Graph, as_graphs
 from hilboost.outputs.graph_search import BEAM, EditSearch, Refinement, alphabet_of, refine
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 
 MOST_ITERATIONS = 100
 
@@ -101,7 +102,7 @@ def _shared_columns(counts: list[Counter[int]], n_features: int) -> Ints:
 
 
 @dataclass(frozen=True)
-class GraphEmbedding(Embedding):
+class GraphEmbedding(ChoosingEmbedding):
     """Fitted embedding of graphs by counts of the neighborhoods in the training graphs."""
 
     file_name = "graphs"
@@ -113,22 +114,20 @@ class GraphEmbedding(Embedding):
     normalize: bool
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "edits")
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, r)."""
-        return self._codes_and_norms(as_graphs(labels))[0]
+    def checked(self, labels: Any, what: str = "Y") -> list[Graph]:
+        """Validate graphs, and sort their edges."""
+        return as_graphs(labels, what)
+
+    def points(self, labels: list[Graph]) -> Floats:
+        """Return the counts of neighborhoods, (n, r)."""
+        return self._codes_and_norms(labels)[0]
 
     def norms(self, labels: Any) -> Floats:
         """Kernel values ``k(y, y)``, (n,), including neighborhoods absent from the training."""
         return self._codes_and_norms(as_graphs(labels))[1]
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Graph]:
-        """Return the nearest training graphs, candidates, or graphs found by edits."""
-        edited = self._edited
-        return list(decode(self, raw, way, candidates, lambda: self._own, self._given, edited))
-
-    def training_labels(self) -> Any:
-        """Return the distinct training graphs."""
-        return self.training
+    def _formula(self, way: str) -> Callable[[Floats], list[Graph]]:
+        return self._edited
 
     def settled(self, labels: Any) -> list[Graph]:
         """Convert graphs to pairs of tuples with sorted edges."""
@@ -162,13 +161,8 @@ class GraphEmbedding(Embedding):
         most_nodes = max(len(nodes) for nodes, _ in self.training)
         return EditSearch(self.refinement, alphabet_of(self.training), most_nodes, self.normalize)
 
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates(self.training, *self._codes_and_norms(self.training))
-
-    def _given(self, labels: Any) -> Candidates:
-        graphs = as_graphs(labels, "candidates")
-        return Candidates(graphs, *self._codes_and_norms(graphs))
+    def _candidates(self, labels: list[Graph]) -> Candidates:
+        return Candidates(labels, *self._codes_and_norms(labels))
 
     def _codes_and_norms(self, graphs: list[Graph]) -> tuple[Floats, Floats]:
         """Compute points and norms; a shared coordinate is a projection on equal weights."""

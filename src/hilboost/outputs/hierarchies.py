@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -13,11 +13,12 @@ import numpy as np
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace
+from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.kernels.validation import is_number
 from hilboost.outputs.agreement import equal, minus_distance
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Hierarchy(OutputSpace):
         every = HierarchyEmbedding(
             nodes, parent, levels, np.sqrt(weight), training=np.arange(len(nodes))
         )
-        return replace(every, training=np.unique(every.numbers(labels)))
+        return replace(every, training=np.unique(every.checked(labels)))
 
     def _weights(self, nodes: tuple[Hashable, ...], depth: Mapping[Hashable, int]) -> Floats:
         """Compute the edge lengths, (N,)."""
@@ -94,7 +95,7 @@ class Hierarchy(OutputSpace):
 
 
 @dataclass(frozen=True)
-class HierarchyEmbedding(Embedding):
+class HierarchyEmbedding(ChoosingEmbedding):
     """Fitted embedding of nodes by their paths to the root."""
 
     file_name = "hierarchy"
@@ -110,7 +111,7 @@ class HierarchyEmbedding(Embedding):
     def _number(self) -> dict[Hashable, int]:
         return {node: j for j, node in enumerate(self.nodes)}
 
-    def numbers(self, labels: Any, what: str = "Y") -> Ints:
+    def checked(self, labels: Any, what: str = "Y") -> Ints:
         """Look up the indices of nodes, (n,)."""
         objects = as_objects(labels, "nodes", what)
         found = np.empty(len(objects), dtype=np.int64)
@@ -129,15 +130,12 @@ class HierarchyEmbedding(Embedding):
             f"hierarchy.{hint} Add each label to parents."
         )
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, N)."""
-        return self._codes(self.numbers(labels))
-
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
         """Decode points to nodes."""
-        formula = self._most_probable if way == "most_probable" else self._nearest_of_all
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
-        return [self.nodes[j] for j in found]
+        return [self.nodes[j] for j in super().decode(raw, way, candidates)]
+
+    def _formula(self, way: str) -> Callable[[Floats], Ints]:
+        return self._most_probable if way == "most_probable" else self._nearest_of_all
 
     def training_labels(self) -> Any:
         """Return the distinct nodes of the training labels."""
@@ -157,22 +155,15 @@ class HierarchyEmbedding(Embedding):
         """Return the nodes at these points."""
         return [self.nodes[j] for j in self._nearest_of_all(codes)]
 
-    def _codes(self, numbers: Ints) -> Floats:
-        codes = np.zeros((len(numbers), len(self.nodes)))
+    def points(self, labels: Ints) -> Floats:
+        """Encode the indices of nodes as points, (n, N)."""
+        numbers, codes = labels, np.zeros((len(labels), len(self.nodes)))
         rows = np.arange(len(numbers))
         while len(rows):
             codes[rows, numbers] = self.length[numbers]
             above = self.parent[numbers]
             rows, numbers = rows[above >= 0], above[above >= 0]
         return codes
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates.of(self.training, self._codes(self.training))
-
-    def _given(self, labels: Any) -> Candidates:
-        numbers = self.numbers(labels, "candidates")
-        return Candidates.of(numbers, self._codes(numbers))
 
     def _nearest_of_all(self, raw: Floats) -> Ints:
         """Find the nearest of all nodes; a node's cost is its parent's cost plus its own term."""

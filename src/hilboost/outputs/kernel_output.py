@@ -14,7 +14,7 @@ from hilboost.core.errors import InvalidParameter, refuse_class
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
 from hilboost.kernels.pivoted_cholesky import (
@@ -25,9 +25,10 @@ from hilboost.kernels.pivoted_cholesky import (
 )
 from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.agreement import minus_mean_square
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_rows, refuse_no_list
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.outputs.similarities import WHAT, Similarity, SimilarityFunction, SimilarityOfRows
 from hilboost.outputs.vectors import shape_of_one
 from hilboost.tables import without_frame
@@ -174,7 +175,7 @@ def _column(similarity: Similarity, own: Any, labels: Any, i: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class KernelEmbedding(Embedding):
+class KernelEmbedding(ChoosingEmbedding):
     """Fitted embedding of labels in the span of the pivots."""
 
     similarity: Similarity
@@ -182,9 +183,15 @@ class KernelEmbedding(Embedding):
     factor: GramFactor
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, r)."""
-        return self._codes(_objects(labels))
+    def checked(self, labels: Any, what: str = "Y") -> Any:
+        """Convert labels of any type to an array or a list."""
+        return _objects(labels, what)
+
+    def points(self, labels: Any) -> Floats:
+        """Encode labels by their kernel values with the pivots, (n, r)."""
+        cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
+        refuse_unfinished(cross, WHAT)
+        return self.factor.encode(cross)
 
     def encode_training(self, labels: Any) -> Floats:
         """Return the rows of the factor."""
@@ -200,24 +207,11 @@ class KernelEmbedding(Embedding):
 
     def products(self, labels: Any, others: Any) -> Floats:
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
-        return self._pairs(_objects(labels), _objects(others))
+        return self._pairs(self.checked(labels), self.checked(others))
 
     def spanning(self) -> Ints:
         """Return the pivots of the factor."""
         return self.factor.pivots
-
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Return the nearest training labels or candidates."""
-        return decode(self, raw, way, candidates, lambda: self._own, self._given)
-
-    def training_labels(self) -> Any:
-        """Return the training labels."""
-        return self.training
-
-    def _codes(self, labels: Any) -> Floats:
-        cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
-        refuse_unfinished(cross, WHAT)
-        return self.factor.encode(cross)
 
     def _pairs(self, A: Any, B: Any) -> Floats:
         values = self.similarity.pairs(A, B)
@@ -228,9 +222,8 @@ class KernelEmbedding(Embedding):
     def _own(self) -> Candidates:
         return Candidates(self.training, self.factor.codes, self.norms(self.training))
 
-    def _given(self, labels: Any) -> Candidates:
-        objects = _objects(labels, "candidates")
-        return Candidates(objects, self._codes(objects), self._pairs(objects, objects))
+    def _candidates(self, labels: Any) -> Candidates:
+        return Candidates(labels, self.points(labels), self._pairs(labels, labels))
 
 
 @dataclass(frozen=True)
@@ -242,17 +235,13 @@ class RowEmbedding(KernelEmbedding):
     kernel: Kernel
     shape: tuple[int, ...]  # shape of one label
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, r)."""
-        return self._codes(self._rows(labels))
+    def checked(self, labels: Any, what: str = "Y") -> Floats:
+        """Validate labels as rows, (n, c)."""
+        return as_rows(labels, what, self.training.shape[1])
 
     def norms(self, labels: Any) -> Floats:
         """Kernel values ``k(y, y)``, (n,)."""
-        return np.asarray(self.kernel.diag(self._rows(labels)), dtype=np.float64)
-
-    def products(self, labels: Any, others: Any) -> Floats:
-        """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
-        return self._pairs(self._rows(labels), self._rows(others))
+        return np.asarray(self.kernel.diag(self.checked(labels)), dtype=np.float64)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Decode points to labels of the original shape."""
@@ -268,14 +257,10 @@ class RowEmbedding(KernelEmbedding):
         return {"mean_squared_error": OutputMetric(self.ways[0], self._minus_error)}
 
     def _minus_error(self, labels: Any, predicted: Any) -> Floats:
-        return minus_mean_square(self._rows(labels), self._rows(predicted))
+        return minus_mean_square(self.checked(labels), self.checked(predicted))
 
-    def _rows(self, labels: Any, what: str = "Y") -> Floats:
-        return as_rows(labels, what, self.training.shape[1])
-
-    def _given(self, labels: Any) -> Candidates:
-        rows = self._rows(labels, "candidates")
-        return Candidates(rows, self._codes(rows), self.norms(rows))
+    def _candidates(self, labels: Floats) -> Candidates:
+        return Candidates(labels, self.points(labels), self.norms(labels))
 
 
 class GaussianEmbedding(RowEmbedding):
@@ -286,10 +271,8 @@ class GaussianEmbedding(RowEmbedding):
 
     ways: ClassVar[tuple[str, ...]] = ("continuous", *CANDIDATE_WAYS)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Decode by ascent from the best training label, unless candidates are used."""
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, self._climbed)
-        return np.asarray(found).reshape(len(raw), *self.shape)
+    def _formula(self, way: str) -> Callable[[Floats], Floats]:
+        return self._climbed
 
     def _climbed(self, raw: Floats) -> Floats:
         start = self._own.choose(raw, "nearest")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.tables import check_sparse, columns_of, is_sparse
 
 Bools = NDArray[np.bool_]
@@ -120,7 +121,7 @@ class LabelSets(OutputSpace):
 
 
 @dataclass(frozen=True)
-class LabelSetEmbedding(Embedding):
+class LabelSetEmbedding(ChoosingEmbedding):
     """Fitted embedding of label sets by weighted indicators."""
 
     file_name = "label_sets"
@@ -133,15 +134,16 @@ class LabelSetEmbedding(Embedding):
     dtype: np.dtype | None  # the dtype of the label array; ``None`` if labels are sets
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "threshold", "f1", "top")
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, L)."""
-        return self._table(labels) * self.scale
+    def points(self, labels: Bools) -> Floats:
+        """Return weighted indicators, (n, L)."""
+        return labels * self.scale
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Decode points to label sets, in the format of the training labels."""
-        by_scores = partial(self._by_scores, way)
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, by_scores)
-        return self._as_given(found)
+        return self._as_given(super().decode(raw, way, candidates))
+
+    def _formula(self, way: str) -> Callable[[Floats], Bools]:
+        return partial(self._by_scores, way)
 
     def training_labels(self) -> Any:
         """Return the distinct training sets."""
@@ -156,7 +158,7 @@ class LabelSetEmbedding(Embedding):
         }
 
     def _on_tables(self, measure: Callable[[Bools, Bools], Floats]) -> Callable[[Any, Any], Floats]:
-        return lambda labels, predicted: measure(self._table(labels), self._table(predicted))
+        return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
 
     def labels_of(self, codes: Floats) -> Any:
         """Return the sets at these points."""
@@ -172,17 +174,10 @@ class LabelSetEmbedding(Embedding):
         scores = scores.clip(0, 1)
         return _largest(scores, _best_sizes(scores))
 
-    @cached_property
-    def _own(self) -> Candidates:
-        return self._candidates(self.training)
+    def _candidates(self, labels: Bools) -> Candidates:
+        return Candidates(labels, self.points(labels), labels @ (self.scale**2))
 
-    def _given(self, labels: Any) -> Candidates:
-        return self._candidates(self._table(labels, "candidates"))
-
-    def _candidates(self, table: Bools) -> Candidates:
-        return Candidates(table, table * self.scale, table @ (self.scale**2))
-
-    def _table(self, labels: Any, what: str = "Y") -> Bools:
+    def checked(self, labels: Any, what: str = "Y") -> Bools:
         """Convert labels to indicators, (n, L)."""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:

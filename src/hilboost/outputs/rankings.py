@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -16,11 +15,12 @@ from scipy.stats import rankdata
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import kendall, share_equal, spearman
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
 from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS
 
 Ranks = Ints
 Nearest = Callable[[Floats], Ranks]
@@ -79,7 +79,7 @@ class Rankings(OutputSpace):
 
 
 @dataclass(frozen=True)
-class RankingEmbedding(Embedding):
+class RankingEmbedding(ChoosingEmbedding):
     """Fitted embedding of rankings; points have length 1 if there are no ties."""
 
     file_name = "rankings"
@@ -90,20 +90,16 @@ class RankingEmbedding(Embedding):
     ties: bool
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "borda")
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
-        ranks = _ranks(labels, self.training.shape[1], self.ties)
-        return _GEOMETRIES[self.distance].encode(ranks)
+    def checked(self, labels: Any, what: str = "Y") -> Ranks:
+        """Validate ranks, (n, K) int64."""
+        return _ranks(labels, self.training.shape[1], self.ties, what)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Ranks:
-        """Decode points to ranks, (n, K) int64."""
-        formula = self._borda if way == "borda" else self._exact
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
-        return np.asarray(found)
+    def points(self, labels: Ranks) -> Floats:
+        """Encode ranks as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
+        return _GEOMETRIES[self.distance].encode(labels)
 
-    def training_labels(self) -> Any:
-        """Return the distinct training rankings, (c, K)."""
-        return self.training
+    def _formula(self, way: str) -> Callable[[Floats], Ranks]:
+        return self._borda if way == "borda" else self._exact
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Kendall's τ, Spearman's ρ, and the share of right ranks."""
@@ -115,10 +111,7 @@ class RankingEmbedding(Embedding):
         }
 
     def _on_ranks(self, measure: Callable[[Ranks, Ranks], Floats]) -> Callable[[Any, Any], Floats]:
-        K = self.training.shape[1]
-        return lambda labels, predicted: measure(
-            _ranks(labels, K, self.ties), _ranks(predicted, K, self.ties)
-        )
+        return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
 
     def labels_of(self, codes: Floats) -> Ranks:
         """Return the ranks at these points; tied items have the first rank of their group."""
@@ -134,16 +127,6 @@ class RankingEmbedding(Embedding):
 
     def _nearest(self, raw: Floats) -> Ranks:
         return np.asarray(self._own.choose(raw, "nearest"))
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return self._candidates(self.training)
-
-    def _given(self, labels: Any) -> Candidates:
-        return self._candidates(_ranks(labels, self.training.shape[1], self.ties, "candidates"))
-
-    def _candidates(self, ranks: Ranks) -> Candidates:
-        return Candidates.of(ranks, _GEOMETRIES[self.distance].encode(ranks))
 
 
 def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks:

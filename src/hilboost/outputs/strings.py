@@ -14,11 +14,12 @@ from hilboost.backends.strings.automaton import Criterion
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.agreement import equal, minus_edits
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_strings, in_order, units
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.outputs.string_preimages import StringSearch
 
 LONGEST = 100_000
@@ -121,7 +122,7 @@ def _range(given: object, name: str, least: int) -> range:
 
 
 @dataclass(frozen=True)
-class StringEmbedding(Embedding):
+class StringEmbedding(ChoosingEmbedding):
     """Fitted embedding of strings by counts of the n-grams of the training strings."""
 
     file_name = "strings"
@@ -135,22 +136,20 @@ class StringEmbedding(Embedding):
     max_nodes: int
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "exact", "exact_cosine")
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, r)."""
-        return self._codes_and_squares(self._strings(labels))[0]
+    def checked(self, labels: Any, what: str = "Y") -> list[Any]:
+        """Validate strings, and convert lists of tokens to tuples."""
+        return as_strings(labels, what, self._of_tokens)
+
+    def points(self, labels: list[Any]) -> Floats:
+        """Return the counts of n-grams, (n, r)."""
+        return self._codes_and_squares(labels)[0]
 
     def norms(self, labels: Any) -> Floats:
         """Kernel values ``k(y, y)``, (n,), including n-grams absent from the training strings."""
-        return self._norms(self._codes_and_squares(self._strings(labels))[1])
+        return self._norms(self._codes_and_squares(self.checked(labels))[1])
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
-        """Return the best training strings, candidates, or strings of the allowed lengths."""
-        exact = partial(self._exact, way)
-        return list(decode(self, raw, way, candidates, lambda: self._own, self._given, exact))
-
-    def training_labels(self) -> Any:
-        """Return the distinct training strings."""
-        return self.training
+    def _formula(self, way: str) -> Callable[[Floats], list[Any]]:
+        return partial(self._exact, way)
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Share of equal strings, and number of edits."""
@@ -163,29 +162,19 @@ class StringEmbedding(Embedding):
     def _on_strings(
         self, measure: Callable[[Any, Any], Floats], labels: Any, predicted: Any
     ) -> Floats:
-        return measure(self._strings(labels), self._strings(predicted))
+        return measure(self.checked(labels), self.checked(predicted))
 
     def settled(self, labels: Any) -> list[Any]:
         """Convert lists of tokens to tuples."""
-        return self._strings(labels)
-
-    def _strings(self, labels: Any, what: str = "Y") -> list[Any]:
-        return as_strings(labels, what, self._of_tokens)
+        return self.checked(labels)
 
     @property
     def _of_tokens(self) -> bool:
         return not isinstance(self.training[0], str)
 
-    @cached_property
-    def _own(self) -> Candidates:
-        return self._candidates(self.training)
-
-    def _given(self, labels: Any) -> Candidates:
-        return self._candidates(self._strings(labels, "candidates"))
-
-    def _candidates(self, strings: list[Any]) -> Candidates:
-        codes, squares = self._codes_and_squares(strings)
-        return Candidates(strings, codes, self._norms(squares))
+    def _candidates(self, labels: list[Any]) -> Candidates:
+        codes, squares = self._codes_and_squares(labels)
+        return Candidates(labels, codes, self._norms(squares))
 
     def _exact(self, way: str, raw: Floats) -> list[Any]:
         by_angle = way == "exact_cosine"

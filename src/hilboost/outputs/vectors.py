@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.output_metric import OutputMetric
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_mean_square
+from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
 
 @dataclass(frozen=True)
@@ -40,23 +39,29 @@ def shape_of_one(labels: Any) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class VectorEmbedding(Embedding):
+class VectorEmbedding(ExactEmbedding):
     """Fitted identity embedding."""
 
     file_name = "vectors"
 
     training: Floats  # (n, c) float64
     shape: tuple[int, ...]  # shape of one label
-    ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS)
 
-    def encode(self, labels: Any) -> Floats:
-        """Encode labels as points, (n, c)."""
-        return as_rows(labels, width=self.training.shape[1])
+    def checked(self, labels: Any, what: str = "Y") -> Floats:
+        """Validate labels as rows, (n, c)."""
+        return as_rows(labels, what, self.training.shape[1])
+
+    def points(self, labels: Floats) -> Floats:
+        """Return the rows themselves."""
+        return labels
+
+    def exact(self, raw: Floats) -> Floats:
+        """Return the points themselves, in the shape of labels."""
+        return np.asarray(raw).reshape(len(raw), *self.shape)
 
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
         """Return the points themselves, or the nearest candidates."""
-        found = decode(self, raw, way, candidates, lambda: self._own, self._given, np.asarray)
-        return np.asarray(found).reshape(len(raw), *self.shape)
+        return np.asarray(super().decode(raw, way, candidates)).reshape(len(raw), *self.shape)
 
     def training_labels(self) -> Any:
         """Return the training labels."""
@@ -68,15 +73,3 @@ class VectorEmbedding(Embedding):
 
     def _minus_error(self, labels: Any, predicted: Any) -> Floats:
         return minus_mean_square(self.encode(labels), self.encode(predicted))
-
-    def labels_of(self, codes: Floats) -> Floats:
-        """Return the points themselves, in the shape of labels."""
-        return codes.reshape(len(codes), *self.shape)
-
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates.of(self.training, self.training)
-
-    def _given(self, labels: Any) -> Candidates:
-        rows = as_rows(labels, "candidates", self.training.shape[1])
-        return Candidates.of(rows, rows)
