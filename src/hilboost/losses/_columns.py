@@ -87,3 +87,10 @@ def row_sums(values: Floats) -> Floats:  # (n,) float64
     for k in range(1, values.shape[1]):
         total += values[:, k]
     return total
+
+
+def softmax(scores: Floats) -> Floats:
+    """Compute the softmax of each row, (n, C), with the same bits for a row wherever it is."""
+    p = np.exp(scores)
+    p /= row_sums(p)[:, None]
+    return p

@@ -73,7 +73,26 @@ def _spread(loss: Loss, target: Target) -> float:
     return unit * (size if size > 0 else 1.0)
 
 
-class Majorized(Loss):
+class SmoothLoss(Loss):
+    """A loss with other gradients, which have curvature."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the original loss."""
+        return self.loss.initial_raw(target)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Values of the original loss, (n,)."""
+        return self.loss.value(target, raw)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Same as for the original loss."""
+        return self.loss.inverse_link(raw)
+
+
+class Majorized(SmoothLoss):
     """A loss ``Σ height h(r) + tilt r`` of residuals ``r = y - F``, ``h`` a smoothed ``|r|``.
 
     ``h`` is quadratic where ``|r| <= width``.  The hessian is that of the parabola that majorizes
@@ -91,16 +110,9 @@ class Majorized(Loss):
         tilt: Floats | float = 0.0,  # (r,) float64 or float
         has_corners: bool = True,  # whether the original loss has ``h(r) = |r|``
     ) -> None:
-        self.loss, self.width, self.height, self.tilt = loss, width, height, tilt
+        super().__init__(loss)
+        self.width, self.height, self.tilt = width, height, tilt
         self.has_corners = has_corners
-
-    def initial_raw(self, target: Target) -> Floats:
-        """Same as for the original loss."""
-        return self.loss.initial_raw(target)
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """Values of the original loss, (n,)."""
-        return self.loss.value(target, raw)
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Gradients of the smoothed loss, with the curvature of the parabolas."""
@@ -113,10 +125,6 @@ class Majorized(Loss):
             tilts = np.broadcast_to(tilt, residual.shape)
             corners = Corners(residual, tilts - self.height, tilts + self.height)
         return Gradients(hessian * residual + tilt, hessian, corners=corners)
-
-    def inverse_link(self, raw: Floats) -> Floats:
-        """Same as for the original loss."""
-        return self.loss.inverse_link(raw)
 
 
 def width_of_kink(target: Target, raw: Floats) -> float:

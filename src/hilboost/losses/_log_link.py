@@ -1,4 +1,4 @@
-"""Base class of losses with a logarithmic link."""
+"""Base class of losses with a logarithmic link, and Newton steps that change logarithms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
+from hilboost.backends.newton_steps import LONGEST_STEP
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
@@ -22,6 +23,17 @@ LARGEST_LOGARITHM = 709.0
 def safe_exp(raw: Floats) -> Floats:
     """Compute ``exp``, clipped so that products with a target stay finite."""
     return np.exp(np.clip(raw, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
+def with_bounded_steps(hessian: Floats, gradient: Floats) -> Floats:
+    """Raise hessians far from the optimum, where a Newton step is too long by orders of magnitude.
+
+    A step changes a logarithm: of the mean, say.  It is of the order of the ratio of target and
+    mean, or of its inverse, but should be of the order of the logarithm of this ratio.
+    """
+    least = np.abs(gradient)
+    least /= LONGEST_STEP
+    return np.maximum(hessian, least, out=least)
 
 
 class LogLinkLoss(Loss):

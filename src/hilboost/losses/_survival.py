@@ -47,6 +47,19 @@ def check_right_censored(target: Target, name: str) -> None:
             f"loss={name!r} supports exact and right-censored times; row {row} of y has an event "
             f"between {lower[row]:g} and {upper[row]:g}. Use loss='aft'."
         )
+    if not is_event(target).any():
+        raise InvalidData(
+            "y contains no event, so that hazards cannot be estimated; pass rows with events."
+        )
+
+
+def check_no_entry(target: Target, name: str) -> None:
+    """Check that all rows are observed from the beginning, in one stratum."""
+    if (target.y[:, [ENTRY, STRATUM]] != 0).any():
+        raise InvalidData(
+            f"loss={name!r} does not support entry times and strata; use loss='cox', or pass "
+            "neither."
+        )
 
 
 def is_event(target: Target) -> np.ndarray:

@@ -15,8 +15,8 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._lifetimes import DISTRIBUTIONS, Residuals, likelihood
-from hilboost.losses._newton_steps import with_bounded_steps
-from hilboost.losses._survival import UPPER, check_columns
+from hilboost.losses._log_link import with_bounded_steps
+from hilboost.losses._survival import UPPER, check_columns, check_no_entry
 
 _SMALLEST_LOG, _LARGEST_LOG = np.log(1e-2), np.log(1e2)
 _FIRST_STEP, _TOLERANCE = 0.3, 1e-2
@@ -75,11 +75,7 @@ class AFT(AdaptiveLoss):
                 f"row {int(np.argmax(upper <= 0))} of y has an event at time 0, whose logarithm is "
                 "infinite; add a small number, or use loss='cox'."
             )
-        if (target.y[:, 2:] != 0).any():
-            raise InvalidData(
-                "loss='aft' does not support entry times and strata; use loss='cox', or pass "
-                "neither."
-            )
+        check_no_entry(target, "aft")
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood, together with the scale."""

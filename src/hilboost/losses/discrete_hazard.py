@@ -11,19 +11,18 @@ import numpy as np
 from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.backends.survival import row_products
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._columns import row_sums
-from hilboost.losses._newton_steps import with_bounded_steps
+from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._survival import (
     CAUSE,
-    ENTRY,
     LOWER,
-    STRATUM,
     check_columns,
+    check_no_entry,
     check_right_censored,
     is_event,
 )
@@ -89,15 +88,7 @@ class DiscreteHazard(Loss):
         """Check that there are exact and right-censored times from 0 on, and an event."""
         check_columns(target, self.n_causes)
         check_right_censored(target, "discrete_hazard")
-        if not is_event(target).any():
-            raise InvalidData(
-                "y contains no event, so that hazards cannot be estimated; pass rows with events."
-            )
-        if (target.y[:, [ENTRY, STRATUM]] != 0).any():
-            raise InvalidData(
-                "loss='discrete_hazard' does not support entry times and strata; use loss='cox', "
-                "or pass neither."
-            )
+        check_no_entry(target, "discrete_hazard")
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood: events of each cause in an interval, relative to the rows at risk."""

@@ -12,7 +12,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import row_sums
+from hilboost.losses._columns import row_sums, softmax
 from hilboost.losses._log_link import safe_exp
 from hilboost.reductions.sums import masses_of_groups, mean
 
@@ -120,7 +120,4 @@ class MultinomialExponential(Loss):
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Probabilities, (n, C)."""
-        p = (raw - raw.max(axis=1, keepdims=True)) / (self.n_classes - 1)
-        np.exp(p, out=p)
-        p /= row_sums(p)[:, None]
-        return p
+        return softmax((raw - raw.max(axis=1, keepdims=True)) / (self.n_classes - 1))

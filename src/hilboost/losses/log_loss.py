@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from hilboost.backends.logistic import logistic
-from hilboost.backends.softmax import softmax
+from hilboost.backends.softmax import softmax as softmax_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import array_for, arrays_for, flat_columns, row_sums
+from hilboost.losses._columns import array_for, arrays_for, flat_columns, softmax
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15
@@ -130,7 +130,9 @@ class MultinomialLogLoss(Loss):
         written, apart = flat_columns(negative)
         (scores, step), codes = flat_columns(raw), _codes(target)
         curved = flat_columns(hessian)[0]
-        softmax(self.n_classes, scores, step, codes, value, totals, written, curved, apart)
+        softmax_gradients(
+            self.n_classes, scores, step, codes, value, totals, written, curved, apart
+        )
         return value, Gradients(negative, hessian, _CLASSES)
 
     @property
@@ -140,10 +142,7 @@ class MultinomialLogLoss(Loss):
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Softmax, (n, C)."""
-        p = raw - raw.max(axis=1, keepdims=True)
-        np.exp(p, out=p)
-        p /= row_sums(p)[:, None]
-        return p
+        return softmax(raw - raw.max(axis=1, keepdims=True))
 
 
 def _codes(target: Target) -> NDArray[np.integer]:

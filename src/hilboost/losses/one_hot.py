@@ -13,7 +13,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import row_sums
+from hilboost.losses._columns import row_sums, softmax
 from hilboost.reductions.sums import mean, total
 
 _SHARPNESS = 8.0
@@ -110,7 +110,4 @@ class OneHotSquaredError(Loss):
         if self.n_classes == 2:
             score = self.sharpness * 2 * raw
             return np.hstack([expit(-score), expit(score)])
-        p = self.sharpness * (raw - raw.max(axis=1, keepdims=True))
-        np.exp(p, out=p)
-        p /= row_sums(p)[:, None]
-        return p
+        return softmax(self.sharpness * (raw - raw.max(axis=1, keepdims=True)))

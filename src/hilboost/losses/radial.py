@@ -17,7 +17,7 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.losses._columns import row_sums
-from hilboost.losses._location import RELATIVE_WIDTH
+from hilboost.losses._location import RELATIVE_WIDTH, SmoothLoss
 
 Reweight = Callable[[Floats], Floats]
 """From distances (n,) to the weights ``ℓ'(d) / d`` of the parabolas that majorize the loss."""
@@ -228,46 +228,32 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         return distances(self._residual(target, raw), self._outside(target, raw))
 
 
-class _Majorized(Loss):
+class _Majorized(SmoothLoss):
     """A radial loss with the curvature ``ℓ'(d) / d``, the slope at ``width`` below that."""
 
     of_distance = True
 
     def __init__(self, loss: RadialLoss, width: float) -> None:
-        self.loss, self.width = loss, width
-
-    def initial_raw(self, target: Target) -> Floats:
-        """Same as for the original loss."""
-        return self.loss.initial_raw(target)
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """Values of the original loss, (n,)."""
-        return self.loss.value(target, raw)
+        super().__init__(loss)
+        self._radial, self.width = loss, width
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Gradients of the smoothed loss, with the curvature of the parabolas."""
         residual = target.y[:, : raw.shape[1]] - raw
-        distance = np.maximum(self.loss._distances(target, raw), self.width)
-        weight = self.loss.reweighted(distance)[:, None]
+        distance = np.maximum(self._radial._distances(target, raw), self.width)
+        weight = self._radial.reweighted(distance)[:, None]
         hessian = np.repeat(weight, raw.shape[1], axis=1)
         return Gradients(weight * residual, hessian, Structure(isotropic=True))
 
 
-class _OfNumbers(Loss):
+class _OfNumbers(SmoothLoss):
     """A radial loss of numbers with the curvature and the corners of the loss itself."""
 
     of_distance = True
 
     def __init__(self, loss: RadialLoss, smooth: Loss) -> None:
-        self.loss, self.smooth = loss, smooth
-
-    def initial_raw(self, target: Target) -> Floats:
-        """Same as for the original loss."""
-        return self.loss.initial_raw(target)
-
-    def value(self, target: Target, raw: Floats) -> Floats:
-        """Values of the original loss, (n,)."""
-        return self.loss.value(target, raw)
+        super().__init__(loss)
+        self.smooth = smooth
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Gradients of the loss itself."""

@@ -8,8 +8,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.losses._log_link import LogLinkLoss, safe_exp
-from hilboost.losses._newton_steps import with_bounded_steps
+from hilboost.losses._log_link import LogLinkLoss, safe_exp, with_bounded_steps
 
 
 class Tweedie(LogLinkLoss):

@@ -1,4 +1,4 @@
-"""Line search along a stage."""
+"""Shrinkage, and the line search along a stage."""
 
 from __future__ import annotations
 
@@ -18,6 +18,26 @@ from hilboost.reductions.sums import total
 _LONGEST_STEP = 2.0**20
 _SHORTEST_STEP = 2.0**-50
 _TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Multiply every stage by ``rate`` (Friedman 2001, eq. 36; SY2006, eq. 5)."""
+
+    rate: float
+
+    @property
+    def factor(self) -> float:
+        """The rate."""
+        return self.rate
+
+    def check(self, loss: Loss, learner: Learner) -> None:
+        """Accept every loss and learner."""
+        return
+
+    def __call__(self, stage: Stage, state: State) -> Stage:
+        """Multiply the coefficient by the rate."""
+        return stage.scaled(self.rate)
 
 
 @dataclass(frozen=True)
