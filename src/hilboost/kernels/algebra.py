@@ -76,7 +76,40 @@ class Constant(Kernel):
 
 
 @dataclass(frozen=True)
-class Scaled(Kernel):
+class _Modified(Kernel):
+    """Base class of kernels that are made of another one; by default, its parameters are theirs."""
+
+    kernel: Kernel
+
+    def check(self, n_columns: int) -> None:
+        """Run the check of the kernel."""
+        self.kernel.check(n_columns)
+
+    def stretched(self, factor: float) -> Self:
+        """Multiply the length scales of the kernel by the factor."""
+        return replace(self, kernel=self.kernel.stretched(factor))
+
+    @property
+    def reads_raw_columns(self) -> bool:
+        """Same as for the kernel."""
+        return self.kernel.reads_raw_columns
+
+    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
+        """Same as for the kernel."""
+        return self.kernel.raw_columns(n_columns)
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Same as for the kernel."""
+        return self.kernel.log_parameters
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """Return the kernel with other parameters."""
+        return replace(self, kernel=self.kernel.with_log_parameters(theta))
+
+
+@dataclass(frozen=True)
+class Scaled(_Modified):
     """A kernel multiplied by a factor; ``θ0`` of SY2006, eq. (23).
 
     Parameters
@@ -95,16 +128,11 @@ class Scaled(Kernel):
     file_name = "scaled"
     file_fields: ClassVar[Fields] = {"kernel": "kernel", "factor": "number"}
 
-    kernel: Kernel
     factor: float = 1.0
 
     def __post_init__(self) -> None:
         _require_kernels(self, [self.kernel])
         object.__setattr__(self, "factor", positive("factor", self.factor))
-
-    def check(self, n_columns: int) -> None:
-        """Run the check of the kernel."""
-        self.kernel.check(n_columns)
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
@@ -119,19 +147,6 @@ class Scaled(Kernel):
     def diag(self, A: Array) -> Array:
         """Diagonal (a,)."""
         return self.kernel.diag(A) * self.factor
-
-    def stretched(self, factor: float) -> Self:
-        """Multiply the length scales of the kernel by the factor."""
-        return replace(self, kernel=self.kernel.stretched(factor))
-
-    @property
-    def reads_raw_columns(self) -> bool:
-        """Same as for the kernel."""
-        return self.kernel.reads_raw_columns
-
-    def raw_columns(self, n_columns: int) -> tuple[int, ...]:
-        """Same as for the kernel."""
-        return self.kernel.raw_columns(n_columns)
 
     @property
     def log_parameters(self) -> Floats:
@@ -293,7 +308,7 @@ class Product(_Combination):
 
 
 @dataclass(frozen=True)
-class OnColumns(Kernel):
+class OnColumns(_Modified):
     """A kernel restricted to some columns.
 
     Parameters
@@ -313,7 +328,6 @@ class OnColumns(Kernel):
     file_name = "on_columns"
     file_fields: ClassVar[Fields] = {"kernel": "kernel", "columns": "integers"}
 
-    kernel: Kernel
     columns: Any
 
     def __post_init__(self) -> None:
@@ -350,27 +364,9 @@ class OnColumns(Kernel):
     def _part(self, A: Array) -> Array:
         return A[:, list(self.columns)]
 
-    def stretched(self, factor: float) -> Self:
-        """Multiply the length scales of the kernel by the factor."""
-        return replace(self, kernel=self.kernel.stretched(factor))
-
-    @property
-    def reads_raw_columns(self) -> bool:
-        """Same as for the kernel."""
-        return self.kernel.reads_raw_columns
-
     def raw_columns(self, n_columns: int) -> tuple[int, ...]:
         """Those of the selected columns that the kernel reads raw."""
         return tuple(self.columns[k] for k in self.kernel.raw_columns(len(self.columns)))
-
-    @property
-    def log_parameters(self) -> Floats:
-        """Same as for the kernel."""
-        return self.kernel.log_parameters
-
-    def with_log_parameters(self, theta: Floats) -> Self:
-        """Return the kernel with other parameters."""
-        return replace(self, kernel=self.kernel.with_log_parameters(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Same as for the kernel."""

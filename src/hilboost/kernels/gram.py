@@ -18,7 +18,6 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import Exchange
 from hilboost.kernels.base import Kernel
@@ -204,10 +203,6 @@ class Gram:
             self._whole = whole
         return self._whole
 
-    def release(self) -> None:
-        """Release the stored values."""
-        self._whole = None
-
     def block(self, rows: slice) -> Array:
         """Compute ``K[rows]``."""
         if self.is_kept:
@@ -343,11 +338,3 @@ def evaluate(kernel: Kernel, A: Array, B: Array, team: ThreadTeam | None = None)
 def mean_diagonal(kernel: Kernel, X: Array) -> float:
     """Mean absolute value of ``k(x, x)`` over some rows, above zero."""
     return max(float(np.abs(array_api.to_numpy(kernel.diag(X))).mean()), 1e-300)
-
-
-def predict(
-    kernel: Kernel, X: Array, basis: Array, weights: Array, team: ThreadTeam, memory: float
-) -> Floats:
-    """Compute ``k(X, basis) weights``, (n, r), with only blocks of ``k(X, basis)`` in memory."""
-    gram = Gram(kernel, X, basis, 0.0, team)
-    return array_api.to_numpy(gram.times(weights))

@@ -20,6 +20,7 @@ from hilboost.core.operators import OperatorGraph
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.metric_kernel.features import are_finite, are_tables
 
 _FARTHEST = 1e15  # in standard deviations, as for kernel machines
 LevelWeights = tuple[tuple[int, Floats], ...]
@@ -62,27 +63,12 @@ class RidgeModel(BaseModel):
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether the arrays have these sizes and are finite."""
-        shapes: list[tuple[int, ...]] = [
-            *((n_features,), (n_features,), (n_features, n_outputs), (n_outputs,))
-        ]
-        arrays = [self.center, self.scale, self.weights, self.intercept]
-        if not isinstance(self.levels, tuple):
-            return False
-        for entry in self.levels:
-            if not (isinstance(entry, tuple) and len(entry) == 2 and type(entry[0]) is int):
-                return False
-            if not 0 <= entry[0] < n_features or np.ndim(entry[1]) != 2:
-                return False
-            arrays.append(entry[1])
-            shapes.append((len(entry[1]), n_outputs))
-        whole = all(
-            isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
-            for array, shape in zip(arrays, shapes, strict=True)
-        )
+        d, r = n_features, n_outputs
+        numbers = (self.center, (d,)), (self.scale, (d,)), (self.weights, (d, r))
         return (
-            whole
-            and all(np.isfinite(array).all() for array in arrays)
+            are_finite([*numbers, (self.intercept, (r,))])
             and bool((self.scale > 0).all())
+            and are_tables(self.levels, d, (r,))
         )
 
     def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> RidgeModel:

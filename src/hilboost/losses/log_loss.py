@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from hilboost.backends.logistic import logistic
-from hilboost.backends.softmax import softmax as softmax_gradients
+from hilboost.backends.softmax import softmax as fused_softmax
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink
@@ -130,9 +130,7 @@ class MultinomialLogLoss(Loss):
         written, apart = flat_columns(negative)
         (scores, step), codes = flat_columns(raw), _codes(target)
         curved = flat_columns(hessian)[0]
-        softmax_gradients(
-            self.n_classes, scores, step, codes, value, totals, written, curved, apart
-        )
+        fused_softmax(self.n_classes, scores, step, codes, value, totals, written, curved, apart)
         return value, Gradients(negative, hessian, _CLASSES)
 
     @property

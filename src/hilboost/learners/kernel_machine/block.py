@@ -20,7 +20,6 @@ from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineState
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _PATIENCE = 5
 
@@ -53,12 +52,8 @@ class BlockLearner(KernelLearner):
 
     name: ClassVar[str] = "block"
 
-    def state(self, workspace: Workspace) -> BlockState:
-        """The state before the first stage."""
-        return BlockState(workspace)
-
     def fit(
-        self, data: BlockState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+        self, data: MachineState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """Fit one expansion in the rows of a block."""
         problem = data.problem(self.setting, *data.seen(gradients, sample))
@@ -73,7 +68,7 @@ class BlockLearner(KernelLearner):
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 
     def _dual_step(
-        self, data: BlockState, problem: StageProblem, rows: Ints, dual_residual: Floats
+        self, data: MachineState, problem: StageProblem, rows: Ints, dual_residual: Floats
     ) -> Descending:
         """The weights of a block that solve kernel ridge regression on its rows."""
         kernel, curvature = problem.kernel, problem.curvature
@@ -87,7 +82,7 @@ class BlockLearner(KernelLearner):
         outputs = array_api.to_numpy(gram.times(weights))
         return data.step_of(problem, rows, array_api.to_numpy(weights), outputs)
 
-    def _newton_step(self, data: BlockState, problem: StageProblem, rows: Ints) -> Descending:
+    def _newton_step(self, data: MachineState, problem: StageProblem, rows: Ints) -> Descending:
         """The weights of a block that are optimal on all rows."""
         data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
         system, a = StageSolver().solved(data, problem, rows)
@@ -119,12 +114,3 @@ def _solve_block(K: Floats, lam: float, w: Floats, residual: Floats) -> Floats:
         factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), lam / own))
         delta[:, columns] = array_api.solve_cholesky(factor, residual[:, columns] / own[:, None])
     return delta
-
-
-class BlockState(MachineState):
-    """The function so far."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether the penalized loss no longer decreases; only Newton steps are observed."""
-        return self.has_ended

@@ -37,9 +37,10 @@ class KernelExpansion(BaseModel):
 
     def predict_raw(self, X: Floats) -> Floats:
         """Raw predictions (n, r); cost O(n m d), in blocks of rows."""
-        return self._evaluate(X, ThreadTeam())
+        return self.evaluate(X, ThreadTeam())
 
-    def _evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
+    def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
+        """Raw predictions (n, r) on several threads."""
         require_complete(X)
         scaled = self.inputs(X, dtype=str(self.basis.dtype))
         outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
@@ -83,14 +84,15 @@ class KernelExpansion(BaseModel):
 
 @dataclass(frozen=True)
 class MergedExpansions(Summation):
-    """Sum of expansions with different kernels, each with its output columns."""
+    """Sum of expansions with different kernels or centers, each with its output columns."""
 
-    merged: tuple[tuple[KernelExpansion, slice], ...]
+    # pairs of a model with ``weights`` (m, r) and ``evaluate``, and its output columns
+    merged: tuple[tuple[Any, slice], ...]
 
     @property
     def n_basis(self) -> int:
         """Number of kernel values evaluated per row."""
-        return sum(len(model.basis) for model, _ in self.merged)
+        return sum(len(model.weights) for model, _ in self.merged)
 
     @property
     def cost_per_row(self) -> int:
@@ -101,7 +103,7 @@ class MergedExpansions(Summation):
         """Evaluate each kernel once for all its basis vectors."""
         with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             for model, columns in self.merged:
-                raw[:, columns] += model._evaluate(X, team)
+                raw[:, columns] += model.evaluate(X, team)
 
 
 def merge(terms: Sequence[Term[KernelExpansion]]) -> list[tuple[KernelExpansion, slice]]:

@@ -223,12 +223,10 @@ class FullState(MachineState):
         super().__init__(workspace, choice)
         # The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
         self.linear: LinearState | None = None
-        self.newton: DirectNewton | IterativeNewton | None = (
-            None  # of Newton steps, the same in all stages
-        )
+        # The solver of Newton steps, the same in all stages.
+        self.newton: DirectNewton | IterativeNewton | None = None
         self.is_ill_conditioned = False  # whether single precision is too coarse for λ
         self._keeps_system = False  # whether the next stage has the same ``D``
-        self._noise: Floats | None = None
         self._is_solved = False
         self._smallest: float | None = None  # entry of the first ``D`` of Newton steps
         self._restored: SolverSnapshot | None = None
@@ -238,12 +236,7 @@ class FullState(MachineState):
     @property
     def converged(self) -> bool:
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
-        return self._is_solved if self.descent is None else self.has_ended
-
-    @property
-    def noise(self) -> Floats | None:
-        """Diagonal of the linear system (n,), λ over the weights."""
-        return self._noise
+        return self._is_solved if self.descent is None else super().converged
 
     def settle_precision(self, problem: StageProblem, D: Floats) -> float:
         """Turn to double precision if single is too coarse for λ; a factor by which λ is too small.
@@ -291,7 +284,7 @@ class FullState(MachineState):
         assert self.linear is not None
         so_far = self.component(problem.kernel, problem.n_outputs)
         step, self.linear = self.linear.advance(residual, so_far, iterations)
-        self._noise = self.linear.solver.D
+        self.noise = self.linear.solver.D
         self._keeps_system = problem.gradients.hessian is None
         self._is_solved = largest_norm(residual) <= self.linear.tolerance
         return step
@@ -330,7 +323,7 @@ class FullState(MachineState):
         if not isinstance(solver, SolverSnapshot):
             raise ValueError("the solver of a kernel machine is missing")
         self._restored, self._smallest = solver, solver.newton
-        self._noise = None if solver.system is None else solver.system.D
+        self.noise = None if solver.system is None else solver.system.D
         self.is_ill_conditioned = solver.is_ill_conditioned
         self._keeps_system, self._is_solved = solver.keeps_system, solver.is_solved
         return restored

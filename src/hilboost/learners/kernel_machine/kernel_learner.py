@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -77,9 +76,9 @@ class KernelLearner(MachineLearner):
             prepare_among_workers=prepare_divided,
         )
 
-    @abstractmethod
     def state(self, workspace: Workspace) -> MachineState:
         """Create the state before the first stage."""
+        return MachineState(workspace)
 
     def for_table(self, splits: SplitSettings) -> Self:
         """Return the learner that compares codes in the category columns by equality."""

@@ -25,7 +25,6 @@ from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
-from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
@@ -78,8 +77,10 @@ class NestedLearner(KernelLearner):
         """Fit one expansion, in the basis vectors of the present machine."""
         gradients, weight = data.seen(gradients, sample)
         if data.steps is None:
-            data.begin(self._first_steps(data, gradients, weight, rng))
-        return data.propose(data.step(gradients, weight))
+            data.steps = self._first_steps(data, gradients, weight, rng)
+        steps = data.steps
+        problem = StageProblem(steps.kernel, steps.regularization, gradients, weight)
+        return data.propose(steps.step(data, problem))
 
     def _first_steps(
         self,
@@ -134,30 +135,17 @@ class NestedState(MachineState):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self.steps: Steps | None = None  # None before the first stage
-        self._is_finished = False
 
     @property
     def converged(self) -> bool:
         """Whether the last machine is finished."""
-        return self._is_finished
-
-    def begin(self, steps: Steps) -> None:
-        """Begin with the smallest machine."""
-        self.steps = steps
-
-    def step(self, gradients: Gradients, weight: Floats | None) -> Descending:
-        """The next step on the present machine."""
-        steps = self.steps
-        assert steps is not None
-        problem = StageProblem(steps.kernel, steps.regularization, gradients, weight)
-        return steps.step(self, problem)
+        return self.steps is not None and self.steps.is_done
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step, and go on to the next machine if this one is finished."""
         super().stage_added(stage)
         assert self.steps is not None
         self.steps.stage_added(stage)
-        self._is_finished = self.steps.is_done
 
     def close(self) -> None:
         """End the threads and release the Gram matrix."""

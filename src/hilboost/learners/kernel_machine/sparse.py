@@ -284,11 +284,6 @@ class SparseState(MachineState):
         self._reweighted: ReweightedStages | None = None
 
     @property
-    def converged(self) -> bool:
-        """Whether the penalized loss no longer decreases; only Newton steps are observed."""
-        return self.has_ended
-
-    @property
     def n_reweighted(self) -> int:
         """Number of stages whose weights are set anew after each stage."""
         return 0 if self._reweighted is None else len(self._reweighted)

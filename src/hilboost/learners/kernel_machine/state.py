@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,13 +46,15 @@ class MachineSnapshot:
     own: Any = None  # what the learner adds, such as the state of its solver
 
 
-class MachineState(MemberState, ABC):
+class MachineState(MemberState):
     """The function so far, the kernel and λ; each learner adds the state of its solver.
 
     This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
     change it in place, because it holds arrays of n rows and Gram matrices, which are not copied.
     All parts but the components are immutable and are replaced as a whole.
     """
+
+    stage_kernels: StageKernels | None = None  # of the stages, if there are several kernels
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         self.workspace = workspace  # replaced at most once, by that in double precision
@@ -63,23 +64,15 @@ class MachineState(MemberState, ABC):
         self.n_stages = 0
         self._components: dict[int, Component] = {}
         self._first: tuple[Gradients, Floats | None] | None = None
-        self._proposed: tuple[Descending, ...] = ()
+        self.proposed: tuple[Descending, ...] = ()  # for the distinct rows
+        # Diagonal (n,) of the linear system that the function solves, if there is one.
+        self.noise: Floats | None = None
         self._corners: CornerRows | None = None
 
     @property
-    @abstractmethod
     def converged(self) -> bool:
-        """Whether further stages would change nothing."""
-
-    @property
-    def noise(self) -> Floats | None:
-        """Diagonal (n,) of the linear system that the function solves, if there is one."""
-        return None
-
-    @property
-    def stage_kernels(self) -> StageKernels | None:
-        """Kernels of the stages; ``None`` if there is one kernel."""
-        return None
+        """Whether the penalized loss was observed, and no longer decreases."""
+        return self.descent is not None and self.descent.has_ended
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
@@ -155,11 +148,6 @@ class MachineState(MemberState, ABC):
         """
         self.penalize(regularization)
         self.descent = Descent(1, least_fall)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the penalized loss was observed, and no longer decreases."""
-        return self.descent is not None and self.descent.has_ended
 
     def use_float64(self) -> None:
         """Compute kernel values in double precision from now on, if the user left the choice."""
@@ -264,25 +252,20 @@ class MachineState(MemberState, ABC):
     def propose(self, *steps: Descending) -> list[FittedTerm]:
         """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""
         assert self.conversion is not None
-        self._proposed = steps
+        self.proposed = steps
         return self.conversion.shown(steps)
-
-    @property
-    def proposed(self) -> tuple[Descending, ...]:
-        """The proposed steps, for the distinct rows."""
-        return self._proposed
 
     def withdraw(self) -> None:
         """Discard the proposed steps, because another kernel or learner made the stage."""
         self.n_stages += 1
-        self._proposed = ()
+        self.proposed = ()
 
     def stage_added(self, stage: Stage) -> None:
         """Add the proposed steps with the coefficients that the rules set."""
         if self.descent is not None:
-            (step,) = self._proposed
+            (step,) = self.proposed
             self.descent = self.descent.after(stage, step)
-        self.add(zip(stage.terms, self._proposed, strict=True))
+        self.add(zip(stage.terms, self.proposed, strict=True))
 
     def add(self, steps: Iterable[tuple[Term, Descending]]) -> None:
         """Add steps with the coefficients of terms."""
@@ -293,7 +276,7 @@ class MachineState(MemberState, ABC):
             component = self.component(model.kernel, len(term.coefficient))
             component.add(model.rows, model.weights, step.outputs, term.coefficient)
         self.n_stages += 1
-        self._proposed = ()
+        self.proposed = ()
 
     def meets_corners(self, problem: StageProblem, basis: Ints) -> bool:
         """Whether a stage minimizes a loss with corners over the span of its basis.

@@ -14,7 +14,6 @@ from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
 
 _FEWEST_ROWS = 60  # of each part
-_PARTS, _LEARNED = 5, 3  # three fifths of the rows are learned from
 _FIRST_ROWS, _FIRST_JUDGED, _FIRST_STEPS = 120, 300, 15
 _FIRST_BETTER = 1.0  # the first look must find an error that is smaller by this factor
 _ROWS, _JUDGED, _STEPS = 300, 600, 25
@@ -52,11 +51,7 @@ def additive_metric(
     The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
     25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
     """
-    is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
-    learned, judged = (
-        Problem.of(Z[some], Y[some], None if weight is None else weight[some], team)
-        for some in (is_learned, ~is_learned)
-    )
+    learned, judged = Problem.divided(Z, Y, weight, team)
     used = np.flatnonzero(metric.scales)
     if min(len(learned.Z), len(judged.Z)) < _FEWEST_ROWS or len(used) < 2:
         return None

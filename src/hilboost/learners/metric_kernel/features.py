@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -154,45 +154,22 @@ class Features:
     def is_valid(self, n_features: int) -> bool:
         """Whether the arrays have consistent sizes and finite values, and the columns exist."""
         q, p = np.size(self.columns), np.size(self.missing)
-        sizes = [(self.low, q), (self.high, q), (self.center, q), (self.scale, q)]
-        sizes.append((self.missing_scale, p))
         for own, size in ((self.columns, q), (self.missing, p)):
             whole = isinstance(own, np.ndarray) and own.dtype == np.int64 and own.shape == (size,)
             if not whole or (size and not 0 <= own.min() <= own.max() < n_features):
                 return False
+        R, scaling = self.rotation, (self.low, self.high, self.center, self.scale)
         return (
-            self._has_tables(q)
-            and self._has_rotation(q + p)
-            and all(
-                isinstance(array, np.ndarray)
-                and array.dtype == np.float64
-                and array.shape == (size,)
-                and bool(np.isfinite(array).all())
-                for array, size in sizes
+            are_finite([*((array, (q,)) for array in scaling), (self.missing_scale, (p,))])
+            and (
+                R is None
+                or (
+                    isinstance(R, np.ndarray)
+                    and R.ndim == 2
+                    and are_finite([(R, (q + p, R.shape[1]))])
+                )
             )
-        )
-
-    def _has_rotation(self, width: int) -> bool:
-        R = self.rotation
-        return R is None or (
-            isinstance(R, np.ndarray)
-            and R.dtype == np.float64
-            and R.ndim == 2
-            and len(R) == width
-            and bool(np.isfinite(R).all())
-        )
-
-    def _has_tables(self, q: int) -> bool:
-        return isinstance(self.levels, tuple) and all(
-            isinstance(entry, tuple)
-            and len(entry) == 2
-            and type(entry[0]) is int
-            and 0 <= entry[0] < q
-            and isinstance(entry[1], np.ndarray)
-            and entry[1].dtype == np.float64
-            and entry[1].ndim == 1
-            and bool(np.isfinite(entry[1]).all())
-            for entry in self.levels
+            and are_tables(self.levels, q, ())
         )
 
     def operators(self, graph: OperatorGraph, X: str) -> str:
@@ -230,6 +207,31 @@ class Features:
         Z = graph.add("Sub", Z, graph.constant(self.center[None, :]))
         Z = graph.add("Mul", Z, graph.constant(self.scale[None, :]))
         return graph.add("Where", graph.add("IsNaN", Z), zero, Z)
+
+
+def are_finite(arrays: Iterable[tuple[Any, tuple[int, ...]]]) -> bool:
+    """Whether arrays are finite float64 arrays of the given shapes."""
+    return all(
+        isinstance(array, np.ndarray)
+        and array.dtype == np.float64
+        and array.shape == shape
+        and bool(np.isfinite(array).all())
+        for array, shape in arrays
+    )
+
+
+def are_tables(levels: Any, n_columns: int, shape: tuple[int, ...]) -> bool:
+    """Whether these are pairs of a column and a finite table with rows of a shape."""
+    return isinstance(levels, tuple) and all(
+        isinstance(entry, tuple)
+        and len(entry) == 2
+        and type(entry[0]) is int
+        and 0 <= entry[0] < n_columns
+        and isinstance(entry[1], np.ndarray)
+        and entry[1].ndim == 1 + len(shape)
+        and are_finite([(entry[1], (len(entry[1]), *shape))])
+        for entry in levels
+    )
 
 
 def columns_of(X: Floats | BlockTable, columns: Ints) -> Floats:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import BaseModel, Summation, Term
+from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels import Additive, Kernel, Matern
 from hilboost.kernels.base import block_operators
 from hilboost.kernels.gram import row_blocks
-from hilboost.learners.metric_kernel.features import Features
+from hilboost.learners.kernel_machine.expansion import MergedExpansions
+from hilboost.learners.metric_kernel.features import Features, are_finite
 
 KERNEL = Matern(1.0, 2.5)
 Tiles = Callable[[slice, slice], Floats]
@@ -88,31 +89,18 @@ class MetricExpansion(BaseModel):
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether the arrays have these sizes and are finite."""
-        features, centers, weights = self.features, self.centers, self.weights
-        arrays: tuple[Any, ...] = (centers, weights)
+        features, centers = self.features, self.centers
         if not isinstance(features, Features) or not features.is_valid(n_features):
             return False
-        if not all(isinstance(a, np.ndarray) and a.ndim == 2 for a in arrays):
+        if not isinstance(centers, np.ndarray) or centers.dtype not in (np.float32, np.float64):
             return False
-        return bool(
-            centers.dtype in (np.float32, np.float64)
-            and weights.dtype == np.float64
-            and centers.shape[1] == features.width > 0
-            and weights.shape == (len(centers), n_outputs)
-            and len(centers) > 0
-            and np.isfinite(centers).all()
-            and np.isfinite(weights).all()
-            and self._has_shares()
-        )
+        n = len(centers) if centers.ndim == 2 else 0
+        sizes = (centers.astype(np.float64), (n, features.width)), (self.weights, (n, n_outputs))
+        return n > 0 and features.width > 0 and are_finite(sizes) and self._has_shares()
 
     def _has_shares(self) -> bool:
         shares = self.shares
-        return shares is None or (
-            isinstance(shares, np.ndarray)
-            and shares.dtype == np.float64
-            and shares.shape == (2,)
-            and bool((shares > 0).all() and np.isfinite(shares).all())
-        )
+        return shares is None or (are_finite([(shares, (2,))]) and bool((shares > 0).all()))
 
     def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
         """Return the same function of the given columns of a wider table."""
@@ -125,7 +113,7 @@ class MetricExpansion(BaseModel):
         return graph.add("MatMul", block, graph.constant(self.weights))
 
     @classmethod
-    def sum_of(cls, terms: Sequence[Term[MetricExpansion]]) -> Summation:
+    def sum_of(cls, terms: Sequence[Term[MetricExpansion]]) -> MergedExpansions:
         """Evaluate each kernel value once, if several members have the same centers."""
         groups: dict[bytes, list[Term[MetricExpansion]]] = {}
         for term in terms:
@@ -136,7 +124,7 @@ class MetricExpansion(BaseModel):
             arrays = (model.centers, own.origins, own.factors, rotation, shares)
             key = b"".join(array.tobytes() for array in arrays)
             groups.setdefault(key, []).append(term)
-        return Expansions(tuple(_merged(group) for group in groups.values()))
+        return MergedExpansions(tuple(_merged(group) for group in groups.values()))
 
 
 def kernel_with(shares: Floats | None) -> Kernel:
@@ -166,29 +154,6 @@ def _augmented(Z: Floats) -> Floats:
     With ``[-2 b, 1, |b|²]``, the product of two such rows is their squared distance.
     """
     return np.column_stack([Z, (Z * Z).sum(axis=1), np.ones(len(Z))])
-
-
-@dataclass(frozen=True)
-class Expansions(Summation):
-    """Sum of expansions with different centers, each with its output columns."""
-
-    merged: tuple[tuple[MetricExpansion, slice], ...]
-
-    @property
-    def n_basis(self) -> int:
-        """Number of kernel values evaluated per row."""
-        return sum(len(model.centers) for model, _ in self.merged)
-
-    @property
-    def cost_per_row(self) -> int:
-        """One operation per kernel value."""
-        return self.n_basis
-
-    def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """Add the outputs of all expansions."""
-        with ThreadTeam(n_threads) as team:
-            for model, columns in self.merged:
-                raw[:, columns] += model.evaluate(X, team)
 
 
 def _merged(terms: list[Term[MetricExpansion]]) -> tuple[MetricExpansion, slice]:

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
+from hilboost.learners.metric_kernel.metric import PARTS, SMALLEST_RIDGE, Metric, Problem
 from hilboost.learners.metric_kernel.model import KERNEL
 
 _ROUNDS = 3
 _POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
 _STEP = 1.35  # between lengths
 _SMALLER_RIDGE = 0.4
-_PARTS, _LEARNED = 5, 3  # three fifths of the rows are learned from
 _FIRST_BETTER = 0.9  # the first round must decrease their error by this factor
 _BETTER = 0.9  # and all of them that of the other rows by this one
 _SMALL_STEP = 0.98  # a round that gains less is the last one
@@ -52,12 +51,8 @@ def rotated_metric(
     The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
     """
     n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
-    is_learned = np.arange(len(Z)) % _PARTS < _LEARNED
-    learned, judged = (
-        Problem.of(Z[some], Y[some], None if weight is None else weight[some], team)
-        for some in (is_learned, ~is_learned)
-    )
-    if min(len(learned.Z), len(judged.Z)) < _PARTS or len(learned.Z) < n_entries:
+    learned, judged = Problem.divided(Z, Y, weight, team)
+    if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < n_entries:
         return None
     start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
     if not 0 < start.error < np.inf:
