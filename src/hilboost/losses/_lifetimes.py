@@ -27,9 +27,7 @@ class Lifetimes:
 
     # logarithms of the density, and of the probabilities above and below a value
     log_density: Callable[[Floats], Floats]
-    # logarithms of the density, and of the probabilities above and below a value
     log_above: Callable[[Floats], Floats]
-    # logarithms of the density, and of the probabilities above and below a value
     log_below: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]  # first and second derivative of the logarithm of the density
     bend: Callable[[Floats], Floats]  # first and second derivative of the logarithm of the density

@@ -37,7 +37,6 @@ class RiskSets:
     tie: Ints
     # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
     tie_of_events: Ints
-    # (m,), (n,) int64: the same of the events, and of all rows with -1 for the others
     tie_or_none: Ints
     # (n,) int64 or None: number of the tie before whose events the row enters: these it does not
     # compete in. ``None`` if all rows enter at time zero.
@@ -111,8 +110,6 @@ class Risks:
     # (u,) float64: increment of the cumulative hazard, and the part of it that rows with an event
     # at this time have, times ``exp(shift)``
     hazard: Floats
-    # (u,) float64: increment of the cumulative hazard, and the part of it that rows with an event
-    # at this time have, times ``exp(shift)``
     partial_hazard: Floats
     # (u,) float64: mean logarithm of the sum over the risk set at the events of each tie
     log_risk: Floats

@@ -22,8 +22,6 @@ class Descending(FittedTerm[KernelExpansion]):
     # float or (r,) float64: of the penalty: a multiple ``c`` of the step adds ``slope c + ½
     # curvature c²``.  A number means one length for all outputs, an array a length for each.
     slope: Floats | float = 0.0
-    # float or (r,) float64: of the penalty: a multiple ``c`` of the step adds ``slope c + ½
-    # curvature c²``.  A number means one length for all outputs, an array a length for each.
     curvature: Floats | float = 0.0
     # float or (r,) float64: negative slope of the penalized loss at the start of the step
     descent: Floats | float = 0.0
@@ -57,8 +55,6 @@ class Descending(FittedTerm[KernelExpansion]):
         # (m, r) float64: values of the penalized function so far, and of the step, at the basis
         # vectors
         function: Floats,
-        # (m, r) float64: values of the penalized function so far, and of the step, at the basis
-        # vectors
         step: Floats,
     ) -> Descending:
         """A step with one length for every output, or for all if the curvature is isotropic."""

@@ -121,9 +121,8 @@ def quantiles(
 class Inputs:
     """Scaling ``(x - center) / scale`` of each column."""
 
-    # (d,) float64: ``scale`` is 1 for columns that are constant or contain categories
+    # (d,) float64 each; ``scale`` is 1 for columns that are constant or contain categories
     center: Floats
-    # (d,) float64: ``scale`` is 1 for columns that are constant or contain categories
     scale: Floats
     bounds: Bounds | None = None  # limits of the values before they are scaled
 
