@@ -137,7 +137,7 @@ class Problem:
 
     @classmethod
     def divided(
-        cls, Z: Floats, Y: Floats, weight: Floats | None, team: ThreadTeam
+        cls, Z: Floats, Y: Floats, weight: Floats | None, team: ThreadTeam | None
     ) -> tuple[Problem, Problem]:
         """Three fifths of the rows to learn from, and the others."""
         is_learned = np.arange(len(Z)) % PARTS < _LEARNED
