@@ -10,106 +10,19 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as Python, by the same rules
 from __future__ import annotations
 
 import gc
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache, cached_property, wraps
-from pathlib import Path
+from contextlib import contextmanager
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
 from numba import config
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.registry import CPUDispatcher
-from numba.core.sigutils import normalize_signature
 
+from hilboost.backends.code_files import CodeFiles, PartFiles
 from hilboost.backends.compile_notice import watch_compilation
-from hilboost.backends.numba_linker import PartCompiler, PartFiles
+from hilboost.backends.numba_linker import PartCompiler
 from hilboost.backends.work_clock import paused
-from hilboost.core.errors import CacheWarning
-
-_warned: set[str] = set()
-
-
-def _warn(reason: str) -> None:
-    """Warn once per process."""
-    if _warned:
-        return
-    _warned.add(reason)
-    warnings.warn(
-        f"Compiled code cannot be cached ({reason}), so every process compiles it again, which "
-        "takes about a minute. Set the environment variable NUMBA_CACHE_DIR to a folder that you "
-        "can write to.",
-        CacheWarning,
-        stacklevel=2,
-    )
-
-
-class _NoCache(NullCache):
-    """Warns when something is compiled, and not before."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def load_overload(self, sig: Any, target_context: Any) -> None:
-        _warn(self._reason)
-
-
-@cache
-def _stamp_of_all() -> tuple[float, int]:
-    """Time of the last change, and total size, of all files with compiled functions."""
-    package = Path(__file__).parents[1]
-    folders = "backends", "engine/ops"
-    found = [path.stat() for folder in folders for path in (package / folder).rglob("*.py")]
-    return max((one.st_mtime for one in found), default=0.0), sum(one.st_size for one in found)
-
-
-class _Cache(FunctionCache):
-    """Compiles where an entry cannot be read, and goes on where one cannot be written.
-
-    An entry is of the same age as all files with compiled functions: it contains those that the
-    function calls, which may be in other files than the function itself.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), _stamp_of_all()
-        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            found = super().load_overload(sig, target_context)
-        except OSError as error:
-            _warn(str(error))
-            return None
-        except Exception:  # what a damaged pickle raises may be anything
-            with suppress(OSError):
-                self.flush()
-            return None
-        # Processes that compile at once may give two signatures one file.
-        if found is not None and tuple(found.signature.args) != normalize_signature(sig)[0]:
-            return None
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            _warn(str(error))
-
-
-class _PartCache(_Cache):
-    """Files of parts."""
-
-    _impl_class = PartFiles
-
-
-def _cache_of(function: Callable[..., Any], kind: type[_Cache]) -> FunctionCache | NullCache:
-    try:
-        return kind(function)
-    except RuntimeError as error:  # Numba found no folder
-        return _NoCache(str(error))
-
 
 INTERPRETED = bool(config.DISABLE_JIT)
 
@@ -138,34 +51,22 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Cached(CPUDispatcher):
-    """A function whose files are looked for when it is first compiled, and not on import."""
-
-    _cache: Any
-    _files: type[_Cache] = _Cache
-
-    def compile(self, sig: Any) -> Any:
-        if type(self._cache) is NullCache:
-            self._cache = _cache_of(self.py_func, self._files)
-        return super().compile(sig)
-
-
-class _Part(_Cached):
+class _Part(CPUDispatcher):
     """A function that only compiled functions call."""
-
-    _files = _PartCache
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         without_way_in = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=without_way_in, pipeline_class=PartCompiler)
+        self._cache = PartFiles(function)
 
 
-class _Entry(_Cached):
+class _Entry(CPUDispatcher):
     """A function that Python calls; compiled functions that name it call its part instead."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # The second wrapper, for calls from C, would be compiled for nothing.
         super().__init__(function, targetoptions={**options, "no_cfunc_wrapper": True})
+        self._cache = CodeFiles(function)
 
     @cached_property
     def _part(self) -> _Part:

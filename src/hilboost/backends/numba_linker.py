@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import binding
-from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, compile_result
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 
 class _NoEnvironments:
@@ -26,11 +25,11 @@ class _NoEnvironments:
         """Do nothing."""
 
 
-class _PartLibrary(JITCodeLibrary):
+class PartLibrary(JITCodeLibrary):
     """The code of a part and of the parts that it calls."""
 
     @classmethod
-    def of_bitcode(cls, codegen: Any, name: str, bitcode: bytes) -> _PartLibrary:
+    def of_bitcode(cls, codegen: Any, name: str, bitcode: bytes) -> PartLibrary:
         """Return a part that was saved."""
         library = cls(codegen, name)
         library._final_module = binding.parse_bitcode(bitcode)
@@ -39,6 +38,7 @@ class _PartLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> _NoEnvironments:
+        """Nothing that could run the part."""
         return _NoEnvironments()
 
     def _optimize_final_module(self) -> None:
@@ -64,33 +64,5 @@ class PartCompiler(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return Numba's usual pipeline, which writes to the library of a part."""
         state = self.state
-        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         return [DefaultPassBuilder.define_nopython_pipeline(state)]
-
-
-class PartFiles(CompileResultCacheImpl):
-    """Files of parts."""
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        """Return the name of the files of a part."""
-        return f"part-{super().get_filename_base(fullname, abiflags)}"
-
-    def rebuild(self, target_context: Any, payload: tuple[Any, ...]) -> Any:
-        """Return a part that was saved."""
-        (name, bitcode), fndesc, environment, signature, *others = payload
-        objectmode, lifted, annotation, reload_init, referenced_envs = others
-        library = _PartLibrary.of_bitcode(target_context.codegen(), name, bitcode)
-        return compile_result(
-            target_context=target_context,
-            typing_context=target_context.typing_context,
-            library=library,
-            environment=environment,
-            entry_point=target_context.get_executable(library, fndesc, environment),
-            fndesc=fndesc,
-            type_annotation=annotation,
-            signature=signature,
-            objectmode=objectmode,
-            lifted=lifted,
-            reload_init=reload_init,
-            referenced_envs=referenced_envs,
-        )
