@@ -1,4 +1,4 @@
-"""`hilboost` itself, `warmup` and `demo`."""
+"""`hilboost` itself, and `demo`."""
 
 import importlib.metadata
 import io
@@ -18,7 +18,6 @@ from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
 from hilboost.export.registry import export_formats
-from hilboost.losses import radial
 from hilboost.losses.registry import (
     classification_losses,
     ranking_losses,
@@ -119,24 +118,6 @@ def test_the_advice_names_existing_commands_options_and_parameters():
 def test_version(monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", lambda name: f"1.2.3 of {name}")
     assert run("--version").output == "hilboost 1.2.3 of hilboost\n"
-
-
-def test_warmup_says_how_long_it_took():
-    result = run("warmup")
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith("Ready: compilation took ")
-
-
-def test_warmup_compiles_geometric_medians(monkeypatch):
-    calls, compiled = [], radial.geometric_medians
-
-    def counted(*arguments):
-        calls.append(len(arguments))
-        return compiled(*arguments)
-
-    monkeypatch.setattr(radial, "geometric_medians", counted)
-    assert run("warmup").exit_code == 0
-    assert calls
 
 
 def test_demo_writes_its_pictures(tmp_path):

@@ -56,7 +56,6 @@ def _warn(reason: str) -> None:
     """Warn once per process."""
     if _warned:
         return
-    _warned.add(reason)
     warnings.warn(
         f"Compiled code cannot be cached ({reason}), so every process compiles it again, which "
         "takes about a minute. Set the environment variable NUMBA_CACHE_DIR to a folder that you "
@@ -64,6 +63,7 @@ def _warn(reason: str) -> None:
         CacheWarning,
         stacklevel=2,
     )
+    _warned.add(reason)  # not where warnings are errors
 
 
 def _digest(paths: Iterable[Path]) -> str:

@@ -13,7 +13,7 @@ from numba.core import event
 _PATIENCE = 1.0  # seconds
 _MESSAGE = (
     "hilboost: compiling what this kind of fit needs, once for this machine; other kinds compile "
-    "more when first used, and 'hilboost warmup' compiles what usual fits need in advance."
+    "more when first used, and 'hilboost warmup' compiles everything in advance."
 )
 
 

@@ -3,6 +3,7 @@
 Heavy imports are inside the commands, so that ``hilboost --help`` starts quickly.
 """
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -233,15 +234,26 @@ def demo(
 
 
 @app.command(cls=Command)
-def warmup(debug: options.Debug = False) -> None:
-    """Compile what usual fits need, so that later fits start without delay."""
+def warmup(
+    check: Annotated[
+        bool, typer.Option("--check", help="Compile nothing, and list what would be compiled.")
+    ] = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compile everything in advance, so that later fits start without delay."""
     with one_line_errors(debug):
         from hilboost.cli.progress import StageProgress
-        from hilboost.cli.warmup import WARMUP_FITS, warm_up
+        from hilboost.cli.warmup import run_uses
+        from hilboost.cli.warmup_uses import USES
 
-        with StageProgress("compiling", total=WARMUP_FITS) as progress:
-            seconds = warm_up(progress)
-        typer.echo(f"Ready: compilation took {seconds:.1f} s.")
+        start = time.perf_counter()
+        with StageProgress("compiling", total=len(USES)) as progress:
+            compiled = dict(run_uses(progress, check=check))
+        if check:
+            for name in USES:
+                typer.echo(f"{name}: {'would be compiled' if compiled[name] else 'native'}")
+            raise typer.Exit(int(any(compiled.values())))
+        typer.echo(f"Ready: compilation took {time.perf_counter() - start:.1f} s.")
 
 
 @app.command(cls=Command, epilog=REPRODUCE_EXAMPLES)

@@ -26,8 +26,17 @@ from hilboost.cli.demo_models import (
 )
 from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
-from hilboost.cli.warmup import FITS_OF_TABLES, warm_up
+from hilboost.cli.warmup import run_uses
 from hilboost.persistence.atomic import atomic_path
+
+COMPILED = (
+    "regression: default settings",
+    "several outputs",
+    "three classes: default settings",
+    "losses",
+    "output spaces",
+)
+"""What of ``USES`` the demo needs."""
 
 
 def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:  # paths of the plots
@@ -41,8 +50,9 @@ def run_demo(folder: Path, *, quick: bool = False) -> list[Path]:  # paths of th
     folder.mkdir(parents=True, exist_ok=True)
     size = DemoSize.quick() if quick else DemoSize()
     start = time.perf_counter()
-    with StageProgress("compiling", total=FITS_OF_TABLES + size.total_rounds) as progress:
-        compiling = warm_up(progress, groups_and_times=False)
+    with StageProgress("compiling", total=len(COMPILED) + size.total_rounds) as progress:
+        list(run_uses(progress, COMPILED))
+        compiling = time.perf_counter() - start
         scores = run_defaults(size, progress)
         intervals = run_intervals(size, progress)
         progress.describe("images")

@@ -1,0 +1,305 @@
+"""Small fits that together call every compiled function with all types of its arguments.
+
+What differs between these types: the loss, rows that no tree learns from, the growth of trees,
+kinds of columns, and numbers of rows, which decide how sums are kept and whether threads share a
+tree.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import hilboost
+from hilboost.losses.registry import (
+    classification_losses,
+    ranking_losses,
+    regression_losses,
+    survival_losses,
+)
+
+_FEW, _SEVERAL, _MANY = 400, 30_000, 300_000
+_STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
+_ALL_ROWS: dict[str, Any] = {}
+_SAMPLES: dict[str, Any] = {"subsample": 0.5, "max_features": 0.5}
+_LEVELS: dict[str, Any] = {"loss": "quantile", "quantile": [0.05, 0.5, 0.95]}
+_MONOTONIC: dict[str, Any] = {"monotonic_cst": [1, 0, 0, 0]}
+_SHARED: dict[str, Any] = {"multi_output": "shared"}
+_GROWTH: dict[str, dict[str, Any]] = {
+    "trees": {},
+    "symmetric trees": {"growth": "symmetric"},
+    "constraints": {**_MONOTONIC, "interaction_cst": [[0, 1], [1, 2, 3]]},
+}
+_SETTINGS: list[dict[str, Any]] = [
+    {"early_stopping": True, "cv_folds": 2},
+    {"bootstrap": True, "max_features_per_tree": 0.5},
+    {"max_leaf_nodes": 100, "min_samples_leaf": 1},
+    {"line_search": True},
+    {"n_shards": 2},
+]
+_OUTPUTS: list[dict[str, Any]] = [
+    {},
+    _SHARED,
+    {**_SHARED, **_SAMPLES},
+    {**_SHARED, "growth": "symmetric"},
+    {**_SHARED, "sketch": 2},
+    {**_SHARED, **_MONOTONIC},
+]
+_EXPLAINED: list[tuple[str, dict[str, Any]]] = [
+    ("regression", {}),
+    ("regression", {"growth": "symmetric"}),
+    ("three classes", _SHARED),
+    ("two classes", {}),
+]
+_POINTS: list[dict[str, Any]] = [
+    {},
+    {"learner": "ok3"},
+    {"learner": "ok3", "loss": "absolute_error"},
+    {"learner": "extra_trees", "loss": "absolute_error"},
+]
+
+
+def _table(n: int = _FEW, kind: Any = np.float64) -> tuple[Any, Any, Any]:
+    """Columns with missing values, a positive target, weights."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)).astype(kind)
+    y = np.exp(0.3 * X[:, 0] + 0.1 * rng.normal(size=n)).astype(np.float64)
+    X[::17, 0] = np.nan
+    return X, y, rng.uniform(0.5, 1.5, size=n)
+
+
+def _frame(n: int) -> Any:
+    """Numbers, categories and texts."""
+    import pandas as pd
+
+    frame = pd.DataFrame(_table(n)[0]).add_prefix("x")
+    codes = np.arange(n)
+    frame["level"] = pd.Categorical([f"level {code % 7}" for code in codes])
+    frame["text"] = [f"words of {code % 37}" for code in codes]
+    return frame
+
+
+def _classes(y: Any, n_classes: int) -> Any:
+    return np.argsort(np.argsort(y)) * n_classes // len(y)
+
+
+def _fit(estimator: Any, X: Any, y: Any, weight: Any = None, **held_out: Any) -> None:
+    """Fit, and predict many rows, one row, and after every stage."""
+    model = estimator.fit(X, y, sample_weight=weight, **held_out)
+    predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    predict(X)
+    predict(X[:1])
+    if hasattr(model, "staged_predict"):
+        for _ in model.staged_predict(X):
+            pass
+
+
+def _model(task: str, **settings: Any) -> Any:
+    estimator: Any = (
+        hilboost.BoostingClassifier if task in _N_CLASSES else hilboost.BoostingRegressor
+    )
+    return estimator(**{**_STAGES, **_TASKS[task], **settings})
+
+
+def _target(task: str, y: Any) -> Any:
+    return _classes(y, _N_CLASSES[task]) if task in _N_CLASSES else y
+
+
+def _learn(task: str, X: Any, y: Any, weight: Any = None, **settings: Any) -> None:
+    """Fit one of the tasks whose gradients are computed in loops of their own."""
+    _fit(_model(task, **settings), X, _target(task, y), weight)
+
+
+_N_CLASSES = {"two classes": 2, "three classes": 3}
+_TASKS: dict[str, dict[str, Any]] = {
+    "regression": {},
+    "two classes": {},
+    "three classes": {},
+    "regression by another loss": {"loss": "absolute_error"},
+}
+
+
+def _grow(task: str, **growth: Any) -> None:
+    for n in _FEW, _SEVERAL:
+        X, y, _ = _table(n)
+        for rows in _ALL_ROWS, _SAMPLES:
+            _learn(task, X, y, **growth, **rows)
+
+
+def _grow_of_few_values(task: str) -> None:
+    """Columns of few values are read together."""
+    for n in _FEW, _SEVERAL:
+        X, y, _ = _table(n)
+        for rows in _ALL_ROWS, _SAMPLES:
+            _learn(task, np.round(X), y, **rows)
+            _learn(task, np.round(X), y, **rows, **_GROWTH["symmetric trees"])
+
+
+def _grow_of_text(task: str) -> None:
+    for n in _FEW, _SEVERAL:
+        y = _table(n)[1] + np.arange(n) % 7
+        for rows in _ALL_ROWS, _SAMPLES:
+            for encoding in "auto", False:
+                _learn(task, _frame(n), y, **rows, target_encoding=encoding)
+
+
+def _grow_of_many_rows(task: str) -> None:
+    X, y, _ = _table(_MANY, np.float32)
+    for n_jobs in 1, 2:
+        for growth in _GROWTH.values():
+            if not (task == "three classes" and "monotonic_cst" in growth):
+                _learn(task, X, y, n_jobs=n_jobs, **growth)
+        _learn(task, X, y, n_jobs=n_jobs, **_SAMPLES)
+    _learn(task, _frame(_MANY), y, target_encoding=False)
+
+
+def _choose(task: str) -> None:
+    """Default settings, weights, early stopping, and what else a fit may be asked for."""
+    for kind in np.float64, np.float32:
+        X, y, weight = _table(kind=kind)
+        _learn(task, X, y, weight, n_estimators=20, early_stopping="auto")
+        for n in _FEW, _SEVERAL:
+            X, y, weight = _table(n, kind)
+            _learn(task, X, y, weight, early_stopping=True, learner="tree")
+    X, y, _ = _table()
+    for settings in _SETTINGS:
+        _learn(task, X, y, **settings)
+
+
+def _try_losses() -> None:
+    X, y, weight = _table()
+    for loss in regression_losses():
+        for given in None, weight:
+            _fit(hilboost.BoostingRegressor(loss, **_STAGES), X, y, given)
+    for loss in classification_losses():
+        for n_classes in _N_CLASSES.values():
+            _fit(hilboost.BoostingClassifier(loss, **_STAGES), X, _classes(y, n_classes), weight)
+
+
+def _share_trees() -> None:
+    """Several outputs, each with trees of its own or with one for all."""
+    for n in _FEW, _SEVERAL:
+        X, y, weight = _table(n)
+        for settings in _OUTPUTS:
+            _learn("regression", X, y, weight, **_LEVELS, **settings)
+            _learn("regression", X, np.column_stack([y, -y, y**2]), **settings)
+            if "monotonic_cst" not in settings:
+                _learn("three classes", X, y, **settings)
+        for kind in "trees", "symmetric trees":
+            _learn("three classes", np.round(X), y, **_SHARED, **_GROWTH[kind])
+        _learn("three classes", _frame(n), y, **_SHARED, target_encoding=False)
+
+
+def _rank(losses: Mapping[str, Any]) -> None:
+    for n, n_copies in (_FEW, 1), (20_000, 15), (_SEVERAL, 15):
+        X, y, weight = _table(n)
+        labels, groups = _classes(y, 3), np.arange(n) // 10
+        given = {"groups": groups, "X_val": X, "y_val": labels, "groups_val": groups}
+        for loss in losses if n == _FEW else ("lambdarank",):
+            metrics = ["ndcg", "map", "mrr"]
+            ranker = hilboost.BoostingRanker(loss, **_STAGES, eval_metric=metrics)
+            _fit(ranker, X, labels, **given)
+            _fit(ranker, X, labels, weight[groups], **given)
+        for growth in {}, _GROWTH["constraints"]:
+            for rows in _ALL_ROWS, _SAMPLES:
+                ranker = hilboost.BoostingRanker(growth="best_first", **_STAGES, **growth, **rows)
+                _fit(ranker, X, labels, groups=groups)
+        wide = np.tile(X, n_copies)
+        for rows in _ALL_ROWS, _SAMPLES:
+            _fit(hilboost.BoostingRanker(**_STAGES, **rows), wide, labels, groups=groups)
+
+
+def _survive() -> None:
+    for n in _FEW, _SEVERAL:
+        X, y, weight = _table(n)
+        times = np.empty(n, dtype=[("event", bool), ("time", float)])
+        times["event"], times["time"] = np.arange(n) % 3 > 0, np.ceil(9 * y)
+        for loss in survival_losses():
+            model = hilboost.BoostingSurvival(loss, **_STAGES, eval_metric="concordance")
+            _fit(model, X, times, X_val=X + 1, y_val=times)
+            _fit(hilboost.BoostingSurvival(loss, **_STAGES), X, times, weight)
+
+
+def _explain() -> None:
+    X, y, _ = _table()
+    for task, settings in _EXPLAINED:
+        target = _target(task, y)
+        model = _model(task, **settings).fit(X, target)
+        model.shap_values(X[:9], background=X)
+        model.shap_values(X)
+        model.shap_interaction_values(X)
+        model.apply(X)
+        model.refit_leaves(X, target)
+        calibrated = model.calibrate(X, target)
+        if task in _N_CLASSES:
+            calibrated.predict_set(X)
+        else:
+            calibrated.predict_interval(X)
+
+
+def _fit_kernel_machines() -> None:
+    X, y, _ = _table()
+    X = np.nan_to_num(X)
+    for kernel in "gaussian", "matern52", "laplace", "additive":
+        _fit(hilboost.SparseKernelRidge(kernel=kernel, random_state=0, n_basis=30), X, y)
+    for precision in "float64", "float32":
+        _fit(hilboost.KernelBoostingRegressor(random_state=0, precision=precision), X, y)
+    for n_classes in _N_CLASSES.values():
+        _fit(hilboost.KernelBoostingClassifier(random_state=0), X, _classes(y, n_classes))
+        _fit(hilboost.SparseKernelClassifier(random_state=0, n_basis=30), X, _classes(y, n_classes))
+    _fit(hilboost.AveragedKernelRidge(n_estimators=2, subset_size=100, random_state=0), X, y)
+
+
+def _learn_structures() -> None:
+    """Trees of points in an output space, with the best and with random splits; medians."""
+    X, y, _ = _table()
+    points, words = np.column_stack([y, -y]), ["ab" * (1 + i % 5) for i in range(len(y))]
+    for settings in _POINTS:
+        model = hilboost.OutputKernelBoostingRegressor(n_estimators=2, random_state=0, **settings)
+        _fit(model, X, points)
+    for max_features in "sqrt", 1.0:
+        forest = hilboost.OutputKernelForestRegressor(
+            n_estimators=2, max_features=max_features, random_state=0
+        )
+        _fit(forest, X, points)
+        _fit(forest, _frame(_FEW), points)
+    _fit(hilboost.OutputKernelTreeRegressor(random_state=0), X, points)
+    for normalize in False, True:
+        space = hilboost.outputs.Strings((1, 2), normalize=normalize)
+        strings = hilboost.OutputKernelForestRegressor(
+            space, n_estimators=2, decode="exact", random_state=0
+        )
+        _fit(strings, X, words)
+
+
+def _fit_sparse() -> None:
+    from scipy.sparse import csr_array
+
+    X, y, _ = _table()
+    _fit(hilboost.BoostingRegressor(**_STAGES), csr_array(np.where(X > 0, X, 0.0)), y)
+
+
+USES: dict[str, Callable[[], object]] = {
+    "regression: default settings": partial(_choose, "regression"),
+    "several outputs": _share_trees,
+    "kernel machines": _fit_kernel_machines,
+    "two classes: default settings": partial(_choose, "two classes"),
+    "three classes: default settings": partial(_choose, "three classes"),
+    "output spaces": _learn_structures,
+    "rankings": partial(_rank, ranking_losses()),
+    "losses": _try_losses,
+    "survival times": _survive,
+    "explanations and intervals": _explain,
+    "sparse tables": _fit_sparse,
+    **{
+        f"{task}: {name}": partial(_grow, task, **growth)
+        for task in _TASKS
+        for name, growth in _GROWTH.items()
+        if not (task == "three classes" and name == "constraints")
+    },
+    **{f"{task}: columns of few values": partial(_grow_of_few_values, task) for task in _TASKS},
+    **{f"{task}: categories and texts": partial(_grow_of_text, task) for task in _TASKS},
+    **{f"{task}: many rows": partial(_grow_of_many_rows, task) for task in _TASKS},
+}
+"""What is compiled in advance, by name."""

@@ -1,0 +1,46 @@
+"""`hilboost warmup`: all that is compiled in advance, and what is said about it."""
+
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+from hilboost.cli.app import app
+from hilboost.cli.demo import COMPILED
+from hilboost.cli.warmup_uses import USES
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_nothing_is_compiled_after_warmup():
+    result = run("warmup")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("Ready: compilation took ")
+    result = run("warmup", "--check")
+    assert result.output.splitlines() == [f"{name}: native" for name in USES]
+    assert result.exit_code == 0
+    command = [sys.executable, "-m", "tests.first_fits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+
+
+def test_check_compiles_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    result = run("warmup", "--check")
+    assert result.output.splitlines() == [f"{name}: would be compiled" for name in USES]
+    assert result.exit_code == 1
+    assert not list(tmp_path.rglob("*.code"))
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    result = run("warmup")
+    assert result.exit_code == 1
+    assert "Compiled code cannot be cached" in result.output
+
+
+def test_the_demo_compiles_what_it_needs_by_name():
+    assert set(COMPILED) <= USES.keys()
