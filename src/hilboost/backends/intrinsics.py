@@ -28,9 +28,10 @@ _MOST_NANOSECONDS = 10_000_000
 
 def _has_avx512() -> bool:
     """Whether code is compiled for a processor with AVX-512."""
-    for_host = config.CPU_NAME is None and config.CPU_FEATURES is None and config.ENABLE_AVX
-    if INTERPRETED or not _X86 or not for_host:
+    if INTERPRETED or not _X86 or not config.ENABLE_AVX:
         return False
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None:
+        return (config.CPU_NAME, config.CPU_FEATURES) == ("x86-64-v4", "")
     features = binding.get_host_cpu_features()
     return bool(features.get("avx512f") and features.get("avx512vl"))
 
