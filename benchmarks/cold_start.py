@@ -24,7 +24,7 @@ import numpy as np
 from hilboost import BoostingRegressor
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2000, 10))
-BoostingRegressor(n_estimators=50, early_stopping=False).fit(X, X[:, 0])
+BoostingRegressor(n_estimators=50, early_stopping=False).fit(X, -X[:, 0])
 """
 HIDE_PANDAS = "import sys; sys.modules['pandas'] = None"
 SKLEARN = "import sklearn.base"

@@ -34,7 +34,7 @@ from hilboost.callbacks import ProgressBar
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 2))
-y = X[:, 0]
+y = -X[:, 0]
 plain = dict(n_estimators=2, early_stopping=False, min_samples_leaf=1, random_state=0)
 model = BoostingRegressor(**plain).fit(X, y)
 model.save("model")

@@ -20,7 +20,7 @@ from hilboost.model.summary import summary
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 3))
-Y = X[:, 0]
+Y = -X[:, 0]
 DATA = {"X_val": X[:50], "y_val": Y[:50]}
 
 

@@ -27,4 +27,4 @@ def load_before_forking():
 
 if __name__ != "__main__":
     table = np.random.default_rng(0).normal(size=(50, 4))
-    BoostingRegressor(**PLAIN | {"n_estimators": 1, "n_jobs": 1}).fit(table, table[:, 0])
+    BoostingRegressor(**PLAIN | {"n_estimators": 1, "n_jobs": 1}).fit(table, -table[:, 0])

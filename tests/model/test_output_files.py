@@ -107,7 +107,7 @@ def test_round_trip_of_every_learner(learner, output, tmp_path):
 
 def test_one_tree_and_names_of_columns(tmp_path):
     table = pd.DataFrame(X, columns=["a", "b", "ü"])
-    model = OutputKernelTreeRegressor("linear", random_state=0).fit(table, X[:, 0])
+    model = OutputKernelTreeRegressor("linear", random_state=0).fit(table, -X[:, 0])
     loaded = round_trip(model, tmp_path)
     assert loaded.feature_names_in_.tolist() == ["a", "b", "ü"]
     new = pd.DataFrame(NEW, columns=table.columns)
@@ -173,9 +173,9 @@ def test_parameters_of_spaces(tmp_path):
     weighting = {("a", 1): 2.0, 3: 1.0}
     loaded = round_trip(forest(LabelSets(weighting)).fit(X[:2], [{("a", 1)}, {3}]), tmp_path)
     assert loaded.output == LabelSets(weighting)
-    loaded = round_trip(forest(Gaussian(2.0)).fit(X, X), tmp_path)
+    loaded = round_trip(forest(Gaussian(2.0)).fit(X, -X), tmp_path)
     assert loaded.output.length_scale == (2.0,)
-    loaded = round_trip(forest(KernelOutput("laplace", max_rank=3)).fit(X, X), tmp_path)
+    loaded = round_trip(forest(KernelOutput("laplace", max_rank=3)).fit(X, -X), tmp_path)
     assert loaded.output.max_rank == 3
 
 
@@ -183,7 +183,7 @@ def test_parameters_of_spaces(tmp_path):
 def test_linear_base_models_of_other_estimators(learner, tmp_path):
     for model, y in (
         (BoostingRegressor(learner=learner, n_estimators=4, random_state=0), X[:, :2] ** 2),
-        (BoostingRegressor("huber", learner=learner, n_estimators=4, random_state=0), X[:, 0]),
+        (BoostingRegressor("huber", learner=learner, n_estimators=4, random_state=0), -X[:, 0]),
         (BoostingClassifier(learner=learner, n_estimators=4, random_state=0), np.arange(40) % 3),
     ):
         model.fit(X, y)
@@ -222,6 +222,6 @@ def test_outputs_that_files_do_not_hold(output, y, message, tmp_path):
 
 
 def test_other_regressors_are_refused(tmp_path):
-    model = boosting("linear", KNeighborsRegressor(2)).fit(X, X)
+    model = boosting("linear", KNeighborsRegressor(2)).fit(X, -X)
     with pytest.raises(IncompatibleParts, match="learner is of type KNeighborsRegressor"):
         model.save(tmp_path / "m")

@@ -28,7 +28,7 @@ def parts(tree, kernel):
 def test_words(given, text):
     assert described(given) == text
     X = np.arange(40.0)[:, None]
-    model = BoostingRegressor(**PLAIN).fit(X, X[:, 0])
+    model = BoostingRegressor(**PLAIN).fit(X, -X[:, 0])
     model.fitted_ = replace(model.fitted_, parts=given)
     facts = history_facts(model.fitted_)
     assert facts["summary"].startswith("trees, 10 stages" if text is None else text)

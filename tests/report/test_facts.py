@@ -54,7 +54,7 @@ def classes(n=160, n_classes=3):
 def structures(kind, n=60):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(n, 4))
-    first = X[:, 0]
+    first = 1 - X[:, 0]
     if kind == "label_set":
         return X, [{"low"} if x < 0.4 else {"high", "far"} if x < 0.9 else set() for x in first]
     if kind == "ranking":
@@ -434,6 +434,6 @@ def test_thresholds_count_the_rows_above_them():
     for chosen, said in (("sick", "is not a class of the model; set it to 'ill' or 'well'"),):
         with pytest.raises(InvalidParameter, match=said):
             model.report(X, y, positive_class=chosen)
-    numbers = BoostingRegressor(**PLAIN).fit(X, X[:, 0])
+    numbers = BoostingRegressor(**PLAIN).fit(X, -X[:, 0])
     with pytest.raises(InvalidParameter, match="requires a model of two classes"):
         numbers.report(X, X[:, 0], positive_class=1)

@@ -63,7 +63,7 @@ streamed(table, callbacks=[lambda event: os.kill(os.getpid(), signal.SIGKILL)])
 def large(tmp_path_factory):
     """A model that needs more than 64 KiB."""
     X = np.random.default_rng(0).normal(size=(4000, 3))
-    model = BoostingRegressor(**PLAIN | {"n_estimators": 60, "learner": "tree"}).fit(X, X[:, 0])
+    model = BoostingRegressor(**PLAIN | {"n_estimators": 60, "learner": "tree"}).fit(X, -X[:, 0])
     model.save(path := tmp_path_factory.mktemp("large") / "model")
     assert path.stat().st_size > 2**16
     return path

@@ -78,7 +78,7 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
         field: (
             _sum_of_hashes(partition.X.index),
             _sum_of_hashes(values.index),
-            difference_of_rows(partition.X, values),
+            difference_of_rows(partition.X, values, is_target=field == "y"),
         )
         for field, values in beside.items()
         if is_pandas(values) and not partition.X.index.equals(values.index)

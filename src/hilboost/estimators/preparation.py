@@ -22,7 +22,7 @@ from hilboost.training.data import TrainingData, ValidationSet, without_zero_wei
 from hilboost.validation.copies import told_of_copies
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
-from hilboost.validation.order import check_order, warn_of_target_among_features
+from hilboost.validation.order import check_order
 from hilboost.validation.weights import check_not_negative, plain_weights
 
 
@@ -169,13 +169,12 @@ def training_data(
     rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
     """
     check_order(rows.X, **beside(rows))
-    warn_of_target_among_features(rows.X, rows.y)
     sets = validation_sets(held_out)
     expected = estimator._expected(None if before is None else before.schema)
     expected = replace(expected, blocks=estimator._reads_blocks())
     encode = estimator._learn_codec if before is None else encoding(estimator, before.codec)
     checked = check_rows(estimator, rows, expected, encode)
-    told = told_of_copies(checked.X, checked.schema, rows.groups, checked.target.offset)
+    told = told_of_copies(checked.X, checked.schema, rows.y, rows.groups, checked.target.offset)
     for sentence in told if before is None else ():
         warn_caller(sentence, DataWarning)
     data = rows_of_fit(estimator, checked, rows, learns=before is None)

@@ -3,52 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.tables import FileTable, Level, Schema, as_array, column_of, place
+from hilboost.core.errors import first_few
+from hilboost.tables import FileTable, Level, Schema, as_array, column_of, named_columns, place
 
-_COMPARED = 100  # rows, before all of them
+_COMPARED = 50  # rows from the top, and rows with other values than the first, before all rows
 _MOST_COLUMNS = 1000
+_MOST_PAIRS = 20_000  # of a column and a target
 _ROUNDING = 1e-6  # relative, of exposures whose logarithms are offsets
+_EVIDENCE = 64 * log(2)  # logarithm of the number of orders of values that may agree by chance
 
 
-def told_of_copies(X: Any, schema: Schema, groups: PerRow, offset: Floats | None) -> list[str]:
-    """Say that a column is the group of the rows, or the exposure whose logarithm is the offset."""
+def told_of_copies(
+    X: Any, schema: Schema, y: Any, groups: PerRow, offset: Floats | None
+) -> list[str]:
+    """Say that columns are the target, the groups, or the exposure whose logarithm is the offset.
+
+    ``y``: the target as the user passed it.
+    """
     if isinstance(X, FileTable) or X.shape[1] > _MOST_COLUMNS:
         return []
     told = []
+    if copies := _copies_of_targets(X, schema, y):
+        one = len(copies) == 1
+        columns, are, them = ("column", "is", "it") if one else ("columns", "are", "them")
+        told.append(
+            f"the {columns} {first_few(copies)} of X {are} the target y, which the model then "
+            f"predicts from itself; pass X without {them}."
+        )
     if groups is not None:
-        for name in _columns_like(X, schema, np.asarray(as_array(groups, "groups")), 0.0):
+        for k in _columns_like(X, schema, np.asarray(as_array(groups, "groups")), 0.0):
             told.append(
-                f"{name} contains the groups of the rows, whose labels say nothing about other "
-                "groups; drop the column from X."
+                f"{place(schema.columns[k].name)} contains the groups of the rows, whose labels "
+                "say nothing about other groups; drop the column from X."
             )
     if offset is not None and offset.shape[1] == 1 and np.ptp(offset) > 0:
         with np.errstate(over="ignore"):
             exposures = np.exp(offset[:, 0])
-        for name in _columns_like(X, schema, exposures, _ROUNDING):
+        for k in _columns_like(X, schema, exposures, _ROUNDING):
             told.append(
-                f"the offset is the logarithm of {name}, which is a feature, too; drop the column "
-                "unless this is meant."
+                f"the offset is the logarithm of {place(schema.columns[k].name)}, which is a "
+                "feature, too; drop the column unless this is meant."
             )
     return told
 
 
-def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float) -> Iterator[str]:
+def _copies_of_targets(X: Any, schema: Schema, y: Any) -> list[str | int]:
+    """Name the columns that have a target's values, and its name or more orders than chance has."""
+    targets = _targets(y)
+    if len(targets) * X.shape[1] > _MOST_PAIRS:
+        return []
+    copies = {
+        k
+        for name, values in targets
+        for k in _columns_like(X, schema, values, 0.0)
+        if str(name) == str(schema.columns[k].name) or _has_many_orders(column_of(X, k))
+    }
+    return [schema.columns[k].name for k in sorted(copies)]
+
+
+def _targets(y: Any) -> list[tuple[object, NDArray[Any]]]:
+    """Return each target, (n,), and its name if it has one; none of labels that are no numbers."""
+    if isinstance(y, np.ndarray) and y.dtype.names is not None:
+        return [(name, y[name]) for name in y.dtype.names]
+    try:
+        columns = named_columns(y, "y")
+        if columns is not None:
+            return [(name, np.asarray(column)) for name, column in columns.items()]
+        values = np.asarray(as_array(y))
+    except (TypeError, ValueError):  # of an output kernel
+        return []
+    if values.ndim not in (1, 2):
+        return []
+    name = getattr(y, "name", None)
+    return [(name, column) for column in values.reshape(len(values), -1).T]
+
+
+def _has_many_orders(column: Floats) -> bool:
+    """Whether the values of a column have too many different orders to agree by chance."""
+    counts = np.unique(column, return_counts=True)[1]
+    return bool(gammaln(len(column) + 1) - gammaln(counts + 1).sum() > _EVIDENCE)
+
+
+def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float) -> Iterator[int]:
     """Find columns that have these values (n,), which are compared on few rows first."""
-    levels, few = dict(schema.levels), X[:_COMPARED]
     if values.shape != (len(X),):
         return
+    levels, numbers = dict(schema.levels), _numbers(values)
+    others = np.flatnonzero(values != values[0])
+    rows = np.unique(np.concatenate([np.arange(len(X))[:_COMPARED], others[:_COMPARED]]))
+    few = X[rows]
     for k in range(X.shape[1]):
-        if all(
-            _equals(column_of(part, k), values[: len(part)], levels.get(k), rounding)
-            for part in (few, X)
+        given = values if k in levels else numbers
+        if given is not None and all(
+            _equals(column_of(part, k), own, levels.get(k), rounding)
+            for part, own in ((few, given[rows]), (X, given))
         ):
-            yield place(schema.columns[k].name)
+            yield k
+
+
+def _numbers(values: NDArray[Any]) -> Floats | None:
+    """Convert to numbers, also of booleans and objects, if all are."""
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def _equals(
@@ -56,7 +122,9 @@ def _equals(
 ) -> bool:
     """Whether a column of numbers, or of the codes of levels, has these values."""
     if levels is None:
-        return values.dtype.kind in "iuf" and np.allclose(column, values, rounding, 0)
+        with np.errstate(over="ignore"):
+            values = values.astype(column.dtype)
+        return np.allclose(column, values, rounding, 0, equal_nan=True)
     if not (column >= 0).all():
         return False
     return np.array_equal(np.array(levels, dtype=object)[column.astype(np.intp)], values)

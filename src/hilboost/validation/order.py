@@ -15,6 +15,9 @@ _FEW = 3  # rows whose labels may differ, or one in a hundred
 _OTHER_ORDER = "a part of the index of {} in a different order"
 _OTHER_ROWS = "almost no label of the index of {}"
 _OTHER_LABELS = "other labels than {{}} in {:.0%} of the rows"
+_BEHIND = "the labels of rows before those of {}"
+_NEIGHBORS = slice(None, -1), slice(1, None)
+_DESCENDING = 0.75  # part of the steps that go down, above which the newest rows come first
 
 
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
@@ -48,7 +51,7 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
                 "this is intended.",
                 DataWarning,
             )
-        elif difference := difference_of_rows(X, values):
+        elif difference := difference_of_rows(X, values, is_target=name == "y"):
             warn_of_other_rows(name + suffix, "X" + suffix, difference)
 
 
@@ -72,22 +75,11 @@ def warn_of_other_rows(name: str, of: str, difference: str) -> None:
     )
 
 
-def warn_of_target_among_features(X: Any, y: Any) -> None:
-    """Warn if a column of a data frame has the name and the values of the target."""
-    name = getattr(y, "name", None)
-    if name is None or not hasattr(X, "shape") or name not in getattr(X, "columns", ()):
-        return
-    column = X[name]
-    if type(column) is type(y) and column.equals(y):
-        warn_caller(
-            f"the column {name!r} of X is the target y, which the model then predicts from itself; "
-            f"pass X without it, such as X.drop(columns=[{name!r}]).",
-            DataWarning,
-        )
+def difference_of_rows(X: Any, values: Any, is_target: bool = False) -> str:
+    """Return how the rows of a series differ from those of a table by their labels, or ``""``.
 
-
-def difference_of_rows(X: Any, values: Any) -> str:
-    """Return how the rows of a series differ from those of a table by their labels, or ``""``."""
+    A target behind the table would be predicted from its future.
+    """
     ours, theirs = _index(X), _index(values)
     if not _are_comparable(ours, theirs):
         return ""
@@ -105,9 +97,11 @@ def difference_of_rows(X: Any, values: Any) -> str:
     rows_ahead = found_places - np.flatnonzero(is_found)
     n_different = len(some) - np.count_nonzero(rows_ahead == 0)
     if len(found) >= len(some) / 2 and _are_lags(rows_ahead, len(ours) / 2):
-        return ""
-    if _are_lags(*_labels_ahead(some, theirs[places])):
-        return ""
+        is_behind = (rows_ahead[0] < 0) != _is_descending(ours)
+        return _BEHIND if is_target and is_behind else ""
+    labels_ahead, longest = _labels_ahead(some, theirs[places])
+    if _are_lags(labels_ahead, longest):
+        return _BEHIND if is_target and labels_ahead.max() < -_longest_step(ours) else ""
     if is_same_table and (np.diff(found_places) < 0).any():
         return _OTHER_ORDER
     if n_different <= max(_FEW, len(some) / 100) or not _are_of_one_kind(ours, theirs):
@@ -153,6 +147,19 @@ def _labels_ahead(ours: Any, theirs: Any) -> tuple[Any, float]:
         return np.zeros(0), 0
     labels = np.asarray(ours, dtype=dtype).view(np.int64)
     return np.asarray(theirs, dtype=dtype).view(np.int64) - labels, np.ptp(labels) / 2
+
+
+def _is_descending(index: Any) -> bool:
+    """Whether the newest rows come first, also within the groups of an index of several levels."""
+    labels = index.get_level_values(-1)
+    if labels.inferred_type.startswith(("mixed", "categorical")):
+        return False
+    return float(np.mean(labels[1:] < labels[:-1])) > _DESCENDING
+
+
+def _longest_step(index: Any) -> float:
+    """Largest distance of integers or dates next to each other: a period of the table."""
+    return float(_labels_ahead(*(index.sort_values()[part] for part in _NEIGHBORS))[0].max())
 
 
 def _are_of_one_kind(ours: Any, theirs: Any) -> bool:
