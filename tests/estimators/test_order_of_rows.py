@@ -72,8 +72,10 @@ def warned(call, by="in a different order"):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    texts = {str(one.message) for one in caught if one.category is DataWarning}
-    return {text.partition(" ")[0] for text in texts if by in text}
+    texts = [str(one.message) for one in caught if one.category is DataWarning]
+    names = [text.partition(" ")[0] for text in texts if by in text]
+    assert len(names) == len(set(names))  # each warning once
+    return set(names)
 
 
 @pytest.mark.parametrize(("name", "method", "rows"), CALLS)

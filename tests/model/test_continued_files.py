@@ -43,7 +43,7 @@ def test_a_fit_in_two_parts_is_a_whole_one(model, y, more, tmp_path):
     assert load(tmp_path / "model").n_estimators_ == 8
 
 
-def test_what_held_rows_out_is_refused(tmp_path):
+def test_what_held_rows_out_or_encoded_categories_is_refused(tmp_path):
     held = {"early_stopping": True, "n_estimators": 5}
     stops, encodes = "early_stopping=False", "target_encoding=False"
     many = np.array([f"level {k % 60}" for k in range(120)])  # encoded by default
@@ -58,7 +58,8 @@ def test_what_held_rows_out_is_refused(tmp_path):
         model = BoostingRegressor(**PLAIN | parameters, learner="tree").fit(rows, Y)
         model.save(tmp_path / "model")
         loaded = load(tmp_path / "model").set_params(warm_start=True, n_estimators=20)
-        with pytest.raises(InvalidData, match=f"its fit held no rows out; fit it with {remedy}, "):
+        said = "held rows out or encoded categories by the target; fit it with"
+        with pytest.raises(InvalidData, match=f"{said} {remedy}, "):
             loaded.fit(rows, Y)
 
 

@@ -150,7 +150,8 @@ _BY_ATTRIBUTE = {
     ),
     "len(classes_)": "n_classes n_classes_",
     "loss_": "objective_",
-    "model_": "booster booster_ estimators_ get_booster",
+    "model_, or save(path) to write a model file": "booster booster_ get_booster",
+    "model_": "estimators_",
     "n_estimators_, the number of stages that early stopping kept": (
         "best_iteration best_iteration_ best_n_estimators_ best_ntree_limit current_iteration "
         "get_best_iteration n_iter_ num_boosted_rounds num_trees tree_count_"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from contextvars import ContextVar
 from copy import copy
 from functools import update_wrapper, wraps
 from inspect import cleandoc, getattr_static, signature, unwrap
@@ -28,6 +29,10 @@ _MEANT = {
     "early_stopping": " n_iter_no_change is the number of stages without improvement.",
 }
 # What is said beside invalid values of a parameter.
+
+
+# Whether one public method calls another, which would repeat the warnings.
+_ORDER_IS_CHECKED: ContextVar[bool] = ContextVar("order_is_checked", default=False)
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
@@ -59,8 +64,14 @@ def public_prediction(method: Method) -> Method:
         for argument in named:
             if argument not in known:
                 raise InvalidType(_unknown_of_prediction(self, name, argument))
+        if _ORDER_IS_CHECKED.get():
+            return method(self, *arguments, **named)
         check_order(**{"X": None} | dict(zip(known[1:], arguments, strict=False)) | named)
-        return method(self, *arguments, **named)
+        outside = _ORDER_IS_CHECKED.set(True)
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            _ORDER_IS_CHECKED.reset(outside)
 
     return cast("Method", predict)
 

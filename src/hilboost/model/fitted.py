@@ -140,8 +140,9 @@ class FittedModel:
             needed.append("target_encoding=False")
         if needed:
             raise InvalidData(
-                "warm_start: a model read from a file can only be continued if its fit held no "
-                f"rows out; fit it with {' and '.join(needed)}, or set warm_start=False."
+                "warm_start: a model read from a file cannot be continued if its fit held rows out "
+                "or encoded categories by the target; fit it with "
+                f"{' and '.join(needed)}, or set warm_start=False."
             )
         return replace(self, members=(self.model,), row_draws=ROW_DRAWS)
 

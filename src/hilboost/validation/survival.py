@@ -19,6 +19,7 @@ from hilboost.validation.event_times import (
 )
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
+from hilboost.validation.weights import as_numbers
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def check_at(times: Any) -> Floats:
 
 def check_entry(entry: PerRow, lower: Floats, n: int) -> Floats:
     """Return entry times, (n,), each before the time of its row."""
-    found = np.asarray(as_array(entry, "entry"), dtype=np.float64)
+    found = as_numbers(np.asarray(as_array(entry, "entry")), "entry")
     if found.shape != (n,):
         raise InvalidData(
             f"entry must hold one time for each of the {n} rows of X; got an array of shape "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidType, shown, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, InvalidType, shown, warn_caller
 from hilboost.reductions.rows import distinct
 from hilboost.tables import (
     as_array,
@@ -42,6 +43,7 @@ def check_regression_target(
         raise repeated_name(y, "y")
     y = _of_equal_rows(without_frame(as_array(y)))
     if y.dtype.kind in "OUS":
+        given = y
         try:
             y = _without_na(y).astype(np.float64)
         except (TypeError, ValueError):
@@ -51,19 +53,14 @@ def check_regression_target(
                 f"y contains text or other objects ({text}), but must "
                 f"contain numbers{advice and '; '}{advice}."
             ) from None
+        warn_of_number_texts(given, "y")
     refuse_dates_and_complex(y, "y")
     if y.ndim > 2:
         raise InvalidData(
             f"y has {y.ndim} dimensions; it must have shape (n_samples,) or (n_samples, n_targets)."
         )
     flat = y.ndim == 1 or (y.ndim == 2 and y.shape[1] == 1)
-    if y.ndim == 2 and y.shape[1] == 1:
-        from sklearn.exceptions import DataConversionWarning
-
-        warn_caller(
-            "A column-vector y was passed when a 1d array was expected; y.ravel() is used.",
-            DataConversionWarning,
-        )
+    _warn_of_column(y)
     _require_known_targets(y, allow_missing, names)
     _refuse_infinity(y, names)
     finite: Any = "allow-nan" if allow_missing else True
@@ -73,6 +70,29 @@ def check_regression_target(
         )
     check_length(y, n)
     return np.ascontiguousarray(y.reshape(n, -1)), flat
+
+
+def warn_of_number_texts(values: np.ndarray, what: str) -> None:
+    """Warn that text was converted to numbers; ``what`` names the argument."""
+    texts = (value for value in values.ravel().tolist() if isinstance(value, str | bytes))
+    first = next(texts, None)
+    if first is not None:
+        warn_caller(
+            f"{what} contains text, such as {shown(first)}, which is converted to numbers; pass "
+            f"numbers, such as np.asarray({what}, dtype=float).",
+            DataWarning,
+        )
+
+
+def _warn_of_column(y: np.ndarray) -> None:
+    """Warn that the only column of an array is used as a target of one dimension."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
+        warn_caller(
+            "A column-vector y was passed when a 1d array was expected; y.ravel() is used.",
+            DataConversionWarning,
+        )
 
 
 def _of_equal_rows(y: Any) -> np.ndarray:
@@ -148,19 +168,25 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     y = as_array(y)
     if isinstance(y, list | tuple):
         _refuse_mixed(y)
-    shape = _of_equal_rows(y).shape
+    found = _of_equal_rows(y)
+    shape = found.shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidData(
             f"y should be a 1d array, got an array of shape {shape} instead. For several "
             "labels per row, use OutputKernelBoostingRegressor('label_set'), or scikit-learn's "
             "MultiOutputClassifier."
         )
-    y = column_or_1d(y, warn=True)
+    _warn_of_column(found)
+    y = column_or_1d(y)
     _require_labels(y)
     _refuse_objects(y)
     try:
         if not _repeat_integers(y):
-            check_classification_targets(y)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                check_classification_targets(y)
+            for one in told:  # of many classes
+                warn_caller(str(one.message), one.category)
     except ValueError as error:
         kind, odd = str(error).partition(".")[0], _no_label(y)
         if isinstance(odd, Collection):

@@ -23,6 +23,7 @@ from hilboost.core.target import Target
 from hilboost.reductions.sums import count_rows, total_weight
 from hilboost.tables import as_array
 from hilboost.validation.choices import is_name
+from hilboost.validation.targets import warn_of_number_texts
 
 
 def check_weights(sample_weight: PerRow, X: Floats) -> Floats | None:
@@ -42,8 +43,7 @@ def check_not_negative(sample_weight: PerRow, X: Floats) -> Floats:
         raise InvalidData(
             f"sample_weight must have one value for each of the {len(X)} rows of X; got {got}."
         )
-    _refuse_text(given)
-    weight = np.ascontiguousarray(given, dtype=np.float64)
+    weight = as_numbers(given, "sample_weight")
     if not np.isfinite(weight).all():
         row = int(np.flatnonzero(~np.isfinite(weight))[0])
         what = "NaN" if np.isnan(weight[row]) else "infinity"
@@ -70,17 +70,18 @@ def plain_weights(target: Target) -> Target:
     return target if count_rows(weight != 1, target) else replace(target, weight=None)
 
 
-def _refuse_text(weight: NDArray[Any]) -> None:
-    """Name the first weight that is not a number."""
-    if weight.dtype.kind not in "OUS":
-        return
-    for row, value in enumerate(weight.tolist()):
-        try:
-            float(value)
-        except (TypeError, ValueError) as error:
-            raise InvalidData(
-                f"sample_weight must contain numbers; row {row} has {value!r}."
-            ) from error
+def as_numbers(values: NDArray[Any], what: str) -> Floats:
+    """Convert to float64; name the first value that is not a number, and warn of text."""
+    if values.dtype.kind in "OUS":
+        for row, value in enumerate(values.tolist()):
+            try:
+                float(value)
+            except (TypeError, ValueError) as error:
+                raise InvalidData(
+                    f"{what} must contain numbers; row {row} has {value!r}."
+                ) from error
+        warn_of_number_texts(values, what)
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
