@@ -12,6 +12,7 @@ from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
 from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost.cli.side_columns import survival_target
 from hilboost.cli.tables import read_table
 
 FAST = ("--n-estimators", 5)
@@ -130,6 +131,14 @@ def misused(*arguments):
     return " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("words", [("no", "yes"), ("No", "Yes")])
+def test_events_may_be_yes_and_no(words):
+    event = np.array([True, False, True])
+    y = survival_target(np.array([3.0, 1.0, 2.0]), np.array(words, dtype=object)[event * 1], "died")
+    assert (y["event"] == event).all()
+    assert y["time"].tolist() == [3.0, 1.0, 2.0]
+
+
 @pytest.mark.usefixtures("folder")
 def test_refusals():
     frame = machines()
@@ -141,7 +150,7 @@ def test_refusals():
     assert "--group requires --task ranking" in misused(*other)
     assert "no column 'evnt' for --event" in refused(*start, "--event", "evnt")
     assert "empty in data row 4" in refused(*start, "--event", "empty")
-    assert "must be 0 and 1" in refused(*start, "--event", "other")
+    assert "must be 0 and 1, no and yes" in refused(*start, "--event", "other")
     swapped = ("--target", "failed", "--event", "hours")
     for loss in ("cox", "discrete_hazard"):
         message = refused("fit", "t.csv", *swapped, "--loss", loss, "--out", "model")

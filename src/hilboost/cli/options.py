@@ -95,8 +95,8 @@ Event = Annotated[
     str | None,
     Option(
         metavar="COLUMN",
-        help="Column of events: 1, or 0 where censored; with --loss discrete_hazard, the number of "
-        "the cause. The target is the time.",
+        help="Column of events: 1 or yes, and 0 or no where censored; with --loss discrete_hazard, "
+        "the number of the cause. The target is the time.",
     ),
 ]
 Offset = Annotated[

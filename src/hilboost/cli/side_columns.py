@@ -90,6 +90,8 @@ def survival_target(
 
     from hilboost.validation.event_times import seem_exchanged
 
+    if event.dtype.kind in "OU" and {str(word).lower() for word in event.tolist()} == {"yes", "no"}:
+        event = np.array([str(word).lower() == "yes" for word in event.tolist()])
     if seem_exchanged(event, time):
         raise CliError(
             f"The events '{name}' are not 0 and 1, but the times of --target are; exchange "
@@ -106,9 +108,9 @@ def survival_target(
                 "censored, subtract 1, and if these are two causes, add --loss discrete_hazard."
             )
         raise CliError(
-            f"The events '{name}' must be 0 and 1, or false and true: 1 where the event has "
-            "happened, and 0 where it is only known that it had not happened by then. With --loss "
-            "discrete_hazard, they may be the numbers of causes, 1, 2 and so on."
+            f"The events '{name}' must be 0 and 1, no and yes, or false and true: 1 where the "
+            "event has happened, and 0 where it is only known that it had not happened by then. "
+            "With --loss discrete_hazard, they may be the numbers of causes, 1, 2 and so on."
         )
     y = np.empty(len(time), dtype=[("event", bool), ("time", float)])
     y["event"], y["time"] = event.astype(bool), time
