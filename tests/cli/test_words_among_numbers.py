@@ -187,3 +187,52 @@ def test_placeholders_in_most_rows_are_read_as_missing():
     read = read_as_told(frame, (), Dialect(coerce=True))["size"]
     assert read.isna().sum() == 240
     assert read[398] == 398
+
+
+SPELLINGS = {
+    "-$5.10": lambda x: f"{'-' * (x < 0)}${abs(x):.2f}",
+    "$-5.10": lambda x: f"${x:.2f}",
+    "($5.10)": lambda x: f"(${-x:.2f})" if x < 0 else f"${x:.2f}",
+    "(5.10)": lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}",
+    "5.10-": lambda x: f"{abs(x):.2f}{'-' * (x < 0)}",
+    "−5.10": lambda x: f"{x:.2f}".replace("-", "−"),
+    "- 5.10": lambda x: f"{x:.2f}".replace("-", "- "),
+    "1.2M": lambda x: f"{x:.2f}{'M' if x > 0 else 'k'}",
+    "$7.0K": lambda x: f"${abs(x):.2f}{'M' if x > 0 else 'K'}",
+    "US$7.03": lambda x: f"{'-' * (x < 0)}US${abs(x):.2f}",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_numbers_as_text_are_no_classes(frame, spelling):
+    texts = frame.assign(price=frame["price"].map(SPELLINGS[spelling]))
+    for table, options in (
+        (written(texts, "csv"), []),
+        (written(texts, "parquet"), []),
+        ("table.parquet", ["--stream"]),
+        ("table.csv", ["--task", "regression"]),
+    ):
+        refused = fit(table, *options)
+        assert refused.exit_code == 1
+        said = "unit" if SPELLINGS[spelling](1.0)[-1] in "MK" or "$" in spelling else "mark"
+        assert said in refused.stderr.splitlines()[-1], refused.stderr
+        assert "--missing" not in refused.stderr
+    as_feature = texts.assign(size=texts["price"], price=frame["price"])
+    told = fit(written(as_feature, "csv"))
+    assert told.exit_code == 0
+    assert "column 'size' is treated as categorical because its numbers have" in told.stderr
+
+
+@pytest.mark.parametrize(("kind", "options"), [("csv", []), ("parquet", ["--stream"])])
+def test_a_target_of_names_requires_the_task(frame, kind, options):
+    names = [f"item {chr(97 + k)}" for k in range(26)] + list("pqrst")
+    table = written(frame[:60].assign(price=(names * 2)[:60]), kind)
+    refused = fit(table, *options)
+    assert refused.exit_code == 1
+    assert refused.stderr.splitlines()[-1] == (
+        "error: The target 'price' is text with 31 different values in 60 rows; choose another "
+        "target, convert it to numbers, or add --task classification if these are classes."
+    )
+    assert fit(table, *options, "--task", "classification").exit_code == 0
+    halves = written(frame[:60].assign(price=names[1:] * 2), kind)
+    assert fit(halves, *options).exit_code == 0

@@ -14,6 +14,7 @@ from tests.cases import PLAIN
 import hilboost.stream
 from hilboost import BoostingRegressor
 from hilboost.core.errors import DataWarning, InvalidData
+from hilboost.tables import form_of
 
 MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 2, "learner": "tree"})
 N = 400
@@ -277,3 +278,92 @@ def test_targets_with_commas(text):
         MODEL.fit(np.arange(9.0)[:, None], [text] * 9)
     with pytest.raises(InvalidData, match="use BoostingClassifier for classes"):
         MODEL.fit(np.arange(9.0)[:, None], ["high"] * 9)
+
+
+SIGNS = ["-", "- ", "−", "−\u00a0", "–"]
+MONEY = st.sampled_from(["$", "€", "£", "US$", "A$", "₹", "EUR ", "CHF "])
+SIGNED = {
+    "sign before the currency": lambda money, sign, n: f"{sign}{money}{n}",
+    "sign after the currency": lambda money, sign, n: f"{money}{sign}{n}",
+    "parentheses": lambda money, sign, n: f"({money}{n})",
+    "parentheses after the currency": lambda money, sign, n: f"{money}({n})",
+    "sign at the end": lambda money, sign, n: f"{money}{n}-",
+}
+SUFFIXED = {
+    "sign": lambda money, sign, n: f"{sign}{n} {money}",
+    "sign in the middle": lambda money, sign, n: f"{n}-{money}",
+    "parentheses": lambda money, sign, n: f"({n} {money})",
+    "parentheses before the currency": lambda money, sign, n: f"({n}) {money}",
+}
+MARKED = {
+    "parentheses": lambda sign, n: f"({n})",
+    "sign": lambda sign, n: f"{sign}{n}",
+    "sign at the end": lambda sign, n: f"{n}-",
+}
+AMOUNTS = st.lists(st.integers(-(10**6), 10**6), min_size=30, max_size=60, unique=True).filter(
+    lambda amounts: min(amounts) < 0 < max(amounts)
+)
+
+
+def spelled(negative, positive, amounts):
+    numbers = [(value, f"{abs(value) / 100:.2f}") for value in amounts]
+    return [(negative if value < 0 else positive)(text) for value, text in numbers]
+
+
+@given(st.data(), AMOUNTS, MONEY, st.sampled_from(SIGNS), st.sampled_from(["", "k", "M", " bn"]))
+def test_negative_amounts_are_numbers(data, amounts, money, sign, factor):
+    """Some or all amounts are in thousands or millions."""
+    ways, positive = data.draw(
+        st.sampled_from(
+            [
+                (SIGNED, lambda n: f"{money}{n}{factor}"),
+                (SUFFIXED, lambda n: f"{n} {money.strip()}"),
+                (dict.fromkeys(["percent"], lambda money, sign, n: f"{sign}{n}%"), "{} %".format),
+            ]
+        )
+    )
+    way = ways[data.draw(st.sampled_from(sorted(ways)))]
+    texts = spelled(lambda n: way(money.strip(), sign, n), positive, amounts)
+    assert form_of((text, 1) for text in texts).name == "numbers with units", texts
+    (told,) = told_in(lambda: MODEL.fit(pd.DataFrame({"a": texts * 2}), np.arange(2 * len(texts))))
+    assert "all values are numbers with units, such as" in told
+
+
+@given(AMOUNTS, st.sampled_from(sorted(MARKED)), st.sampled_from(SIGNS[1:]))
+def test_negative_numbers_are_numbers_with_marks(amounts, way, sign):
+    texts = spelled(lambda n: MARKED[way](sign, n), str, amounts)
+    assert form_of((text, 1) for text in texts).name == "numbers with marks", texts
+
+
+@given(AMOUNTS, st.permutations(["k", "M", "K", "B"]))
+def test_thousands_and_millions_are_numbers_with_units(amounts, factors):
+    texts = [f"{value / 10:.1f}{factors[k % 3]}" for k, value in enumerate(amounts)]
+    for others in ([], ["12", "950"]):
+        counts = dict.fromkeys([*texts, *others], 1)
+        assert form_of(counts.items()).name == "numbers with units", texts
+
+
+CODES = {
+    "A-12": lambda k: f"{'ABCD'[k % 4]}-{k}",
+    "12-": lambda k: f"{k}-",
+    "3-5": lambda k: f"{k}-{k + 2}",
+    "3.5-4.5": lambda k: f"{k}.5-{k + 1}.5",
+    "$3-$5": lambda k: f"${k}-${k + 2}",
+    "$3-5": lambda k: f"${k}-{k + 2}",
+    "phone": lambda k: f"+49 30 {k:06d}",
+    "phone with dashes": lambda k: f"555-{k:04d}",
+    "phone with parentheses": lambda k: f"(030) {k:06d}",
+    "seat": lambda k: f"{k}{'ABCDEFKM'[k % 8]}",
+    "size": lambda k: ["S", "M", "L", "2M", "3M", "XL", "XXL"][k % 7],
+    "size in months": lambda k: f"{k % 8}M",
+    "hashed": lambda k: f"({'abc'[k % 3]}{k})",
+    "list": lambda k: f"{k})",
+    "version": lambda k: f"{k}.1-rc",
+    "R500": lambda k: f"R{k}",
+    "currency pair": lambda k: ["EUR-USD", "USD-CHF"][k % 2],
+}
+
+
+@given(st.sampled_from(sorted(CODES)), st.lists(st.integers(1, 9999), min_size=30, max_size=60))
+def test_codes_and_ranges_are_no_numbers(kind, numbers):
+    assert form_of((CODES[kind](k), 1) for k in numbers) is None

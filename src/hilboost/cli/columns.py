@@ -6,7 +6,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.number_text import as_missing, form_of_column, not_read, reading_options
+from hilboost.cli.number_text import (
+    REMEDIES,
+    as_missing,
+    form_of_column,
+    not_read,
+    reading_options,
+)
 from hilboost.cli.task import TaskName
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
@@ -154,12 +160,15 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
     remedy = f"which is not supported in {task}; convert it to numbers, or choose another target"
+    form = form_of_column(column)
     if re.fullmatch(NUMBER_WITH_UNIT, value):
         remedy = f"but {task} requires numbers; remove the unit from the values"
+    elif form is not None and form.name in REMEDIES:
+        remedy = f"but {task} requires numbers; {REMEDIES[form.name]}"
     elif written_as(value) == "numbers with separators":
         options = reading_options(column[_is_text(column)])
         remedy = f"but {task} requires numbers; pass {options}"
-    elif form_of_column(column) is not None:
+    elif form is not None:
         missing = as_missing(column[_is_text(column)])
         remedy = (
             f"but {task} requires numbers; read the text as missing with {missing}, and drop the "
@@ -170,10 +179,10 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
     )
 
 
-def check_classes(column: "pd.Series[Any]") -> None:
-    """Reject numbers with commas as classes, and print a note about very many classes.
+def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
+    """Reject numbers with commas as classes, and names of rows; note very many classes.
 
-    ``column``: the target, without missing values.
+    ``column``: the target, without missing values. ``chosen``: whether the task was given.
     """
     from pandas.api import types
 
@@ -182,7 +191,14 @@ def check_classes(column: "pd.Series[Any]") -> None:
     form = form_of_column(column) if text else None
     if form is not None and form.name == "numbers with separators":
         raise CliError(f"The target '{column.name}' is text because {not_read(form, column)}.")
-    if n_classes > MANY_CLASSES or (n_classes > 2 and n_classes > n / 2):
+    are_many = n_classes > 2 and n_classes > n / 2
+    if text and are_many and not chosen:
+        raise CliError(
+            f"The target '{column.name}' is text with {n_classes} different values in {n} rows; "
+            "choose another target, convert it to numbers, or add --task classification if these "
+            "are classes."
+        )
+    if n_classes > MANY_CLASSES or are_many:
         remedy = "use --task regression for numbers"
         if form is not None and form.name == "numbers with units":
             remedy = (

@@ -115,7 +115,7 @@ def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
     note(f"{task.name}, because {task.reason}.")
     refuse_offset_of_classes(task, columns[0], job.offset)
     if task.name == "classification":
-        check_classes(columns[0])
+        check_classes(columns[0], job.task == "classification")
     return task
 
 

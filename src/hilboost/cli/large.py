@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.cli.columns import check_classes
 from hilboost.cli.dates import without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.jobs import completed, fit_summary, new_model
+from hilboost.cli.number_text import example_of, form_of_column
 from hilboost.cli.settings import FitJob
-from hilboost.cli.task import choose_task, refuse_offset_of_classes
+from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,9 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
     task = choose_task(column, job.task, job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     refuse_offset_of_classes(task, column, job.offset)
+    if task.name == "classification":
+        _refuse_numbers_as_text(column, job)
+        check_classes(column, job.task == "classification")
     job = _without_dates(job, dataset)
     model = new_model(job, task.name)
     start = time.perf_counter()
@@ -84,6 +89,18 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
         row = int(column.isna().to_numpy().argmax()) + 1
         raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
     return column
+
+
+def _refuse_numbers_as_text(column: "pd.Series[Any]", job: FitJob) -> None:
+    form = form_of_column(column)
+    if form is None or form.name == "dates" or column.nunique() <= MAX_INTEGER_CLASSES:
+        return
+    if job.task != "classification":
+        row, value = example_of(form, column)
+        raise CliError(
+            f"The target '{column.name}' is text that contains {form.name} ('{value}' in data row "
+            f"{row}); write numbers to the table, or add --task classification to predict classes."
+        )
 
 
 def _without_dates(job: FitJob, dataset: Any) -> FitJob:

@@ -19,7 +19,7 @@ _ONLY_READ_BY = {  # options, and numbers that only this option reads
     '--thousands " "': r"\d+([ \u00a0\u202f]\d+)+([.,]\d*)?",
     "--decimal ,": r"(0\d*|\d{4,}),\d+|\d+,(\d{1,2}|\d{4,})",
 }
-_REMEDIES: dict[Written, str] = {
+REMEDIES: dict[Written, str] = {
     "numbers with units": "remove the units",
     "numbers with marks": "replace parentheses by minus signs, and remove other marks",
     "times": "convert them to numbers, such as seconds",
@@ -74,7 +74,7 @@ def not_read(form: Form, column: "pd.Series[Any]") -> str:
         row, value = example_of(form, column)
         what = "values are times" if form.name == "times" else form.name.replace("with", "have")
         causes.append(f"its {what} ('{value}' in data row {row})")
-        remedies.append(_REMEDIES.get(form.name) or f"pass {reading_options(texts)}")
+        remedies.append(REMEDIES.get(form.name) or f"pass {reading_options(texts)}")
     if form.words:
         row, value = first_of(column, form.words)
         told = f"{sum(form.words.values())} of its {form.n_values} values are text"
@@ -219,7 +219,7 @@ def refuse_numbers_as_classes(column: "pd.Series[Any]", most_classes: int) -> No
     """Reject a target of text whose values are numbers, up to a few words."""
     form = form_of_column(column)
     otherwise = "add --task classification if these are classes"
-    if form is not None and form.name in _REMEDIES and column.nunique() > most_classes:
+    if form is not None and form.name in REMEDIES and column.nunique() > most_classes:
         raise CliError(
             f"The target '{column.name}' is text because {not_read(form, column)}, or {otherwise}."
         )

@@ -36,8 +36,22 @@ MONTH_NAMED = (
     rf"\d{{4}}{_OR}{_MONTH_NAME}{_OR}{_DAY}){_TIME}"
 )
 DATE = f"{_YEAR_FIRST}|{YEAR_LAST}|{MONTH_NAMED}"
-_CURRENCY = r"([$€£¥]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|NZD|PLN|SEK|USD)"
-NUMBER_WITH_UNIT = rf"\s*({_CURRENCY}\s*[+-]?\d[\d.,]*|[+-]?\d[\d.,]*\s*[^\d\s.,:;+-][^\d\s]*)\s*"
+_SYMBOL = r"[$£¢¥฿₠-⃀]"
+_CURRENCY = (
+    rf"([A-Z]{{0,3}}{_SYMBOL}|Rs\.?|"
+    r"AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|NOK|NZD|PLN|SEK|USD)"
+)
+_FACTOR = r"(?i:k|m|b|bn|mn|mio|mrd)"
+_NUMBER, _MINUS, _SIGN = r"\d[\d.,]*", "[-−–]", r"[+−–-]"
+_AMOUNT = (  # each part but one may have the sign
+    rf"({_SIGN}\s*)?({_CURRENCY}\s*({_SIGN}\s*)?{_NUMBER}\s*{_FACTOR}?\s*{_MINUS}?|"
+    rf"{_NUMBER}\s*{_MINUS}\s*(%|{_CURRENCY})|{_NUMBER}\s*[^\d\s.,:;()+−–-][^\d\s()]*)"
+)
+_IN_PARENTHESES = (
+    rf"\(\s*{_AMOUNT}\s*\)|{_CURRENCY}\s*\(\s*{_NUMBER}\s*{_FACTOR}?\s*\)|"
+    rf"\(\s*{_NUMBER}\s*\)\s*(%|{_CURRENCY})"
+)
+NUMBER_WITH_UNIT = rf"\s*({_AMOUNT}|{_IN_PARENTHESES})\s*"
 _SPACES = " \u00a0\u202f"
 _GROUPED_BY_COMMAS = r"\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?"
 _GROUPED_BY_POINTS = r"\d{1,3}((\.\d{3})+,\d+|(\.\d{3}){2,})"
@@ -49,16 +63,22 @@ _SEPARATED = re.compile(SEPARATED_NUMBER)
 _WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
 _UNITS = re.compile(NUMBER_WITH_UNIT)
 _DATES = re.compile(DATE)
-_MARKED = re.compile(r"\s*(\(\s*\d[\d.,]*\s*\)|[<>≤≥~]=?\s*[+-]?\d[\d.,]*)\s*")
+_MARKED = re.compile(
+    rf"\s*(\(\s*{_NUMBER}\s*\)|[<>≤≥~]=?\s*{_SIGN}?{_NUMBER}|{_SIGN}\s*{_NUMBER}|"
+    rf"{_NUMBER}[.,]\d+\s*{_MINUS})\s*"
+)
 _TIMES = re.compile(r"\s*\d{1,2}:[0-5]\d(:[0-5]\d(\.\d+)?)?\s*")
 _PLACEHOLDER = re.compile(  # for a missing value
-    r"\s*(-*|\.+|\?+|#?n/?a|n\.a\.|nan|null|nil|unknown|missing|tbd|not (available|applicable))\s*",
+    rf"\s*({_SYMBOL}?\s*[-−–—]*|\.+|\?+|#?n/?a|n\.a\.|nan|null|nil|unknown|missing|tbd|"
+    r"not (available|applicable))\s*",
     re.IGNORECASE,
 )
-_OF_NUMBER = re.compile(r"[\d\s.,+-]")
+_OF_NUMBER = re.compile(r"[\d\s.,()+−–-]")
+_WITH_FACTOR = re.compile(rf"({_CURRENCY})?{_FACTOR}")
+_HAS_SIGN = re.compile(rf"(%|{_SYMBOL})$")
 _CODE = re.compile(r"^0\d|_")
 _OF_MANY: tuple[Written, ...] = ("numbers with marks", "times")
-_SIGNS = frozenset("%$€£¥")
+_FACTORS = "k, M"  # as one unit
 _SAMPLE = 1000  # texts that tell the unit
 _FEWEST_WITH_UNIT = 10  # distinct values; "1b", "2b" are names
 _FEW_WORDS = 0.01  # part of the values; any number of different words
@@ -136,7 +156,9 @@ def _forms(texts: Counter[str]) -> dict[Written, Callable[[str], object]]:
     }
     units = Counter(_unit_of(text) for text, _ in zip(texts, range(_SAMPLE), strict=False))
     unit = max(filter(None, units), key=units.__getitem__, default="")
-    if unit in _SIGNS or (unit and len(texts) >= _FEWEST_WITH_UNIT):
+    if unit == _FACTORS and units[unit] >= _FEWEST_WITH_UNIT:
+        forms["numbers with units"] = lambda text: _unit_of(text) == unit or _is_plain(text)
+    elif _HAS_SIGN.search(unit) or (unit and len(texts) >= _FEWEST_WITH_UNIT):
         forms["numbers with units"] = lambda text: _unit_of(text) == unit
     if len(texts) > _FEWEST_DISTINCT_NUMBERS:
         separated = forms["numbers with separators"]
@@ -172,4 +194,8 @@ def _is_plain(text: str) -> bool:
 
 def _unit_of(text: str) -> str:
     """Return the percent sign, currency, or other unit of a number, or else an empty text."""
-    return _OF_NUMBER.sub("", text) if _UNITS.fullmatch(text) else ""
+    if not _UNITS.fullmatch(text):
+        return ""
+    unit = _OF_NUMBER.sub("", text)
+    scaled = _WITH_FACTOR.fullmatch(unit)
+    return unit if scaled is None else scaled[1] or _FACTORS
