@@ -22,7 +22,7 @@ from hilboost.cli.app import app
 from hilboost.cli.csv_safety import without_formulas
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import STDIN
-from hilboost.cli.tables import read_table, write_table
+from hilboost.cli.tables import read_table, write_tables
 
 FORMULAS = [
     "=1+1",
@@ -68,7 +68,7 @@ def test_numbers_stay_numbers(capsys):
     frame, n_changed = without_formulas(table)
     pd.testing.assert_frame_equal(frame, table)
     assert n_changed == 0
-    write_table(table, None)
+    write_tables([table], None)
     assert capsys.readouterr().out == table.to_csv(index=False, lineterminator="\n")
 
 
@@ -143,7 +143,7 @@ def test_no_standard_input(stdin, monkeypatch):
 def test_no_standard_output(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with pytest.raises(CliError, match="There is no standard output to write to; specify a file"):
-        write_table(pd.DataFrame({"a": [1]}), None)
+        write_tables([pd.DataFrame({"a": [1]})], None)
 
 
 def test_closed_standard_input_of_a_shell(model):

@@ -1,5 +1,6 @@
 """``hilboost fit --stream`` and ``--dask``: the trees of the ordinary command."""
 
+import io
 import json
 
 import numpy as np
@@ -114,3 +115,87 @@ def test_a_csv_file_names_the_remedy(table, option):
     text = " ".join(done.output.split())
     assert "is neither: write it as Parquet, as with pandas.read_csv and to_parquet, or" in text
     assert f"remove {option[0]}." in text
+
+
+@pytest.fixture
+def folder(table):
+    """The table in files whose columns have various types and orders."""
+    rows = pd.read_parquet(table).assign(number=np.arange(400), more="x")
+    parts = table.parent / "parts"
+    parts.mkdir()
+    rows.to_parquet(table)
+    rows[:150].to_parquet(parts / "0.parquet")
+    rows[150:151].astype({"w": float}).to_parquet(parts / "1.parquet")
+    rows[151:].iloc[:, ::-1].astype({"k": "category"}).to_parquet(parts / "2.parquet")
+    return parts
+
+
+def predicted(model, table, *options):
+    done = RUN.invoke(app, ["predict", str(model), str(table), *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("where", ["--stream", "--valid"])
+def test_a_folder_is_predicted_as_one_table(table, folder, where):
+    fit = ["--stream"] if where == "--stream" else ["--weights", "w"]
+    of_folder = fitted(folder, "--ignore", "number", "--ignore", "more", *fit)
+    assert of_folder == fitted(table, "--ignore", "number", "--ignore", "more", *fit)
+    model = table.parent / "one.model"
+    for options in (["--keep", "number"], ["--keep", "k", "--keep", "w"], []):
+        whole, notes = predicted(model, table, *options)
+        assert whole.count("\n") == 401
+        if "w" not in options:
+            assert predicted(model, folder, *options) == (whole, notes)
+        for suffix in ("csv", "csv.gz", "parquet"):
+            out = table.parent / f"out.{suffix}"
+            predicted(model, folder, *options, "--out", str(out))
+            read = pd.read_parquet if suffix == "parquet" else pd.read_csv
+            expected = pd.read_csv(io.StringIO(whole))
+            pd.testing.assert_frame_equal(read(out), expected, check_dtype=False, rtol=0, atol=0)
+    scored = [
+        RUN.invoke(app, ["evaluate", str(model), str(path), "--target", "y"]).stdout
+        for path in (table, folder)
+    ]
+    assert "rmse" in scored[0]
+    assert scored[0] == scored[1]
+
+
+def test_a_large_file_is_predicted_in_parts(table):
+    fitted(table, "--stream")
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(70_000, 3)), columns=list("abc"))
+    rows = rows.assign(k=np.where(np.arange(70_000) < 69_999, "new", "x"), w=1)
+    rows.to_parquet(table)
+    model = table.parent / "one.model"
+    told, notes = predicted(model, table, "--no-spreadsheet-safe")
+    expected = hilboost.load(model).predict(rows)
+    assert (pd.read_csv(io.StringIO(told))["prediction"] == expected).all()
+    assert not notes  # one row has a known category
+    rows[:-1].to_parquet(table)
+    assert predicted(model, table)[1].count("no value of column 'k' occurred in fit") == 1
+    rows.loc[69_000, "a"] = 1e400
+    rows.astype({"a": str}).to_parquet(table)
+    done = RUN.invoke(app, ["predict", str(model), str(table), "--out", f"{table}.csv"])
+    assert done.exit_code == 1
+    assert not table.with_suffix(".parquet.csv").exists()
+
+
+def test_an_error_names_the_row_of_the_whole_table(table):
+    fitted(table, "--stream", "--offset", "b")
+    rows = pd.concat([pd.read_parquet(table)] * 200, ignore_index=True)
+    rows.loc[70_001, "b"] = np.nan
+    rows.to_parquet(table)
+    given = [str(table.parent / "one.model"), str(table), "--offset", "b"]
+    done = RUN.invoke(app, ["predict", *given])
+    assert "Column 'b' of --offset is empty in data row 70002" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_a_folder_without_rows(table, folder, command):
+    fitted(table, "--stream")
+    for path in folder.iterdir():
+        pd.read_parquet(path)[:0].to_parquet(path)
+    done = RUN.invoke(app, [command, str(table.parent / "one.model"), str(folder)])
+    assert done.exit_code == 1
+    assert f"'{folder}' has no rows" in " ".join(done.stderr.split())

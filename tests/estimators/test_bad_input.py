@@ -3,6 +3,7 @@
 import csv
 import io
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -207,11 +208,22 @@ def test_no_rows_to_predict():
         (X[:, 0], r"^Expected 2D array, got 1D array instead: X must have .* one column\.$"),
         (3.0, "^Expected 2D array, got scalar array instead: X must have rows and columns"),
         (None, "^X is None; pass a table with rows and columns"),
-        ("table.csv", "^X is the text 'table.csv'; read the file first"),
+        ("table.csv", "^X is the text 'table.csv'; read the file first, as with pandas.read_csv"),
+        *(
+            (name, rf"^X is .*; read the file first, as with {reader}\.$")
+            for name, reader in (
+                ("big_test.parquet", "pandas.read_parquet"),
+                (Path("big_test.PQ"), "pandas.read_parquet"),
+                ("new.csv.gz", "pandas.read_csv"),
+                (Path("new.xlsx"), "pandas.read_excel"),
+                ("new.feather", "pandas.read_feather"),
+                ("new.svm", "sklearn.datasets.load_svmlight_file"),
+            )
+        ),
     ],
 )
 def test_no_table(rows, match):
-    with pytest.raises(InvalidData, match=match):
+    with pytest.raises((InvalidData, InvalidType), match=match):
         regressor().fit(rows, Y)
 
 

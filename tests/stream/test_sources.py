@@ -102,6 +102,27 @@ def test_files_of_different_numbers(tmp_path_factory, kinds, seed):
     assert streamed(folder) == saved(clone(MODEL).fit(table[["a", "b"]], table["y"]))
 
 
+@given(st.lists(st.booleans(), min_size=2, max_size=4), st.integers(0, 99))
+def test_files_of_text_and_of_categories(tmp_path_factory, are_coded, seed):
+    folder, rng = tmp_path_factory.mktemp("table"), np.random.default_rng(seed)
+    frames = []
+    for k, is_coded in enumerate(are_coded):
+        frame = frame_of(60, seed + k).assign(b=rng.choice(["x", "y", f"z{k}"], 60))
+        frame.loc[:k, "b"] = None
+        frames.append(frame)
+        frame.astype({"b": "category" if is_coded else "str"}).to_parquet(folder / f"{k}.parquet")
+    table = pd.concat(frames, ignore_index=True).astype({"b": "category"})
+    expected = saved(clone(MODEL).fit(table[["a", "b"]], table["y"]))
+    assert streamed(folder) == expected
+    by_b = hilboost.stream.fit(
+        BoostingRegressor(**MODEL.get_params() | {"categorical_features": ["b"]}), folder, "y"
+    )
+    assert (
+        by_b.predict(table[["a", "b"]]).tolist()
+        == hilboost.stream.fit(clone(MODEL), folder, "y").predict(table[["a", "b"]]).tolist()
+    )
+
+
 # Damaged input: one sentence
 
 

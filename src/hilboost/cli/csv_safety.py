@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_ARCHIVES = (".zip", ".tar", ".zst")
+ARCHIVES = (".zip", ".tar", ".zst")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -33,7 +33,7 @@ def open_csv(
     compressed, regardless of its name. ``nul``: whether the encoding has NUL bytes, which are then
     not rejected.
     """
-    if data is None and path.suffix in _ARCHIVES and not packed:
+    if data is None and path.suffix in ARCHIVES and not packed:
         yield path
         return
     source: Any = path if data is None else io.BytesIO(data)

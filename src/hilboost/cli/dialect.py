@@ -39,6 +39,11 @@ class Dialect:
         """The decimal mark that was given, or that a thousands separator implies."""
         return self.decimal or {",": ".", ".": ","}.get(self.thousands or "")
 
+    @property
+    def converts(self) -> bool:
+        """Whether columns of text are read as numbers, or words as missing values."""
+        return bool(self.missing or self.coerce or self.thousands or self.decimal == ",")
+
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""
         marks = {"sep": self.separator, "decimal": self.decimal, "thousands": self.thousands}

@@ -52,8 +52,8 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="Table with the true values: CSV, CSV.GZ, Parquet, or SVMlight; - reads CSV from "
-        "standard input.",
+        help="Table with the true values: CSV, CSV.GZ, Parquet, a folder of Parquet files, or "
+        "SVMlight; - reads CSV from standard input.",
         show_default=False,
     ),
 ]

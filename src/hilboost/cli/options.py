@@ -12,8 +12,8 @@ Model = Annotated[
 ]
 _TABLE = Argument(
     metavar="TABLE",
-    help="Table with a header row: CSV, CSV.GZ, Parquet, or SVMlight; - reads CSV from standard "
-    "input.",
+    help="Table with a header row: CSV, CSV.GZ, Parquet, a folder of Parquet files, or SVMlight; "
+    "- reads CSV from standard input.",
     show_default=False,
 )
 Table = Annotated[Path, _TABLE]

@@ -1,18 +1,18 @@
 """Implementation of ``hilboost predict``, and the columns of a table that a model uses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import align_columns, features_for_fit, near_names, refuse_text
-from hilboost.cli.dates import with_calendar
+from hilboost.cli.dates import PARTS, with_calendar
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
-from hilboost.cli.tables import DETECT, read_table, write_table
+from hilboost.cli.tables import DETECT, table_parts, write_tables
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted, with_article
 
@@ -50,9 +50,6 @@ def run_predict(job: PredictJob) -> None:
     model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)
-    unused = [name for name in job.keep if name not in (model.fitted_.schema.names or ())]
-    frame = read_table(job.table, [*text_columns(model), *unused], job.dialect)
-    kept = _kept(frame, job.keep)
     if job.proba and model.fitted_.codec.kind != "classes":
         raise CliError(
             f"--proba requires a classification model, but '{job.model}' is a "
@@ -65,21 +62,44 @@ def run_predict(job: PredictJob) -> None:
         )
     check_offset_option(model, job.offset)
     note_without_offset(model, job.offset)
-    frame, offset = split_aside(frame, job.offset, "--offset", model.fitted_.schema.names or ())
-    more = {} if offset is None else {"offset": offset}
-    aside = [name for name in unused if name in frame] if _has_more_columns(model, frame) else []
-    X = model_columns(model, frame, aside, job.dialect.date_order)
     try:
-        found = _predictions(model, X, job.proba, more)
-        if job.coverage is not None:
-            kind = model.fitted_.codec.kind
-            found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
-        write_table(_beside(kept, found), out, job.spreadsheet_safe)
+        write_tables(_predicted(model, job), out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
         raise CliError(
             f"A predicted class contains {error.object[error.start]!r}, which is not valid "
             "Unicode text; rename the class and fit again."
         ) from None
+
+
+def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
+    """Predict the parts of the table, and print the notes that all of them cause."""
+    names = model.fitted_.schema.names or ()
+    unused = [name for name in job.keep if name not in names]
+    whole = any(name.rpartition(": ")[2] in PARTS for name in names)  # all dates tell their order
+    parts = table_parts(job.table, [*text_columns(model), *unused], job.dialect, whole)
+    notes: dict[str, str] | None = None
+    for part in parts:
+        kept = _kept(part, job.keep)
+        frame, offset = split_aside(part, job.offset, "--offset", names)
+        more = {} if offset is None else {"offset": offset}
+        aside = [name for name in unused if name in frame]
+        told: list[str] = []
+        X = model_columns(
+            model,
+            frame,
+            aside if _has_more_columns(model, frame) else [],
+            job.dialect.date_order,
+            told.append,
+        )
+        own = {sentence.partition(" (for example")[0]: sentence for sentence in told}
+        notes = {key: notes[key] for key in notes.keys() & own} if notes is not None else own
+        found = _predictions(model, X, job.proba, more)
+        if job.coverage is not None:
+            kind = model.fitted_.codec.kind
+            found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
+        yield _beside(kept.reset_index(drop=True), found)
+    for sentence in (notes or {}).values():
+        note(sentence)
 
 
 def _kept(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
@@ -114,6 +134,7 @@ def model_columns(
     frame: "pd.DataFrame",
     aside: Sequence[str] = (),  # columns to drop without a note, such as the target
     date_order: str | None = None,  # of dates whose year comes last
+    tell: Callable[[str], None] = note,
 ) -> Any:
     """Select and convert the feature columns of a model."""
     names = model.fitted_.schema.names
@@ -125,27 +146,27 @@ def model_columns(
                 f"The model was fitted on {model.n_features_in_} unnamed columns, but the "
                 f"table has {frame.shape[1]}; pass a table with the same columns."
             )
-        note("the model has no column names; using the columns in the order of the table.")
+        tell("the model has no column names; using the columns in the order of the table.")
         return features_for_fit(frame).to_numpy()
     frame = with_calendar(frame, list(names), date_order)
     features, extra = align_columns(frame, list(names))
     if extra:
         what = counted(len(extra), "column")
-        note(f"ignoring {what} that the model does not use: {first_few(extra)}.")
+        tell(f"ignoring {what} that the model does not use: {first_few(extra)}.")
     features = features_for_fit(features)
     refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
-    _note_new_levels(model, features)
+    _note_new_levels(model, features, tell)
     return features
 
 
-def _note_new_levels(model: Any, features: "pd.DataFrame") -> None:
+def _note_new_levels(model: Any, features: "pd.DataFrame", tell: Callable[[str], None]) -> None:
     """Print a note for each column whose values all differ from those seen in fit."""
     for column in model.fitted_.schema.columns:
         if not column.holds_text:
             continue
         values = features[column.name].dropna().astype(str)
         if len(values) and not values.isin(column.levels).any():
-            note(
+            tell(
                 f"no value of column '{column.name}' occurred in fit (for example, it now contains "
                 f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
             )

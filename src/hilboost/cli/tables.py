@@ -3,12 +3,13 @@
 import gzip
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.csv_safety import open_csv, without_formulas
+from hilboost.cli.csv_safety import ARCHIVES, open_csv, without_formulas
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.file_formats import GZIP, HEAD, refuse_other_formats
@@ -19,6 +20,7 @@ from hilboost.persistence.atomic import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 
 SVMLIGHT_SUFFIXES = frozenset({".svm", ".svmlight", ".libsvm"})
@@ -61,15 +63,18 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     """Read a table with a header and at least one row.
 
     ``path``: A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``,
-    ``.pq``), an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard
+    ``.pq``) or a folder of them, an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard
     input. ``text``: columns of a CSV file to read as text even if all values look like numbers.
     ``dialect``: form of a CSV file; what is not given is detected.
 
     Returns pandas.DataFrame: empty fields are missing values.
     """
     required("pandas", "reading a table")
-    check_input(path)
-    if path.suffix in PARQUET_SUFFIXES:
+    if not path.is_dir():
+        check_input(path)
+    if path.is_dir():
+        frame = _whole_folder(path)
+    elif path.suffix in PARQUET_SUFFIXES:
         frame = _read_parquet(path)
     elif path.suffix in SVMLIGHT_SUFFIXES:
         frame = read_svmlight(path)
@@ -79,8 +84,63 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
-    told = dialect.missing or dialect.coerce or dialect.thousands or dialect.decimal == ","
-    return read_as_told(frame, text, dialect) if told else frame
+    return read_as_told(frame, text, dialect) if dialect.converts else frame
+
+
+def table_parts(
+    path: Path, text: Collection[str], dialect: Dialect, whole: bool
+) -> Iterator["pd.DataFrame"]:
+    """Yield a table in parts of consecutive rows, in one part if it is small or if ``whole``.
+
+    ``path``, ``text``, ``dialect``: as for :func:`read_table`. Large Parquet files and folders of
+    them are read by parts; the index counts the rows of the table.
+    """
+    if whole or dialect.converts or not _is_large(path):
+        yield read_table(path, text, dialect)
+        return
+    begin = 0
+    for batch in _batches(path):
+        frame = batch.to_pandas().reset_index(drop=True)
+        frame.index, frame.columns = frame.index + begin, frame.columns.astype(str)
+        begin += len(frame)
+        yield frame
+    if not begin:
+        raise CliError(f"'{path}' has no rows; add at least one row.")
+
+
+def _is_large(path: Path) -> bool:
+    if path.is_dir():
+        return True
+    if path.suffix in PARQUET_SUFFIXES:
+        with suppress(ImportError, OSError, ValueError):  # which reading the table explains
+            from pyarrow.parquet import read_metadata
+
+            from hilboost.stream.source import BATCH_ROWS
+
+            return int(read_metadata(path).num_rows) > BATCH_ROWS
+    return False
+
+
+def _batches(path: Path) -> Iterator["pa.Table"]:
+    """Yield the batches of a Parquet file or of a folder of them."""
+    required("pyarrow", "reading a folder of Parquet files")
+    from hilboost.stream.source import dataset_of, reader_of
+    from hilboost.tables import index_names
+
+    dataset = dataset_of(path, path)
+    index = index_names(dataset.schema)
+    return reader_of(dataset)([name for name in dataset.schema.names if name not in index])
+
+
+def _whole_folder(path: Path) -> "pd.DataFrame":
+    batches = list(_batches(path))
+    if not batches:
+        raise CliError(f"'{path}' has no rows; add at least one row.")
+    import pyarrow as pa
+
+    return (
+        pa.concat_tables(batches, promote_options="permissive").to_pandas().reset_index(drop=True)
+    )
 
 
 def _without_row_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -186,29 +246,42 @@ def _refuse_duplicates(path: Path, names: list[str]) -> None:
         seen.add(name)
 
 
-def write_table(frame: "pd.DataFrame", path: Path | None, spreadsheet_safe: bool = True) -> None:
-    """Write a CSV or Parquet file atomically, or CSV to stdout if ``path`` is ``None``.
+def write_tables(
+    frames: Iterable["pd.DataFrame"], path: Path | None, spreadsheet_safe: bool = True
+) -> None:
+    """Write parts of a table to a CSV or Parquet file atomically, or to stdout if it is ``None``.
 
     ``spreadsheet_safe``: prefix text that a spreadsheet would execute with an apostrophe.
     """
-    is_parquet = path is not None and path.suffix in PARQUET_SUFFIXES
-    if spreadsheet_safe and not is_parquet:
-        frame, n_changed = without_formulas(frame)
-        if n_changed:
-            cells = "1 cell that looks" if n_changed == 1 else f"{n_changed} cells that look"
-            note(
-                f"added an apostrophe to {cells} like a formula, so that spreadsheets do not "
-                "execute it; use --no-spreadsheet-safe to write text unchanged."
-            )
     if path is None:
         if sys.stdout is None:
             raise CliError("There is no standard output to write to; specify a file with --out.")
-        frame.to_csv(sys.stdout, index=False, lineterminator="\n")
+        _write_csv(frames, sys.stdout, spreadsheet_safe)
         return
-    if is_parquet:
+    if path.suffix in PARQUET_SUFFIXES:
         required("pyarrow", "writing a Parquet file")
+    if path.suffix in {*PARQUET_SUFFIXES, *ARCHIVES}:
+        import pandas as pd
+
+        frames = [pd.concat(list(frames), ignore_index=True)]
     with atomic_path(path) as temporary:
-        if is_parquet:
-            frame.to_parquet(temporary, index=False)
+        if path.suffix in PARQUET_SUFFIXES:
+            for frame in frames:
+                frame.to_parquet(temporary, index=False)
         else:
-            frame.to_csv(temporary, index=False, lineterminator="\n")
+            _write_csv(frames, temporary, spreadsheet_safe)
+
+
+def _write_csv(frames: Iterable["pd.DataFrame"], out: IO[str] | Path, safe: bool) -> None:
+    total = 0
+    for part, frame in enumerate(frames):
+        changed, n_changed = without_formulas(frame) if safe else (frame, 0)
+        total += n_changed
+        mode: Literal["a", "w"] = "a" if part else "w"
+        changed.to_csv(out, mode=mode, index=False, header=part == 0, lineterminator="\n")
+    if total:
+        cells = "1 cell that looks" if total == 1 else f"{total} cells that look"
+        note(
+            f"added an apostrophe to {cells} like a formula, so that spreadsheets do not "
+            "execute it; use --no-spreadsheet-safe to write text unchanged."
+        )

@@ -96,9 +96,14 @@ def _of_files(path: Path) -> Any:
 def _united(schemas: dict[str, Any]) -> Any:
     """Return the columns of all files, and warn if a file does not have all of them."""
     united = pa.schema([], next(iter(schemas.values())).metadata)
+    texts = {field.name for schema in schemas.values() for field in schema if _is_text(field.type)}
     for file, schema in schemas.items():
         _refuse_repeated_names(schema, repr(file))
-        kept = [field for field in schema if field.name not in index_names(schema)]
+        kept = [
+            _as_text(field) if field.name in texts else field
+            for field in schema
+            if field.name not in index_names(schema)
+        ]
         try:
             united = pa.unify_schemas([united, pa.schema(kept)], promote_options="permissive")
         except pa.ArrowException as error:
@@ -118,6 +123,12 @@ def _united(schemas: dict[str, Any]) -> Any:
             DataWarning,
         )
     return united
+
+
+def _as_text(field: Any) -> Any:
+    """Return a column of categories of text as one of text."""
+    is_coded = pa.types.is_dictionary(field.type) and _is_text(field.type.value_type)
+    return field.with_type(field.type.value_type) if is_coded else field
 
 
 def _refuse_repeated_names(schema: Any, where: str) -> None:
@@ -209,9 +220,11 @@ def table_of(
 
 
 def _is_category(kind: Any) -> bool:
-    return bool(
-        pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    )
+    return bool(pa.types.is_dictionary(kind)) or _is_text(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ...]]:

@@ -35,7 +35,14 @@ from hilboost.tables.number_text import (
     form_of,
     written_as,
 )
-from hilboost.tables.reading import Table, as_array, named_columns, read_table, repeated_name
+from hilboost.tables.reading import (
+    Table,
+    as_array,
+    how_to_read_file,
+    named_columns,
+    read_table,
+    repeated_name,
+)
 from hilboost.tables.schema import Column, Level, Schema, category_columns, place, united_levels
 from hilboost.tables.sparse import SparseTable, is_sparse
 from hilboost.tables.sparse_checks import check_sparse
@@ -77,6 +84,7 @@ __all__ = [
     "encoded_table",
     "form_of",
     "frame_columns",
+    "how_to_read_file",
     "index_names",
     "is_missing_value",
     "is_pandas",

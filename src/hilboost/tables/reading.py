@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Set, ValuesView
 from dataclasses import dataclass, replace
 from io import IOBase
 from numbers import Real
-from os import PathLike
+from os import PathLike, fsdecode
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,21 @@ from hilboost.tables.columns import (
 )
 from hilboost.tables.schema import place
 from hilboost.tables.sparse import is_sparse
+
+_READERS = {
+    **dict.fromkeys((".parquet", ".pq"), "pandas.read_parquet"),
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "pandas.read_excel"),
+    **dict.fromkeys((".json", ".jsonl"), "pandas.read_json"),
+    **dict.fromkeys((".feather", ".arrow"), "pandas.read_feather"),
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "sklearn.datasets.load_svmlight_file"),
+    **dict.fromkeys((".pkl", ".pickle"), "pandas.read_pickle"),
+    **dict.fromkeys((".h5", ".hdf5"), "pandas.read_hdf"),
+    ".orc": "pandas.read_orc",
+    ".dta": "pandas.read_stata",
+    ".sav": "pandas.read_spss",
+    ".sas7bdat": "pandas.read_sas",
+    ".npy": "numpy.load",
+}
 
 
 @dataclass(frozen=True)
@@ -86,11 +102,19 @@ def _refuse_records(X: Any) -> None:
     )
 
 
+def how_to_read_file(path: str) -> str:
+    """Name the function that reads a file with the suffix of this path; CSV if it is unknown."""
+    reader = _READERS.get(PurePath(path).suffix.lower(), "pandas.read_csv")
+    return f"read the file first, as with {reader}"
+
+
 def _how_to_read(X: Any) -> str:
     """Return how to get a table from an object that gives its rows one after the other."""
     package = type(X).__module__.partition(".")[0]
-    if isinstance(X, IOBase | PathLike | bytes) or package in ("csv", "_csv"):
-        return "read the file first, as with pandas.read_csv"
+    if isinstance(X, PathLike):
+        return how_to_read_file(fsdecode(X))
+    if isinstance(X, IOBase | bytes) or package in ("csv", "_csv"):
+        return how_to_read_file("")
     if package == "pandas":
         return "pass pandas.concat(X), or write it as Parquet for hilboost.stream.fit"
     return "pass X.read_all()" if package == "pyarrow" else "pass its rows, list(X)"

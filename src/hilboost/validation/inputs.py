@@ -25,6 +25,7 @@ from hilboost.tables import (
     check_sparse,
     encode,
     encode_array,
+    how_to_read_file,
     is_sparse,
     learn,
     learn_array,
@@ -260,9 +261,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
     if X is None:
         return InvalidData("X is None; pass a table with rows and columns.")
     if isinstance(X, str):
-        return InvalidData(
-            f"X is the text {shown(X)}; read the file first, as with pandas.read_csv."
-        )
+        return InvalidData(f"X is the text {shown(X)}; {how_to_read_file(X)}.")
     if message.startswith("Found array with dim"):
         return InvalidData(
             f"X has {np.ndim(X)} dimensions, but must have rows and columns; pass a table, such as "
