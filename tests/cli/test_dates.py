@@ -88,3 +88,42 @@ def test_columns_with_names_of_months_are_expanded(tmp_path, monkeypatch):
     assert "effect" not in run(*command, "--dates", "expand").stderr
     assert "day: weekday" in run("inspect", "model").stdout
     assert run("predict", "model", "named.csv").stdout == run("predict", "model", "iso.csv").stdout
+
+
+@given(st.lists(DAYS.filter(lambda day: day.year < 2060), min_size=2, max_size=6), st.data())
+def test_days_written_as_eight_digits(days, data):
+    kind = data.draw(st.sampled_from([str, "int64", "Int64", "float64"]))
+    column = pd.Series([f"{day:%Y%m%d}" for day in days]).astype("int64").astype(kind)
+    column[len(days)] = None
+    frame = pd.DataFrame({"day": column, "size": 12345678.0, "yes": True})
+    assert date_columns(frame) == ["day"]
+    found = expanded(frame, ["day"])
+    assert found["day: days"].tolist()[:-1] == [(day - datetime(1970, 1, 1)).days for day in days]
+    assert found["day: days"].isna().tolist() == [False] * len(days) + [True]
+    if kind is str:
+        assert form_of((text, 1) for text in column.dropna()).name == "dates"
+    odd = data.draw(st.sampled_from([20231301, 20230230, 18000101, 2023011, 20230115.5, 0]))
+    others = column.astype("float64")
+    others[len(days)] = odd
+    assert date_columns(pd.DataFrame({"day": others})) == []
+    assert expanded(pd.DataFrame({"day": others}), ["day"])["day: days"].isna().sum() == 1
+
+
+def test_days_of_eight_digits_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    days = pd.date_range("2023-01-01", periods=90)
+    frame = pd.DataFrame({"size": range(90), "day": days, "price": range(0, 180, 2)})
+    frame["price"] += 0.5
+    frame.to_csv("iso.csv", index=False)
+    frame.assign(day=days.strftime("%Y%m%d")).to_csv("digits.csv", index=False)
+    for way in ("ignore", "expand", "text"):
+        told = []
+        for table in ("iso", "digits"):
+            fit = ["fit", f"{table}.csv", "--target", "price", "--out", table]
+            done = run(*fit, "--dates", way, "--n-estimators", "3", "--set", "learner=tree")
+            assert done.exit_code == 0, done.output
+            predicted = run("predict", table, f"{table}.csv")
+            assert predicted.exit_code == 0, predicted.output
+            told.append(predicted.stdout)
+            assert ("'day', which contains dates" in done.stderr) == (way == "ignore")
+        assert told[0] == told[1], way

@@ -3,6 +3,9 @@
 import gzip
 import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -234,7 +237,7 @@ def test_columns_of_dates():
             "time": ["2024-02-29T06:30", "2024-01-01 00:00", "2023-12-31 12:00"],
             "stamp": pd.to_datetime(["2024-02-29", "2024-01-01", "2023-12-31"]),
             "word": ["a-b-c", "2024-01-01", "1"],
-            "number": [20240229, 20240101, 20231231],
+            "number": [20240229, 20240101, 20231232],
         }
     )
     assert date_columns(dates) == ["iso", "time", "stamp"]
@@ -673,3 +676,54 @@ def test_a_feature_as_the_target_of_an_evaluation(frame):
     feature = next(name for name in frame.columns if name != "price")
     result = run("evaluate", "model", "good.csv", "--target", feature)
     assert f"uses the column '{feature}' as a feature, so that it cannot be the" in result.stderr
+
+
+# Codes, names, rows, and interrupts
+
+
+def test_leading_zeros_are_told(frame):
+    frame["zip"] = [f"{k % 9:05d}" if k % 7 else "" for k in range(N)]
+    frame["flag"], frame["share"] = "0", "0.5"
+    frame.to_csv("codes.csv", index=False)
+    assert notes(fit("codes.csv")) == [
+        "note: reading '00001' in data row 2 of 'zip' as the number 1; if these are codes, fit "
+        "with --set categorical_features=['zip']."
+    ]
+    named = fit("codes.csv", "--set", "categorical_features=['zip', 'town']", out="coded")
+    assert named.exit_code == 0, named.stderr
+    assert run("predict", "coded", "codes.csv").exit_code == 0
+    assert len(hilboost.load("coded").fitted_.schema.columns[2].levels) == 9
+
+
+def test_names_with_spaces_at_the_ends_are_told(frame):
+    frame.rename(columns={"town": " town ", "size": "the size"}).to_csv("padded.csv", index=False)
+    assert notes(fit("padded.csv")) == [
+        "note: the names ' town ' begin or end with spaces, which are part of them."
+    ]
+
+
+def test_rows_count_from_one(frame):
+    weights = [1.0, 2.0, np.inf] + [1.0] * (N - 3)
+    frame.assign(w=weights).to_csv("weights.csv", index=False)
+    refused = fit("weights.csv", "--weights", "w")
+    assert "error: --weights contains infinity in data row 3; use finite" in refused.stderr
+
+
+def test_an_interrupted_fit_says_that_no_model_is_saved(frame):
+    long = (
+        f"{sys.executable} -m hilboost fit good.csv --target price --out model --set learner=tree"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}
+    process = subprocess.Popen(
+        [*long.split(), "--n-estimators", "100000000"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stderr is not None
+    said = process.stderr.readline()  # the task: the fit is about to start
+    process.send_signal(signal.SIGINT)
+    said += process.communicate(timeout=120)[1]
+    assert process.returncode == 130
+    assert "error: interrupted; an incomplete model or file is not saved." in said
+    assert not Path("model").exists()

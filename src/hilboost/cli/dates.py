@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, note
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables import DATE, MONTH_NAMED, YEAR_LAST
+from hilboost.tables import COMPACT_DAY, DATE, MONTH_NAMED, YEAR_LAST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,14 +33,26 @@ def _holds_dates(column: pd.Series[Any]) -> bool:
 
     if types.is_datetime64_any_dtype(column):
         return True
-    if types.is_numeric_dtype(column):
+    if types.is_bool_dtype(column):
         return False
-    sample = column.dropna().head(_SAMPLE).astype(str)
+    sample = column.dropna().head(_SAMPLE)
     if not len(sample):
         return False
+    if types.is_numeric_dtype(column):  # all of them, because amounts may look like days
+        return all(bool(_parsed(some, None).notna().all()) for some in (sample, column.dropna()))
+    sample = sample.astype(str)
     orders = _orders(sample)
     possible = (None,) if orders is None else orders
     return any(bool(_parsed(sample, order).notna().all()) for order in possible)
+
+
+def _with_dashes(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Write days such as 20230115 as 2023-01-15."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column) and not types.is_bool_dtype(column):
+        column = column.where(column % 1 == 0).map("{:.0f}".format, na_action="ignore")
+    return column.astype(str).str.replace(COMPACT_DAY, r"\1-\2-\3", regex=True)
 
 
 def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
@@ -64,7 +76,8 @@ def _parsed(column: pd.Series[Any], order: str | None) -> pd.Series[Any]:
     from pandas.api import types
 
     if not types.is_datetime64_any_dtype(column):
-        column = column.where(column.astype(str).str.fullmatch(DATE))
+        column = _with_dashes(column)
+        column = column.where(column.str.fullmatch(DATE))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of formats that pandas infers
         if order is not None:

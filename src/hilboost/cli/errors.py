@@ -63,6 +63,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
+    except KeyboardInterrupt:
+        typer.echo("error: interrupted; an incomplete model or file is not saved.", err=True)
+        raise
     except Exception as error:
         if debug:
             raise

@@ -31,6 +31,7 @@ from hilboost.cli.task import (
     refuse_offset_of_classes,
 )
 from hilboost.core.dtypes import PerRow
+from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     path, target, out = completed(job)
     table = read_table(path, dialect=job.dialect)
     features, targets = split_targets(table, target, job.drop_missing_target)
+    padded = [name for name in features.columns if name != name.strip()]
+    if padded:
+        note(f"the names {first_few(padded)} begin or end with spaces, which are part of them.")
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
     if job.dates == "ignore":

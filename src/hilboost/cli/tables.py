@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SVMLIGHT_SUFFIXES = frozenset({".svm", ".svmlight", ".libsvm"})
 MOST_CELLS = 500_000_000
+_ROWS_OF_CODES = 10_000  # in which leading zeros are searched
 
 
 def read_svmlight(path: Path) -> "pd.DataFrame":
@@ -63,9 +64,9 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     """Read a table with a header and at least one row.
 
     ``path``: A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``,
-    ``.pq``) or a folder of them, an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-`` for CSV on standard
-    input. ``text``: columns of a CSV file to read as text even if all values look like numbers.
-    ``dialect``: form of a CSV file; what is not given is detected.
+    ``.pq``) or a folder of them, an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-``
+    for CSV on standard input. ``text``: columns of a CSV file to read as text even if all values
+    look like numbers. ``dialect``: form of a CSV file; what is not given is detected.
 
     Returns pandas.DataFrame: empty fields are missing values.
     """
@@ -204,6 +205,11 @@ def _read_csv(
             form |= {"decimal": found.decimal, "na_values": list(dialect.missing)}
             with open_csv(path, data, packed, nul) as source:
                 frame = pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
+            with open_csv(path, data, packed, nul) as source:
+                first = pd.read_csv(
+                    source, index_col=False, nrows=_ROWS_OF_CODES, dtype=str, **form
+                )
+            _note_codes(frame, first)
         decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
         return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
     except pd.errors.EmptyDataError:
@@ -222,6 +228,21 @@ def _read_csv(
         ) from None
     except (EOFError, gzip.BadGzipFile) as error:
         raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None
+
+
+def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame") -> None:
+    """Print a note about columns of numbers whose first texts have leading zeros."""
+    for name, column in frame.items():
+        if column.dtype.kind not in "iuf" or name not in texts:
+            continue
+        codes = texts[name].str.fullmatch(r"\s*0\d+\s*", na=False).to_numpy()
+        if codes.any():
+            row = int(codes.argmax())
+            code, number = texts[name].iloc[row], column.iloc[row]
+            note(
+                f"reading '{code}' in data row {row + 1} of '{name}' as the number {number:.0f}; "
+                f"if these are codes, fit with --set categorical_features=['{name}']."
+            )
 
 
 def _piped(path: Path) -> bytes | None:

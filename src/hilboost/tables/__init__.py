@@ -25,6 +25,7 @@ from hilboost.tables.encoding import (
 )
 from hilboost.tables.files import FileTable, column_of, encoded_table, of_used_levels, recoded
 from hilboost.tables.number_text import (
+    COMPACT_DAY,
     DATE,
     MONTH_NAMED,
     NUMBER_WITH_UNIT,
@@ -55,6 +56,7 @@ from hilboost.tables.text_columns import (
 )
 
 __all__ = [
+    "COMPACT_DAY",
     "DATE",
     "MONTH_NAMED",
     "NUMBER_WITH_UNIT",

@@ -35,6 +35,7 @@ MONTH_NAMED = (
     rf"\s*({_WEEKDAY}{_OR})?({_DAY_MONTH_NAME}|{_DAY}{_OR}{_MONTH_NAME}{_OR}\d\d|"
     rf"\d{{4}}{_OR}{_MONTH_NAME}{_OR}{_DAY}){_TIME}"
 )
+COMPACT_DAY = r"^\s*((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])\s*$"
 DATE = f"{_YEAR_FIRST}|{YEAR_LAST}|{MONTH_NAMED}"
 _SYMBOL = r"[$£¢¥฿₠-⃀]"
 _CURRENCY = (
@@ -63,6 +64,7 @@ _SEPARATED = re.compile(SEPARATED_NUMBER)
 _WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
 _UNITS = re.compile(NUMBER_WITH_UNIT)
 _DATES = re.compile(DATE)
+_COMPACT_DAY = re.compile(COMPACT_DAY)
 _MARKED = re.compile(
     rf"\s*(\(\s*{_NUMBER}\s*\)|[<>≤≥~]=?\s*{_SIGN}?{_NUMBER}|{_SIGN}\s*{_NUMBER}|"
     rf"{_NUMBER}[.,]\d+\s*{_MINUS})\s*"
@@ -124,9 +126,10 @@ def form_of(counts: Iterable[tuple[object, int]]) -> Form | None:
             found = Form(name, words, texts.total())
     if found is None or any(map(_CODE.search, found.words)):
         return None
-    if found.name == "numbers" and _may_have_groups(
-        text for text in texts if text not in found.words
-    ):
+    numbers = texts.keys() - found.words.keys()
+    if found.name == "numbers" and all(map(_COMPACT_DAY.fullmatch, numbers)):
+        return replace(found, name="dates")
+    if found.name == "numbers" and _may_have_groups(numbers):
         return replace(found, name="numbers with separators")
     return found
 
