@@ -7,6 +7,7 @@ applies the schema to later tables.
 from hilboost.tables.arrays import (
     columns_of,
     frame_columns,
+    how_to_read_file,
     index_names,
     is_pandas,
     n_rows,
@@ -39,7 +40,6 @@ from hilboost.tables.number_text import (
 from hilboost.tables.reading import (
     Table,
     as_array,
-    how_to_read_file,
     named_columns,
     read_table,
     repeated_name,

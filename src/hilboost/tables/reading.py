@@ -12,14 +12,19 @@ from dataclasses import dataclass, replace
 from io import IOBase
 from numbers import Real
 from os import PathLike, fsdecode
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, first_few, shown
 from hilboost.core.words import with_article
-from hilboost.tables.arrays import index_names, is_pandas, refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import (
+    how_to_read_file,
+    index_names,
+    is_pandas,
+    refuse_dates_and_complex,
+    without_mask,
+)
 from hilboost.tables.columns import (
     Labels,
     Numbers,
@@ -33,21 +38,6 @@ from hilboost.tables.columns import (
 )
 from hilboost.tables.schema import place
 from hilboost.tables.sparse import is_sparse
-
-_READERS = {
-    **dict.fromkeys((".parquet", ".pq"), "pandas.read_parquet"),
-    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "pandas.read_excel"),
-    **dict.fromkeys((".json", ".jsonl"), "pandas.read_json"),
-    **dict.fromkeys((".feather", ".arrow"), "pandas.read_feather"),
-    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "sklearn.datasets.load_svmlight_file"),
-    **dict.fromkeys((".pkl", ".pickle"), "pandas.read_pickle"),
-    **dict.fromkeys((".h5", ".hdf5"), "pandas.read_hdf"),
-    ".orc": "pandas.read_orc",
-    ".dta": "pandas.read_stata",
-    ".sav": "pandas.read_spss",
-    ".sas7bdat": "pandas.read_sas",
-    ".npy": "numpy.load",
-}
 
 
 @dataclass(frozen=True)
@@ -100,12 +90,6 @@ def _refuse_records(X: Any) -> None:
         f"X is {what}; pass a data frame, for instance pandas.DataFrame(X), or rows of strings "
         "and numbers."
     )
-
-
-def how_to_read_file(path: str) -> str:
-    """Name the function that reads a file with the suffix of this path; CSV if it is unknown."""
-    reader = _READERS.get(PurePath(path).suffix.lower(), "pandas.read_csv")
-    return f"read the file first, as with {reader}"
 
 
 def _how_to_read(X: Any) -> str:
