@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.base import ClassifierMixin
@@ -13,6 +14,7 @@ from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.kernel_boosting import KernelBoosting
 
 
+@dataclass(eq=False, repr=False)
 class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting):
     """Boosted kernel machines for binary and multiclass classification.
 
@@ -81,74 +83,39 @@ memory_budget, precision, device, random_state, n_jobs, verbose : optional
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss | type[Loss] = "squared_error",
-        *,
-        class_weight: Any = None,
-        kernel: Any = "auto",
-        stages: str = "auto",
-        n_estimators: int | str = "auto",
-        regularization: float | str = "auto",
-        tuning: str = "auto",
-        n_basis: int | str = "auto",
-        subset_size: int | None = None,
-        selection: str = "residual",
-        n_candidates: int | None = 59,
-        solver: str = "closed_form",
-        cg_iterations: int = 50,
-        penalty: str = "ensemble",
-        reweight: bool = False,
-        refit_every: int | None = None,
-        length_scale_factors: Sequence[float] | None = None,
-        learning_rate: float = 1.0,
-        subsample: float = 1.0,
-        standardize: bool | str = "auto",
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        tol: float = 3e-3,
-        time_budget: float | None = None,
-        memory_budget: float | str = "auto",
-        precision: str = "auto",
-        device: str | None = None,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.stages = stages
-        self.n_estimators = n_estimators
-        self.regularization = regularization
-        self.tuning = tuning
-        self.n_basis = n_basis
-        self.subset_size = subset_size
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.solver = solver
-        self.cg_iterations = cg_iterations
-        self.penalty = penalty
-        self.reweight = reweight
-        self.refit_every = refit_every
-        self.length_scale_factors = length_scale_factors
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.time_budget = time_budget
-        self.memory_budget = memory_budget
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.class_weight = class_weight
+    loss: str | Loss | type[Loss] = "squared_error"
+    _: KW_ONLY
+    class_weight: Any = None
+    kernel: Any = "auto"
+    stages: str = "auto"
+    n_estimators: int | str = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int | str = "auto"
+    subset_size: int | None = None
+    selection: str = "residual"
+    n_candidates: int | None = 59
+    solver: str = "closed_form"
+    cg_iterations: int = 50
+    penalty: str = "ensemble"
+    reweight: bool = False
+    refit_every: int | None = None
+    length_scale_factors: Sequence[float] | None = None
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 3e-3
+    time_budget: float | None = None
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     @classmethod
     def sun_yao_2006(cls, **changes: Any) -> KernelBoostingClassifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.signatures import public_prediction
 
 
+@dataclass(eq=False, repr=False)
 class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting):
     """Boosted kernel machines for regression, suited to smooth functions of numeric inputs.
 
@@ -155,74 +157,39 @@ default="from_dtype"
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss | type[Loss] = "squared_error",
-        *,
-        quantile: float | Sequence[float] = 0.5,
-        kernel: Any = "auto",
-        stages: str = "auto",
-        n_estimators: int | str = "auto",
-        regularization: float | str = "auto",
-        tuning: str = "auto",
-        n_basis: int | str = "auto",
-        subset_size: int | None = None,
-        selection: str = "residual",
-        n_candidates: int | None = 59,
-        solver: str = "closed_form",
-        cg_iterations: int = 50,
-        penalty: str = "ensemble",
-        reweight: bool = False,
-        refit_every: int | None = None,
-        length_scale_factors: Sequence[float] | None = None,
-        learning_rate: float = 1.0,
-        subsample: float = 1.0,
-        standardize: bool | str = "auto",
-        categorical_features: Any = "from_dtype",
-        early_stopping: bool | str = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        tol: float = 3e-3,
-        time_budget: float | None = None,
-        memory_budget: float | str = "auto",
-        precision: str = "auto",
-        device: str | None = None,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.stages = stages
-        self.n_estimators = n_estimators
-        self.regularization = regularization
-        self.tuning = tuning
-        self.n_basis = n_basis
-        self.subset_size = subset_size
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.solver = solver
-        self.cg_iterations = cg_iterations
-        self.penalty = penalty
-        self.reweight = reweight
-        self.refit_every = refit_every
-        self.length_scale_factors = length_scale_factors
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.time_budget = time_budget
-        self.memory_budget = memory_budget
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.quantile = quantile
+    loss: str | Loss | type[Loss] = "squared_error"
+    _: KW_ONLY
+    quantile: float | Sequence[float] = 0.5
+    kernel: Any = "auto"
+    stages: str = "auto"
+    n_estimators: int | str = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int | str = "auto"
+    subset_size: int | None = None
+    selection: str = "residual"
+    n_candidates: int | None = 59
+    solver: str = "closed_form"
+    cg_iterations: int = 50
+    penalty: str = "ensemble"
+    reweight: bool = False
+    refit_every: int | None = None
+    length_scale_factors: Sequence[float] | None = None
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 3e-3
+    time_budget: float | None = None
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     @public_prediction
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     MemberFitter,
@@ -111,6 +111,7 @@ def _with_ones(X: Floats) -> Floats:
     return np.column_stack([X, np.ones(len(X))])
 
 
+@dataclass(eq=False, repr=False)
 class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsemble):
     """Kernel ridge regressions whose weights a gate chooses for every row.
 
@@ -130,6 +131,9 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
     n_rounds : int, default=3
         How often the experts and the gate are fitted; 1 leaves the random subsets.
     n_hidden : int, default=20
@@ -138,9 +142,6 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         Factor of the sum of squared weights of the gate.
     gate_iterations : int, default=200
         Largest number of L-BFGS steps per fit of the gate.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
@@ -174,32 +175,11 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         "gate_iterations": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        subset_size: float = 1000,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        n_rounds: int = 3,
-        n_hidden: int = 20,
-        decay: float = 1e-4,
-        gate_iterations: int = 200,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            subset_size=subset_size,
-            kernel=kernel,
-            regularization=regularization,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.n_rounds = n_rounds
-        self.n_hidden = n_hidden
-        self.decay = decay
-        self.gate_iterations = gate_iterations
+    _: KW_ONLY
+    n_rounds: int = 3
+    n_hidden: int = 20
+    decay: float = 1e-4
+    gate_iterations: int = 200
 
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         X, team = maker.training.X, maker.data.team

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -49,6 +50,7 @@ _ALIASES_IN_LISTS = {"tree": "extra_trees"}  # lists suit the estimators for tab
 _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
 
 
+@dataclass(eq=False, repr=False)
 class OutputKernelBoostingRegressor(OutputKernelEstimator):
     """Gradient boosting in the feature space of an output kernel (OKBoost).
 
@@ -195,48 +197,26 @@ default="from_dtype"
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        output: Any = "linear",
-        *,
-        loss: str | Loss | type[Loss] = "squared_error",
-        learner: Any = "auto",
-        n_estimators: int | str = "auto",
-        learning_rate: float | str = "auto",
-        max_splits: int = 20,
-        min_samples_leaf: float = 1,
-        max_features: float | str = "auto",
-        sketch: int | None = None,
-        subsample: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        decode: str = "auto",
-        early_stopping: bool | str = "auto",
-        metric: str = "embedding",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 50,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.output = output
-        self.loss = loss
-        self.learner = learner
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_splits = max_splits
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.sketch = sketch
-        self.subsample = subsample
-        self.categorical_features = categorical_features
-        self.decode = decode
-        self.early_stopping = early_stopping
-        self.metric = metric
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    output: Any = "linear"
+    _: KW_ONLY
+    loss: str | Loss | type[Loss] = "squared_error"
+    learner: Any = "auto"
+    n_estimators: int | str = "auto"
+    learning_rate: float | str = "auto"
+    max_splits: int = 20
+    min_samples_leaf: float = 1
+    max_features: float | str = "auto"
+    sketch: int | None = None
+    subsample: float = 1.0
+    categorical_features: Any = "from_dtype"
+    decode: str = "auto"
+    early_stopping: bool | str = "auto"
+    metric: str = "embedding"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 50
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     @property
     def divides(self) -> str:  # type: ignore[override]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,7 @@ _OF_TREES: dict[str, list[Any]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class OutputKernelTreeRegressor(OutputKernelEstimator):
     """Output kernel regression tree (OK3 of Geurts, Wehenkel and d'Alché-Buc).
 
@@ -96,34 +98,19 @@ default="from_dtype"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _OF_TREES
 
-    def __init__(
-        self,
-        output: Any = "linear",
-        *,
-        splitter: str = "best",
-        max_splits: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 1,
-        max_features: float | str = 1.0,
-        categorical_features: Any = "from_dtype",
-        sketch: int | None = None,
-        decode: str = "auto",
-        metric: str = "embedding",
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.output = output
-        self.splitter = splitter
-        self.max_splits = max_splits
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.categorical_features = categorical_features
-        self.sketch = sketch
-        self.decode = decode
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    output: Any = "linear"
+    _: KW_ONLY
+    splitter: str = "best"
+    max_splits: int | None = None
+    max_depth: int | None = None
+    min_samples_leaf: float = 1
+    max_features: float | str = 1.0
+    categorical_features: Any = "from_dtype"
+    sketch: int | None = None
+    decode: str = "auto"
+    metric: str = "embedding"
+    random_state: Seed = None
+    n_jobs: int | None = None
 
     def _n_trees(self) -> int:
         return 1
@@ -200,6 +187,7 @@ default="from_dtype"
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class OutputKernelForestRegressor(OutputKernelTreeRegressor):
     """Forest of output kernel trees: extra-trees or bagging.
 
@@ -209,13 +197,9 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
     ----------
     output : str, OutputSpace, kernel or callable, default="linear"
         See :class:`OutputKernelTreeRegressor`.
-    n_estimators : int, default=100
-        Number of trees.
     splitter : {"random", "best"}, default="random"
         ``"random"`` with ``bootstrap=False`` gives extra-trees, and ``"best"`` with
         ``bootstrap=True`` gives bagging.
-    bootstrap : bool, default=False
-        Whether each tree is fitted to rows drawn with replacement.
     max_splits, max_depth, min_samples_leaf : optional
         See :class:`OutputKernelTreeRegressor`.
     max_features : float in (0, 1], "sqrt" or "auto", default="auto"
@@ -224,6 +208,10 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         G2007).
     categorical_features, sketch, decode, metric, random_state, n_jobs : optional
         See :class:`OutputKernelTreeRegressor`.
+    n_estimators : int, default=100
+        Number of trees.
+    bootstrap : bool, default=False
+        Whether each tree is fitted to rows drawn with replacement.
 
     Attributes
     ----------
@@ -247,38 +235,11 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
         "bootstrap": ["boolean"],
     }
 
-    def __init__(
-        self,
-        output: Any = "linear",
-        *,
-        n_estimators: int = 100,
-        splitter: str = "random",
-        bootstrap: bool = False,
-        max_splits: int | None = None,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 1,
-        max_features: float | str = "auto",
-        categorical_features: Any = "from_dtype",
-        sketch: int | None = None,
-        decode: str = "auto",
-        metric: str = "embedding",
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.output = output
-        self.n_estimators = n_estimators
-        self.splitter = splitter
-        self.bootstrap = bootstrap
-        self.max_splits = max_splits
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
-        self.categorical_features = categorical_features
-        self.sketch = sketch
-        self.decode = decode
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_estimators: int = 100
+    splitter: str = "random"
+    bootstrap: bool = False
+    max_features: float | str = "auto"
 
     def _n_trees(self) -> int:
         return self.n_estimators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -107,6 +107,7 @@ def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArr
     return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
 
 
+@dataclass(eq=False, repr=False)
 class SubsetEnsemble(KernelMachineEstimator):
     """Base class that draws subsets and selects one kernel for all members."""
 
@@ -123,22 +124,13 @@ class SubsetEnsemble(KernelMachineEstimator):
     }
     _uses_held_out = False
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        subset_size: float | str = 1000,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.subset_size = subset_size
-        self.kernel = kernel
-        self.regularization = regularization
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    n_estimators: int = 20
+    subset_size: float | str = 1000
+    kernel: Any = "auto"
+    regularization: float | str = "auto"
+    random_state: Seed = None
+    n_jobs: int | None = None
 
     @abstractmethod
     def _learn(self, maker: MemberFitter) -> AdditiveModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ from hilboost.validation.groups import check_positions, number_groups, warn_with
 from hilboost.validation.weights import check_weights
 
 
+@dataclass(eq=False, repr=False)
 class BoostingRanker(TableBoosting):
     """Gradient boosting for rankings of the rows of groups, such as the documents of a query.
 
@@ -88,78 +89,41 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         "gain": [StrOptions({"exponential", "linear"})],
     }
 
-    def __init__(
-        self,
-        loss: str | Loss | type[Loss] = "lambdarank",
-        *,
-        k: int = 10,
-        gain: str = "exponential",
-        learner: str | Learner | Any = "tree",
-        learning_rate: float | str = "auto",
-        n_estimators: int | str = "auto",
-        max_leaf_nodes: int | str | None = "auto",
-        max_depth: int | None = None,
-        growth: str = "auto",
-        min_samples_leaf: float | str = "auto",
-        min_hessian: float = 1e-3,
-        l2_regularization: float | str = "auto",
-        min_gain: float = 0.0,
-        max_features: float | str = "auto",
-        max_features_per_tree: float = 1.0,
-        max_bins: int = 255,
-        subsample: float | str = "auto",
-        bootstrap: bool = False,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        target_encoding: bool | str = "auto",
-        line_search: bool | str = "auto",
-        early_stopping: bool | str = "auto",
-        cv_folds: int | str = "auto",
-        validation_fraction: float | None = 0.1,
-        n_iter_no_change: int | str = "auto",
-        tol: float = 0.0,
-        time_budget: float | None = None,
-        eval_metric: Any = None,
-        warm_start: bool = False,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
-    ) -> None:
-        self.loss = loss
-        self.learner = learner
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.growth = growth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_hessian = min_hessian
-        self.l2_regularization = l2_regularization
-        self.min_gain = min_gain
-        self.max_features = max_features
-        self.max_features_per_tree = max_features_per_tree
-        self.max_bins = max_bins
-        self.subsample = subsample
-        self.bootstrap = bootstrap
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.categorical_features = categorical_features
-        self.target_encoding = target_encoding
-        self.line_search = line_search
-        self.early_stopping = early_stopping
-        self.cv_folds = cv_folds
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.time_budget = time_budget
-        self.eval_metric = eval_metric
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.k = k
-        self.gain = gain
+    loss: str | Loss | type[Loss] = "lambdarank"
+    _: KW_ONLY
+    k: int = 10
+    gain: str = "exponential"
+    learner: str | Learner | Any = "tree"
+    learning_rate: float | str = "auto"
+    n_estimators: int | str = "auto"
+    max_leaf_nodes: int | str | None = "auto"
+    max_depth: int | None = None
+    growth: str = "auto"
+    min_samples_leaf: float | str = "auto"
+    min_hessian: float = 1e-3
+    l2_regularization: float | str = "auto"
+    min_gain: float = 0.0
+    max_features: float | str = "auto"
+    max_features_per_tree: float = 1.0
+    max_bins: int = 255
+    subsample: float | str = "auto"
+    bootstrap: bool = False
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+    categorical_features: Any = "from_dtype"
+    target_encoding: bool | str = "auto"
+    line_search: bool | str = "auto"
+    early_stopping: bool | str = "auto"
+    cv_folds: int | str = "auto"
+    validation_fraction: float | None = 0.1
+    n_iter_no_change: int | str = "auto"
+    tol: float = 0.0
+    time_budget: float | None = None
+    eval_metric: Any = None
+    warm_start: bool = False
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     @public_fit
     def fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec
 
 
+@dataclass(eq=False, repr=False)
 class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMachine):
     """Sparse kernel machine for binary and multiclass classification.
 
@@ -117,46 +119,25 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        loss: str = "log_loss",
-        *,
-        class_weight: Any = None,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        tuning: str = "auto",
-        n_basis: int = 500,
-        selection: str = "forward",
-        n_candidates: int | None = 59,
-        subset_size: int | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 500,
-        standardize: bool | str = "auto",
-        categorical_features: Any = "from_dtype",
-        memory_budget: float | str = "auto",
-        precision: str = "auto",
-        time_budget: float | None = None,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.class_weight = class_weight
-        self.kernel = kernel
-        self.regularization = regularization
-        self.tuning = tuning
-        self.n_basis = n_basis
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.subset_size = subset_size
-        self.tol = tol
-        self.max_iter = max_iter
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.memory_budget = memory_budget
-        self.precision = precision
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    loss: str = "log_loss"
+    _: KW_ONLY
+    class_weight: Any = None
+    kernel: Any = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int = 500
+    selection: str = "forward"
+    n_candidates: int | None = 59
+    subset_size: int | None = None
+    tol: float = 1e-5
+    max_iter: int = 500
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    time_budget: float | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         if self.loss == "squared_hinge":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -11,6 +12,7 @@ from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
+@dataclass(eq=False, repr=False)
 class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
     """Sparse kernel ridge regression.
 
@@ -104,35 +106,18 @@ default="from_dtype"
 
     loss = "squared_error"
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        tuning: str = "auto",
-        n_basis: int = 500,
-        selection: str = "forward",
-        n_candidates: int | None = 59,
-        subset_size: int | None = None,
-        standardize: bool | str = "auto",
-        categorical_features: Any = "from_dtype",
-        memory_budget: float | str = "auto",
-        precision: str = "auto",
-        time_budget: float | None = None,
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.regularization = regularization
-        self.tuning = tuning
-        self.n_basis = n_basis
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.subset_size = subset_size
-        self.standardize = standardize
-        self.categorical_features = categorical_features
-        self.memory_budget = memory_budget
-        self.precision = precision
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    kernel: Any = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int = 500
+    selection: str = "forward"
+    n_candidates: int | None = 59
+    subset_size: int | None = None
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    time_budget: float | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None

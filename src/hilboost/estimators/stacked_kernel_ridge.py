@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends import array_api
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
@@ -20,6 +21,7 @@ from hilboost.model.resolved import is_auto
 _FACTORS = 10.0 ** np.arange(-12.0, 2.5, 0.5)  # of the largest eigenvalue
 
 
+@dataclass(eq=False, repr=False)
 class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Linear combination of kernel ridge regressions on random subsets, with a ridge penalty.
 
@@ -32,13 +34,13 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
     ----------
     n_estimators, subset_size, kernel, regularization : optional
         See :class:`AveragedKernelRidge`.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int or None, default=None
+        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
     penalty : float or "auto", default="auto"
         µ, in units of the squared target; several targets are divided by their spreads.
         ``"auto"`` minimizes the leave-one-out error of the weights over a grid, with the members as
         they are; a sample weight above 1 counts as that many rows.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
 
     Attributes
     ----------
@@ -66,26 +68,8 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
         "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        subset_size: float = 1000,
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        penalty: float | str = "auto",
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            subset_size=subset_size,
-            kernel=kernel,
-            regularization=regularization,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.penalty = penalty
+    _: KW_ONLY
+    penalty: float | str = "auto"
 
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]

@@ -18,6 +18,7 @@ SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
@@ -213,6 +214,7 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
         return self.fitted_.model.initial_raw + total / precision[:, None]
 
 
+@dataclass(eq=False, repr=False)
 class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEnsemble):
     """AdaBoost of kernel classifiers, each fitted to a small weighted sample of the rows.
 
@@ -223,7 +225,6 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
 
     Parameters
     ----------
-    class_weight : dict, "balanced" or None, default=None
     n_estimators : int, default=20
         Maximum number of members.  The fit stops early at a member without errors.
     subset_size : int, float in (0, 1) or "auto", default="auto"
@@ -233,6 +234,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         See :class:`AveragedKernelRidge`.
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.
+    class_weight : dict, "balanced" or None, default=None
 
     Attributes
     ----------
@@ -257,26 +259,9 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         "subset_size": [*SubsetEnsemble._parameter_constraints["subset_size"], _AUTO],
     }
 
-    def __init__(
-        self,
-        *,
-        class_weight: Any = None,
-        n_estimators: int = 20,
-        subset_size: float | str = "auto",
-        kernel: Any = "auto",
-        regularization: float | str = "auto",
-        random_state: Seed = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            subset_size=subset_size,
-            kernel=kernel,
-            regularization=regularization,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.class_weight = class_weight
+    _: KW_ONLY
+    class_weight: Any = None
+    subset_size: float | str = "auto"
 
     def _size(self, n: int) -> int:
         if is_auto(self.subset_size):
