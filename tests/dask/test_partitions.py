@@ -28,7 +28,7 @@ def test_a_folder_of_parquet_files_of_which_the_target_is_one_column(tmp_path):
     inputs, y = table.drop(columns="y"), table["y"]
     assert len(y.to_delayed()) < y.npartitions  # as Dask would join them
 
-    parts = dask.compute(*partitions_of("", X=inputs, y=y, weight=None))
+    parts = dask.compute(*partitions_of("", X=inputs, y=y, sample_weight=None))
     assert [part.number for part in parts] == list(range(6))
     for k, part in enumerate(parts):
         rows = frame[40 * k : 40 * (k + 1)]

@@ -68,10 +68,10 @@ def test_the_model_of_the_table(model, inputs, y, weight):
         (NUMBERS, {"y": masked(Y)}),
         (NUMBERS, {"y": ["text"] * N}),
         (NUMBERS, {"y": Y[1:]}),
-        (NUMBERS, {"weight": masked(np.ones(N))}),
-        (NUMBERS, {"weight": np.ones((N, 1))}),
-        (NUMBERS, {"weight": np.full(N, np.inf)}),
-        (NUMBERS, {"weight": ["heavy"] * N}),
+        (NUMBERS, {"sample_weight": masked(np.ones(N))}),
+        (NUMBERS, {"sample_weight": np.ones((N, 1))}),
+        (NUMBERS, {"sample_weight": np.full(N, np.inf)}),
+        (NUMBERS, {"sample_weight": ["heavy"] * N}),
         (NUMBERS, {"offset": ["none"] * N}),
         (CLASSES, {"y": ["a", 1] * (N // 2)}),
         (CLASSES, {"y": masked(THIRD)}),
@@ -81,13 +81,14 @@ def test_the_sentence_of_the_table(model, change):
     """The sentence about a table follows the number of the partition."""
     part = replace(Partition(0, X, THIRD * 1.0 if model is NUMBERS else THIRD), **change)
     with pytest.raises(HilboostError) as told:
-        clone(model).fit(part.X, part.y, part.weight, offset=part.offset)
+        clone(model).fit(part.X, part.y, part.sample_weight, offset=part.offset)
     sentence = re.escape(f"partition 0: {told.value}")
     for other in (Partition(1, X, Y), Partition(1, X[:0], Y[:0])):
-        beside = [
-            None if one is None else np.ones(len(other.X)) for one in (part.weight, part.offset)
-        ]
-        parts = [part, replace(other, weight=beside[0], offset=beside[1])]
+        weight, offset = (
+            None if one is None else np.ones(len(other.X))
+            for one in (part.sample_weight, part.offset)
+        )
+        parts = [part, replace(other, sample_weight=weight, offset=offset)]
         with pytest.raises(HilboostError, match=f"^{sentence}$"):
             fit_together(model, parts, [0, 1])
 

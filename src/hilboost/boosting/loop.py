@@ -138,7 +138,11 @@ def advance(
     """Fit one stage of one member: gradients, base models, rules, update."""
     sample = config.sampling.draw(target, member.rows, turn, team)
     target = member.visible(target, config.loss)
-    loss = _loss_now(config.loss, target, member).drawn(turn.key(Purpose.LOSS))
+    loss = config.loss
+    if loss.adaptive:
+        learned, raw = member.learned(target)
+        loss = loss.adapted(learned, raw)
+    loss = loss.drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
     apart = None if member.rows is None else member.outside
     sample = RowSample(sample.rows, sample.weight, apart, turn.stage, config.rate)
@@ -165,25 +169,12 @@ def _gradients(
     if not any(curves):
         memory = None if config.learner.capabilities.keeps_gradients else member.memory
         return gradients(loss, target, member.raw, team, memory)
-    curved = _with_curvature(loss, target, member)
+    learned, raw = member.learned(target)
+    curved = loss.with_curvature(learned, raw)
     now = gradients(curved, target, member.raw, team)
     if all(curves) or curved is loss:
         return now
     return replace(gradients(loss, target, member.raw, team), smooth=now)
-
-
-def _loss_now(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
-    if not loss.adaptive:
-        return loss
-    if member.rows is None:
-        return loss.adapted(target, member.raw)
-    return loss.adapted(target.rows(member.rows), member.raw[member.rows])
-
-
-def _with_curvature(loss: Loss, target: Target, member: EnsembleMember) -> Loss:
-    if member.rows is None:
-        return loss.with_curvature(target, member.raw)
-    return loss.with_curvature(target.rows(member.rows), member.raw[member.rows])
 
 
 def _ends(config: BoostingConfig, target: Target, state: TrainingState) -> bool:

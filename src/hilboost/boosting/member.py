@@ -62,6 +62,12 @@ class EnsembleMember:
             self._visible = target, own
         return self._visible[1]
 
+    def learned(self, target: Target) -> tuple[Target, Floats]:
+        """The target and ``raw`` (m, r) of the member's training rows."""
+        if self.rows is None:
+            return target, self.raw
+        return target.rows(self.rows), self.raw[self.rows]
+
     @cached_property
     def outside(self) -> NDArray[np.uint32] | None:
         """The other rows, ascending, or ``None`` where there are none."""

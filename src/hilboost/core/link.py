@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
 class Link:
     """Base class of records that describe ``Loss.inverse_link`` as a function of ``raw`` (n, r)."""
+
+    gives_probabilities: ClassVar[bool] = True
+    """Whether a classifier's predictions are probabilities rather than scores."""
+
+    smallest: ClassVar[float] = -math.inf
+    """Smallest possible target, or minus infinity, at which intervals end."""
 
     @property
     def n_outputs(self) -> int | None:
@@ -19,16 +26,6 @@ class Link:
     def levels(self) -> tuple[float, ...]:
         """Quantile levels of the predicted columns; empty for other predictions."""
         return ()
-
-    @property
-    def gives_probabilities(self) -> bool:
-        """Whether a classifier's predictions are probabilities rather than scores."""
-        return True
-
-    @property
-    def smallest(self) -> float:
-        """Smallest possible target, or minus infinity, at which intervals end."""
-        return -math.inf
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,8 @@ class LogLink(Link):
         Bound on the absolute value of ``raw``.
     """
 
+    smallest = 0.0
     bound: float
-
-    @property
-    def smallest(self) -> float:
-        """Targets are not negative."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -124,14 +117,10 @@ class ScoresLink(Link):
     n_classes : int
     """
 
+    gives_probabilities = False
     n_classes: int
 
     @property
     def n_outputs(self) -> int:
         """One column for two classes, otherwise one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
-
-    @property
-    def gives_probabilities(self) -> bool:
-        """False: scores are not probabilities."""
-        return False

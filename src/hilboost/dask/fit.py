@@ -99,8 +99,8 @@ def fit(
     estimator: Any = model
     parts, held_out = _partitions(
         estimator,
-        {"X": X, "y": y, "weight": sample_weight, "offset": offset},
-        {"X": X_val, "y": y_val, "weight": sample_weight_val, "offset": offset_val},
+        {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset},
+        {"X": X_val, "y": y_val, "sample_weight": sample_weight_val, "offset": offset_val},
     )
     if is_name(estimator.get_params(deep=False).get("learner"), "auto"):
         _log.info(

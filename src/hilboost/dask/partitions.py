@@ -14,25 +14,23 @@ from hilboost.tables import is_pandas
 from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 
-_ARGUMENTS = {"weight": "sample_weight"}
-_FIELDS = ("y", "weight", "offset")
+_BESIDE = ("y", "sample_weight", "offset")
 
 
 def partitions_of(suffix: str, **given: Any) -> list[Any]:
     """Return one delayed :class:`Partition` for each partition of ``X``.
 
-    ``suffix``: what follows the names of the arguments in messages. ``given``: by attribute of the
-    partitions; ``X`` and ``y``, and others, which may be ``None``.
+    ``suffix``: what follows the names of the arguments in messages. ``given``: ``X`` and ``y``, and
+    other fields of the partitions, which may be ``None``.
     """
-    names = {field: _ARGUMENTS.get(field, field) + suffix for field in given}
     parts = {
-        field: _delayed(value, names[field]) for field, value in given.items() if value is not None
+        name: _delayed(value, name + suffix) for name, value in given.items() if value is not None
     }
     n = len(parts["X"])
-    for field, found in parts.items():
+    for name, found in parts.items():
         if len(found) != n:
             raise InvalidData(
-                f"{names['X']} has {counted(n, 'partition')}, but {names[field]} has {len(found)}; "
+                f"X{suffix} has {counted(n, 'partition')}, but {name}{suffix} has {len(found)}; "
                 "divide the rows of both in the same way."
             )
     rows = zip(*parts.values(), strict=True)
@@ -73,14 +71,14 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
     """Return the arguments whose index is not that of ``X``: hashes, and how rows differ."""
     if not is_pandas(partition.X):
         return {}
-    beside = {field: getattr(partition, field) for field in _FIELDS}
+    beside = {name: getattr(partition, name) for name in _BESIDE}
     return {
-        field: (
+        name: (
             _sum_of_hashes(partition.X.index),
             _sum_of_hashes(values.index),
             difference_of_rows(partition.X, values, is_target=field == "y"),
         )
-        for field, values in beside.items()
+        for name, values in beside.items()
         if is_pandas(values) and not partition.X.index.equals(values.index)
     }
 
@@ -97,16 +95,15 @@ def warn_of_orders(found: Sequence[dict[str, tuple[int, int, str]]], suffix: str
     ``found``: from :func:`other_orders`, of each partition. ``suffix``: what follows the names of
     the arguments in messages.
     """
-    for field in _FIELDS:
-        pairs = [one[field] for one in found if field in one]
+    for name in _BESIDE:
+        pairs = [one[name] for one in found if name in one]
         ours, theirs = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
-        name = _ARGUMENTS.get(field, field) + suffix
         if pairs and (ours - theirs) % 2**64 == 0:
             warn_caller(
-                f"{name} has the index of X{suffix} in a different "
+                f"{name}{suffix} has the index of X{suffix} in a different "
                 "order, but rows are matched by position; join both to one table by their index, "
                 "or pass arrays if this is intended.",
                 DataWarning,
             )
         elif difference := max((pair[2] for pair in pairs), default=""):
-            warn_of_other_rows(name, f"X{suffix}", difference)
+            warn_of_other_rows(name + suffix, f"X{suffix}", difference)

@@ -75,6 +75,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     }
     """Parameters to which several workers are limited, with their values, the default first."""
 
+    supports_files: ClassVar[bool] = True
+    """Whether model files support the estimator."""
+
     embeds_labels: ClassVar[bool] = False
     """Whether the encoding of labels is learned from all of them together, and not by rows."""
 
@@ -153,14 +156,6 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Whether some of the targets of a row may be missing."""
         return False
 
-    def _takes_sparse(self) -> bool:
-        """Whether the learner accepts sparse matrices."""
-        return False
-
-    def _takes_infinity(self) -> bool:
-        """Whether the learner accepts infinite inputs."""
-        return False
-
     def _refuses_nan(self) -> str:
         """Say why missing inputs are rejected, and what to do; empty if they are accepted."""
         return ""
@@ -233,7 +228,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         self._check_callbacks(callbacks)
         relay = None
         if hasattr(self, "_skl_callbacks"):
-            relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.weight})
+            relay = Relay(self, X=rows.X, y=rows.y, metadata={"sample_weight": rows.sample_weight})
             callbacks = (*callbacks, relay)
         before = self._continued()
         # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
@@ -257,13 +252,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
     def _expected(self, schema: Schema | None) -> Expected:
         """The properties that inputs must have."""
-        return Expected(
-            schema,
-            self._categories(),
-            self._takes_sparse(),
-            infinite=self._takes_infinity(),
-            refuses_nan=self._refuses_nan(),
-        )
+        return Expected(schema, self._categories(), refuses_nan=self._refuses_nan())
 
     def _train(
         self,

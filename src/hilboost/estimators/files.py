@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost import estimators
 from hilboost.core.discovery import classes_in
 from hilboost.core.errors import (
     IncompatibleParts,
@@ -22,19 +23,7 @@ from hilboost.core.errors import (
 )
 from hilboost.core.version import __version__
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.classifier import BoostingClassifier
-from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
-from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.estimators.output_kernel_forest import (
-    OutputKernelForestRegressor,
-    OutputKernelTreeRegressor,
-)
-from hilboost.estimators.ranker import BoostingRanker
-from hilboost.estimators.regressor import BoostingRegressor
-from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
-from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
-from hilboost.estimators.survival import BoostingSurvival
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import n_columns
 from hilboost.persistence import container
@@ -46,20 +35,9 @@ from hilboost.persistence.values import PARTS, ValueReader, ValueWriter, checked
 Model = TypeVar("Model")
 
 _CLASSES: dict[str, type[BoostingEstimator]] = {
-    cls.__name__: cls
-    for cls in (
-        BoostingClassifier,
-        BoostingRanker,
-        BoostingRegressor,
-        BoostingSurvival,
-        KernelBoostingClassifier,
-        KernelBoostingRegressor,
-        OutputKernelBoostingRegressor,
-        OutputKernelForestRegressor,
-        OutputKernelTreeRegressor,
-        SparseKernelClassifier,
-        SparseKernelRidge,
-    )
+    name: cls
+    for name, cls in ((name, getattr(estimators, name)) for name in estimators.__all__)
+    if cls.supports_files
 }
 
 

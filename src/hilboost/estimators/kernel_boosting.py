@@ -51,6 +51,20 @@ _OF_THE_LOOP = (
 )
 
 
+SUN_YAO_2006: dict[str, Any] = {
+    "tuning": "marginal_likelihood",
+    "stages": "sparse",
+    "n_estimators": 150,
+    "n_basis": 200,
+    "subset_size": 2000,
+    "selection": "information_gain",
+    "solver": "conjugate_gradient",
+    "cg_iterations": 50,
+    "penalty": "ensemble",
+}
+"""Settings of section 4 of Sun & Yao (2006)."""
+
+
 class KernelMachineEstimator(BoostingEstimator):
     """Base class of all kernel machines."""
 

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from hilboost.core.dtypes import Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
-from hilboost.estimators.kernel_boosting import KernelBoosting
+from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
 
 
 @dataclass(eq=False, repr=False)
@@ -141,16 +141,4 @@ memory_budget, precision, device, random_state, n_jobs, verbose : optional
         -------
         KernelBoostingClassifier
         """
-        setting: dict[str, Any] = {
-            "loss": "log_loss",
-            "tuning": "marginal_likelihood",
-            "stages": "sparse",
-            "n_estimators": 150,
-            "n_basis": 200,
-            "subset_size": 2000,
-            "selection": "information_gain",
-            "solver": "conjugate_gradient",
-            "cg_iterations": 50,
-            "penalty": "ensemble",
-        }
-        return cls(**{**setting, **changes})
+        return cls(**{**SUN_YAO_2006, "loss": "log_loss", **changes})

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.loss import Loss
-from hilboost.estimators.kernel_boosting import KernelBoosting
+from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.signatures import public_prediction
 
@@ -248,16 +248,4 @@ default="from_dtype"
         -------
         KernelBoostingRegressor
         """
-        setting: dict[str, Any] = {
-            "tuning": "marginal_likelihood",
-            "stages": "sparse",
-            "n_estimators": 150,
-            "n_basis": 200,
-            "subset_size": 2000,
-            "selection": "information_gain",
-            "solver": "conjugate_gradient",
-            "cg_iterations": 50,
-            "penalty": "ensemble",
-            "reweight": True,
-        }
-        return cls(**{**setting, **changes})
+        return cls(**{**SUN_YAO_2006, "reweight": True, **changes})

@@ -38,19 +38,10 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 
-def ranking_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a ranker from its parameters."""
-    return _made(_class_of(loss, ranking_losses()), lambda cls: cls.for_regressor(parameters))
-
-
-def survival_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
-    """Create the loss of a survival model from its parameters."""
-    return _made(_class_of(loss, survival_losses()), lambda cls: cls.for_regressor(parameters))
-
-
-def _class_of(loss: Any, losses: Mapping[str, type[Loss]]) -> Any:
-    """Return the class of a loss that is given by its name."""
-    return losses[_known(loss, losses)] if isinstance(loss, str) else loss
+def loss_among(losses: Mapping[str, type[Loss]], loss: Any, parameters: Mapping[str, Any]) -> Loss:
+    """Create the loss of a ranker or a survival model from its parameters."""
+    found = losses[_known(loss, losses)] if isinstance(loss, str) else loss
+    return _made(found, lambda cls: cls.for_regressor(parameters))
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:

@@ -20,7 +20,8 @@ from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import CandidateSets
 from hilboost.estimators.output_quality import OutputQuality
-from hilboost.estimators.signatures import public_methods, public_prediction
+from hilboost.estimators.preparation import FitArguments
+from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
 from hilboost.model.codecs import OutputCodec, TargetCodec
 from hilboost.outputs import as_output
 from hilboost.tables import check_sparse, is_sparse, n_rows, without_mask
@@ -73,6 +74,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         """The fitted output space."""
         return self.fitted_.output.embedding
 
+    @public_fit
     def fit(
         self,
         X: Any,
@@ -115,15 +117,8 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         if sample_weight is not None and y is not None:
             y = as_sequence(y)
             X, y, sample_weight = self._with_weight(X, y, sample_weight)
-        return super().fit(
-            X,
-            y,
-            sample_weight,
-            X_val=X_val,
-            y_val=y_val,
-            sample_weight_val=sample_weight_val,
-            callbacks=callbacks,
-        )
+        held_out = FitArguments(X_val, y_val, sample_weight_val)
+        return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
 
     def _with_weight(self, X: Any, y: Any, sample_weight: PerRow) -> tuple[Any, Any, Any]:
         """Remove rows with zero weight, so that their labels do not span the output space."""

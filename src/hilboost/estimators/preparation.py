@@ -28,14 +28,14 @@ from hilboost.validation.weights import check_not_negative, plain_weights
 
 @dataclass(frozen=True)
 class FitArguments:
-    """Rows that the user passed, not yet validated: inputs, labels, and what belongs to them.
+    """Rows that the user passed, not yet validated, by the arguments of ``fit``.
 
     Several validation sets are mappings of names to each of these.
     """
 
     X: Any
     y: Any
-    weight: Any = None
+    sample_weight: Any = None
     groups: Any = None
     offset: Any = None
     entry: Any = None
@@ -43,29 +43,19 @@ class FitArguments:
     positions: Any = None
 
 
-_ARGUMENTS = {
-    "y": "y_val",
-    "weight": "sample_weight_val",
-    "groups": "groups_val",
-    "offset": "offset_val",
-    "entry": "entry_val",
-    "strata": "strata_val",
-}
+_BESIDE = ("y", "sample_weight", "groups", "offset", "entry", "strata")  # of validation rows, too
 
 
 def beside(rows: FitArguments) -> dict[str, Any]:
     """Return what belongs to the rows of ``X``, by the names of the arguments of ``fit``."""
-    return {
-        argument.removesuffix("_val"): getattr(rows, field)
-        for field, argument in _ARGUMENTS.items()
-    }
+    return {name: getattr(rows, name) for name in _BESIDE}
 
 
 def validation_sets(given: FitArguments) -> dict[str, FitArguments]:
     """Return the validation sets by name, in the order of the user; a single one has no name."""
     named = isinstance(given.X, Mapping)
-    for field, argument in _ARGUMENTS.items():
-        _check_names(argument, getattr(given, field), given.X if named else None)
+    for name, values in beside(given).items():
+        _check_names(f"{name}_val", values, given.X if named else None)
     if not named:
         check_complete(given)
         return {} if given.X is None else {"": given}
@@ -107,9 +97,9 @@ def check_complete(given: FitArguments) -> None:
     """Check that validation rows have targets, if any argument for them was passed."""
     if (given.X is None) != (given.y is None):
         raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
-    for field, argument in _ARGUMENTS.items():
-        if field != "y" and given.X is None and getattr(given, field) is not None:
-            raise InvalidData(f"{argument} requires X_val and y_val; pass these too.")
+    for name, values in beside(given).items():
+        if name != "y" and given.X is None and values is not None:
+            raise InvalidData(f"{name}_val requires X_val and y_val; pass these too.")
 
 
 @dataclass(frozen=True)
@@ -146,7 +136,8 @@ def check_rows(
     with _named("y", where):
         codec, y = encode(estimator._labels_of(rows), n)
     with _named("sample_weight", where):
-        weight = None if rows.weight is None else check_not_negative(rows.weight, X)
+        weight = rows.sample_weight
+        weight = None if weight is None else check_not_negative(weight, X)
     with _named("offset", where):
         target = Target(y, weight, offset=check_offset(rows.offset, n))
     return CheckedRows(X, schema, target, codec)

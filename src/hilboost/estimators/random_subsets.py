@@ -111,6 +111,7 @@ def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArr
 class SubsetEnsemble(KernelMachineEstimator):
     """Base class that draws subsets and selects one kernel for all members."""
 
+    supports_files = False
     loss = "squared_error"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],

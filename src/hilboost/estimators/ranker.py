@@ -16,10 +16,11 @@ from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.estimators.losses import ranking_loss
+from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, public_prediction
 from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.losses.registry import ranking_losses
 from hilboost.metrics import NDCG
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.training.data import in_order_of_groups
@@ -192,7 +193,7 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
         return NumberCodec.learn(y, n, False, "pass relevance labels, such as 0 to 4")
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        return ranking_loss(self.loss, self.get_params(deep=False))
+        return loss_among(ranking_losses(), self.loss, self.get_params(deep=False))
 
     def _takes_missing_targets(self) -> bool:
         return False

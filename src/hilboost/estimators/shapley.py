@@ -99,12 +99,10 @@ class ShapleyValues:
         rows, others, n_threads = self._explained(X, background, method)
         game = Game(method == "path_dependent", None if n_orders is None else int(n_orders))
         values, base, errors = shapley_values(self.fitted_, rows, others, game, n_threads)
-        if values.shape[2] == 1:
-            values, base = values[:, :, 0], base[0]
-            errors = None if errors is None else errors[:, :, 0]
-        names = [str(column.name) for column in self.fitted_.schema.columns]
-        base_values = np.broadcast_to(base, (len(rows), *np.shape(base)))
-        return ShapValues(values, base_values, self._seen(X, rows), names, errors)
+        if errors is not None and errors.shape[2] == 1:
+            errors = errors[:, :, 0]
+        values, base_values, seen, names = self._shown(values, base, X, rows)
+        return ShapValues(values, base_values, seen, names, errors)
 
     def shap_interaction_values(
         self, X: Any, background: Any = None, *, method: str = "interventional"
@@ -152,11 +150,8 @@ class ShapleyValues:
         rows, others, n_threads = self._explained(X, background, method)
         game = Game(method == "path_dependent", None)
         values, base = interaction_values(self.fitted_, rows, others, game, n_threads)
-        if values.shape[3] == 1:
-            values, base = values[:, :, :, 0], base[0]
-        names = [str(column.name) for column in self.fitted_.schema.columns]
-        base_values = np.broadcast_to(base, (len(rows), *np.shape(base)))
-        return ShapInteractions(values, base_values, self._seen(X, rows), names)
+        values, base_values, seen, names = self._shown(values, base, X, rows)
+        return ShapInteractions(values, base_values, seen, names)
 
     def _explained(self, X: Any, background: Any, method: str) -> tuple[Floats, Floats, int]:
         """Validate; return the rows, the background, and the number of threads."""
@@ -167,11 +162,16 @@ class ShapleyValues:
         n_threads = threads_for(self.n_jobs, rows.size * self.fitted_.model.cost_per_row)
         return rows, others, n_threads
 
-    def _seen(self, X: Any, rows: Floats) -> Any:
-        """The rows as they are shown: with the levels of categories."""
-        return (
-            np.asarray(without_frame(X), dtype=object) if self.fitted_.schema.categories else rows
-        )
+    def _shown(
+        self, values: Floats, base: Floats, X: Any, rows: Floats
+    ) -> tuple[Floats, Floats, Any, list[str]]:
+        """Return values and bases without the axis of a single output, the rows, and the names."""
+        if values.shape[-1] == 1:
+            values, base = values[..., 0], base[0]
+        schema = self.fitted_.schema
+        seen = np.asarray(without_frame(X), dtype=object) if schema.categories else rows
+        names = [str(column.name) for column in schema.columns]
+        return values, np.broadcast_to(base, (len(rows), *np.shape(base))), seen, names
 
 
 def _some_of(rows: Floats) -> Floats:

@@ -13,12 +13,13 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.losses import survival_loss
+from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions, survival_codec
 from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.losses.registry import survival_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.survival import SurvivalCodec
@@ -281,7 +282,7 @@ warm_start, random_state, n_jobs, verbose : optional
         own = survival_codec(codec)
         ends = (1.0,) if own.ends is None else own.ends
         parameters = {**self.get_params(deep=False), "ends": ends, "n_causes": own.n_causes}
-        return survival_loss(self.loss, parameters)
+        return loss_among(survival_losses(), self.loss, parameters)
 
     def _takes_missing_targets(self) -> bool:
         return False

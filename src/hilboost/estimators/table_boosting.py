@@ -33,6 +33,7 @@ from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import not_of_trees
 from hilboost.persistence.stored import StoredModel
+from hilboost.tables import Schema
 from hilboost.training.compatibility import nan_refused_by
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
@@ -42,6 +43,7 @@ from hilboost.training.recipes.table_learners import stored_learner
 from hilboost.training.recipes.tables import table_recipe, work
 from hilboost.training.refit import refit_leaves
 from hilboost.validation.choices import as_list, is_name
+from hilboost.validation.inputs import Expected
 
 
 @public_methods
@@ -211,10 +213,12 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         return bool(getattr(loss, "additive_over_targets", False))
 
     def _takes_sparse(self) -> bool:
+        """Whether the learner accepts sparse matrices."""
         return self._grows_trees() or self._declares("takes_sparse")
 
-    def _takes_infinity(self) -> bool:
-        return self._grows_trees() or self._declares("takes_infinity")
+    def _expected(self, schema: Schema | None) -> Expected:
+        infinite = self._grows_trees() or self._declares("takes_infinity")
+        return replace(super()._expected(schema), sparse=self._takes_sparse(), infinite=infinite)
 
     def _refuses_nan(self) -> str:
         return nan_refused_by(self._given(), "tree")

@@ -47,7 +47,7 @@ class Partition:
     number: int  # from 0; rows are numbered in the order of the partitions
     X: Any  # array or data frame (n, d)
     y: Any  # array-like (n,) or (n, c)
-    weight: Any = None  # array-like (n,) or None
+    sample_weight: Any = None  # array-like (n,) or None
     offset: Any = None  # array-like (n,) or (n, r), or None
 
 
@@ -274,7 +274,7 @@ class Partitions:
 
 def _checked(estimator: Any, partition: Partition, data: TrainingData | None) -> CheckedRows:
     """Validate a partition as a table; one without rows has columns alone."""
-    rows = FitArguments(partition.X, partition.y, partition.weight, offset=partition.offset)
+    rows = FitArguments(partition.X, partition.y, partition.sample_weight, offset=partition.offset)
     if is_sparse(rows.X):
         raise InvalidType(
             "X is a sparse matrix, which several workers do not support; pass X.toarray()."
