@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for_kernels
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -102,6 +103,7 @@ class KernelMachineEstimator(BoostingEstimator):
 
 
 @public_methods
+@dataclass(eq=False, repr=False)
 class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 
@@ -139,6 +141,39 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    loss: str | Loss | type[Loss]
+    _: KW_ONLY
+    kernel: Any = "auto"
+    stages: str = "auto"
+    n_estimators: int | str = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int | str = "auto"
+    subset_size: int | None = None
+    selection: str = "residual"
+    n_candidates: int | None = 59
+    solver: str = "closed_form"
+    cg_iterations: int = 50
+    penalty: str = "ensemble"
+    reweight: bool = False
+    refit_every: int | None = None
+    length_scale_factors: Sequence[float] | None = None
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 3e-3
+    time_budget: float | None = None
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    device: str | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     @property
     def kernel_(self) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from hilboost.core.dtypes import Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
@@ -33,7 +31,6 @@ class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting
         - ``"squared_hinge"``: the same with the squared loss (SY2006, section 1); steps are those
           of Newton's method, and fewer are needed.
         - A custom loss.
-    class_weight : dict, "balanced" or None, default=None
     kernel, stages, n_estimators : optional
         See :class:`KernelBoostingRegressor`.
     regularization : float or "auto", default="auto"
@@ -45,6 +42,7 @@ reweight, refit_every, length_scale_factors, learning_rate, subsample, standardi
 categorical_features, early_stopping, validation_fraction, n_iter_no_change, tol, time_budget, \
 memory_budget, precision, device, random_state, n_jobs, verbose : optional
         See :class:`KernelBoostingRegressor`.
+    class_weight : dict, "balanced" or None, default=None
 
     Attributes
     ----------
@@ -86,36 +84,6 @@ memory_budget, precision, device, random_state, n_jobs, verbose : optional
     loss: str | Loss | type[Loss] = "squared_error"
     _: KW_ONLY
     class_weight: Any = None
-    kernel: Any = "auto"
-    stages: str = "auto"
-    n_estimators: int | str = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int | str = "auto"
-    subset_size: int | None = None
-    selection: str = "residual"
-    n_candidates: int | None = 59
-    solver: str = "closed_form"
-    cg_iterations: int = 50
-    penalty: str = "ensemble"
-    reweight: bool = False
-    refit_every: int | None = None
-    length_scale_factors: Sequence[float] | None = None
-    learning_rate: float = 1.0
-    subsample: float = 1.0
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    early_stopping: bool | str = "auto"
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    tol: float = 3e-3
-    time_budget: float | None = None
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    device: str | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
 
     @classmethod
     def sun_yao_2006(cls, **changes: Any) -> KernelBoostingClassifier:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
 from hilboost.estimators.number_predictions import NumberPredictions
@@ -25,8 +25,6 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
     loss : str, Loss or Loss subclass, default="squared_error"
         "squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie", or a
         custom loss.
-    quantile : float or sequence of float, default=0.5
-        Quantile level or levels for ``loss="quantile"``.
     kernel : Kernel, name, scikit-learn kernel, callable, list of these or "auto", default="auto"
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
@@ -116,6 +114,8 @@ default="from_dtype"
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.
     verbose : int or bool, default=0
+    quantile : float or sequence of float, default=0.5
+        Quantile level or levels for ``loss="quantile"``.
 
     Attributes
     ----------
@@ -160,36 +160,6 @@ default="from_dtype"
     loss: str | Loss | type[Loss] = "squared_error"
     _: KW_ONLY
     quantile: float | Sequence[float] = 0.5
-    kernel: Any = "auto"
-    stages: str = "auto"
-    n_estimators: int | str = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int | str = "auto"
-    subset_size: int | None = None
-    selection: str = "residual"
-    n_candidates: int | None = 59
-    solver: str = "closed_form"
-    cg_iterations: int = 50
-    penalty: str = "ensemble"
-    reweight: bool = False
-    refit_every: int | None = None
-    length_scale_factors: Sequence[float] | None = None
-    learning_rate: float = 1.0
-    subsample: float = 1.0
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    early_stopping: bool | str = "auto"
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    tol: float = 3e-3
-    time_budget: float | None = None
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    device: str | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
 
     @public_prediction
     def predict(self, X: Any, return_std: bool = False) -> Any:

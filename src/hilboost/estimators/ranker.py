@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.boosting import metric_value
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, PerRow, Seed
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -39,19 +39,19 @@ class BoostingRanker(TableBoosting):
         ``"lambdamap"`` (MAP@k), ``"lambdamrr"`` (MRR@k), ``"xendcg"`` (cross-entropy of gains and
         scores), ``"pairwise_logistic"``, ``"query_rmse"`` (squared error without the mean of the
         group), or a custom :class:`hilboost.GroupLoss`.
+    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
+min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
+subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
+early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
+warm_start, random_state, n_jobs, verbose, target_encoding : optional
+        See :class:`BoostingRegressor`.  Samples, folds and held-out parts consist of whole groups.
+        The metrics are ``"ndcg"``, ``"map"`` and ``"mrr"``, also with a number of positions as in
+        ``"ndcg@10"``.
     k : int, default=10
         Number of positions that count for ``score`` and for losses of the first positions.
     gain : {"exponential", "linear"}, default="exponential"
         Gain of a label ``y``, for ``"lambdarank"``, ``"yetirank"``, ``"xendcg"`` and ``score``:
         ``2 ** y - 1`` or ``y``.  Labels may be any numbers that are not negative.
-    learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
-min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
-subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, target_encoding, \
-line_search, early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, \
-eval_metric, warm_start, random_state, n_jobs, verbose : optional
-        See :class:`BoostingRegressor`.  Samples, folds and held-out parts consist of whole groups.
-        The metrics are ``"ndcg"``, ``"map"`` and ``"mrr"``, also with a number of positions as in
-        ``"ndcg@10"``.
 
     Attributes
     ----------
@@ -92,39 +92,10 @@ eval_metric, warm_start, random_state, n_jobs, verbose : optional
 
     loss: str | Loss | type[Loss] = "lambdarank"
     _: KW_ONLY
+    learner: str | Learner | Any = "tree"
+    target_encoding: bool | str = "auto"
     k: int = 10
     gain: str = "exponential"
-    learner: str | Learner | Any = "tree"
-    learning_rate: float | str = "auto"
-    n_estimators: int | str = "auto"
-    max_leaf_nodes: int | str | None = "auto"
-    max_depth: int | None = None
-    growth: str = "auto"
-    min_samples_leaf: float | str = "auto"
-    min_hessian: float = 1e-3
-    l2_regularization: float | str = "auto"
-    min_gain: float = 0.0
-    max_features: float | str = "auto"
-    max_features_per_tree: float = 1.0
-    max_bins: int = 255
-    subsample: float | str = "auto"
-    bootstrap: bool = False
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
-    categorical_features: Any = "from_dtype"
-    target_encoding: bool | str = "auto"
-    line_search: bool | str = "auto"
-    early_stopping: bool | str = "auto"
-    cv_folds: int | str = "auto"
-    validation_fraction: float | None = 0.1
-    n_iter_no_change: int | str = "auto"
-    tol: float = 0.0
-    time_budget: float | None = None
-    eval_metric: Any = None
-    warm_start: bool = False
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
 
     @public_fit
     def fit(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from hilboost.core.dtypes import Seed
-from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.table_boosting import TableBoosting
@@ -25,9 +22,6 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
         ``"gamma"``, ``"tweedie"``, a custom :class:`hilboost.Loss`, or a function of ``y`` and
         ``raw`` that returns the gradient and the hessian of each row.
-    quantile : float or sequence of float, default=0.5
-        Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
-        without crossing, and ``predict`` returns one column per level.
     learner : str, scikit-learn regressor, Learner or list of these, default="auto"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
@@ -69,18 +63,6 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         Fraction of the rows used to fit each stage.
     bootstrap : bool, default=False
         Whether to draw these rows with replacement.
-    n_shards : int or "auto", default=1
-        Number of shards.  The rows are divided at random into shards of equal size, and the stages
-        learn from them in turn: stage t from shard t modulo ``n_shards``.  Unlike ``subsample``,
-        this saves time on large tables.  The training loss in ``history_`` is then that of the
-        shard whose turn is next.  ``subsample`` and ``min_samples_leaf`` refer to the rows of a
-        shard.  "auto" starts with up to 16 shards, from 500,000 rows on, and joins them when trees
-        begin to fit the noise of a shard.
-    multi_output : {"separate", "shared"}, default="separate"
-        Whether to grow one tree per output, or one tree with vector-valued leaves for all outputs.
-    sketch : int or None, default=None
-        Number of columns of the random projection of the gradients on which shared trees are
-        grown.  ``None`` means no projection.
     monotonic_cst : array-like (d,) of int, dict of str to int, or None, default=None
         Monotonicity constraint of each column, or of the named columns: 1 for a non-decreasing
         prediction, -1 for a non-increasing one, and 0 for no constraint.  The constraint applies
@@ -94,11 +76,6 @@ default=None
 default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  Levels not
         seen in ``fit`` go to the larger side of a split, or are treated as an average level.
-    target_encoding : bool or "auto", default="auto"
-        Whether categorical columns are target encoded, that is, replaced by the mean target of
-        each level and of each combination of levels of two columns.  "auto" encodes columns with
-        more than 32 levels, and all categorical columns if trees are shared.  Trees split on the
-        levels of the other columns directly.
     line_search : bool or "auto", default="auto"
         Whether to optimize the step length of each stage.  "auto" does so for all learners except
         trees.
@@ -137,6 +114,26 @@ default="from_dtype"
         threads.  The model is bit-for-bit identical for any number of threads.
     verbose : int, default=0
         1 prints every tenth stage, 2 every stage.
+    n_shards : int or "auto", default=1
+        Number of shards.  The rows are divided at random into shards of equal size, and the stages
+        learn from them in turn: stage t from shard t modulo ``n_shards``.  Unlike ``subsample``,
+        this saves time on large tables.  The training loss in ``history_`` is then that of the
+        shard whose turn is next.  ``subsample`` and ``min_samples_leaf`` refer to the rows of a
+        shard.  "auto" starts with up to 16 shards, from 500,000 rows on, and joins them when trees
+        begin to fit the noise of a shard.
+    multi_output : {"separate", "shared"}, default="separate"
+        Whether to grow one tree per output, or one tree with vector-valued leaves for all outputs.
+    sketch : int or None, default=None
+        Number of columns of the random projection of the gradients on which shared trees are
+        grown.  ``None`` means no projection.
+    target_encoding : bool or "auto", default="auto"
+        Whether categorical columns are target encoded, that is, replaced by the mean target of
+        each level and of each combination of levels of two columns.  "auto" encodes columns with
+        more than 32 levels, and all categorical columns if trees are shared.  Trees split on the
+        levels of the other columns directly.
+    quantile : float or sequence of float, default=0.5
+        Quantile level or levels for ``loss="quantile"``.  A single model predicts all levels
+        without crossing, and ``predict`` returns one column per level.
 
     Attributes
     ----------
@@ -183,38 +180,8 @@ default="from_dtype"
 
     loss: str | Loss | type[Loss] = "squared_error"
     _: KW_ONLY
-    quantile: float | Sequence[float] = 0.5
-    learner: str | Learner | Any = "auto"
-    learning_rate: float | str = "auto"
-    n_estimators: int | str = "auto"
-    max_leaf_nodes: int | str | None = "auto"
-    max_depth: int | None = None
-    growth: str = "auto"
-    min_samples_leaf: float | str = "auto"
-    min_hessian: float = 1e-3
-    l2_regularization: float | str = "auto"
-    min_gain: float = 0.0
-    max_features: float | str = "auto"
-    max_features_per_tree: float = 1.0
-    max_bins: int = 255
-    subsample: float | str = "auto"
-    bootstrap: bool = False
     n_shards: int | str = 1
     multi_output: str = "separate"
     sketch: int | None = None
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
-    categorical_features: Any = "from_dtype"
     target_encoding: bool | str = "auto"
-    line_search: bool | str = "auto"
-    early_stopping: bool | str = "auto"
-    cv_folds: int | str = "auto"
-    validation_fraction: float | None = 0.1
-    n_iter_no_change: int | str = "auto"
-    tol: float = 0.0
-    time_budget: float | None = None
-    eval_metric: Any = None
-    warm_start: bool = False
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
+    quantile: float | Sequence[float] = 0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from hilboost.core.dtypes import Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEstimator
@@ -25,6 +27,7 @@ from hilboost.training.recipes.kernel_machines import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 
@@ -49,6 +52,22 @@ class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
         },
         "n_basis": [Interval(Integral, 1, None, closed="left")],
     }
+
+    _: KW_ONLY
+    kernel: Any = "auto"
+    regularization: float | str = "auto"
+    tuning: str = "auto"
+    n_basis: int = 500
+    selection: str = "forward"
+    n_candidates: int | None = 59
+    subset_size: int | None = None
+    standardize: bool | str = "auto"
+    categorical_features: Any = "from_dtype"
+    memory_budget: float | str = "auto"
+    precision: str = "auto"
+    time_budget: float | None = None
+    random_state: Seed = None
+    n_jobs: int | None = None
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         p = KernelParameters.of(self.get_params(deep=False), stages="sparse")

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hilboost.core.dtypes import Seed
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
@@ -36,7 +35,6 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
           the rows within the margin.  More than two classes are handled one-vs-rest.  It has no
           probabilities.
         - ``"squared_error"``: least squares on the class indicators, in closed form.
-    class_weight : dict, "balanced" or None, default=None
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
@@ -52,11 +50,6 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
         Scores refer to the least-squares problem of the first step.
     n_candidates, subset_size : optional
         See :class:`SparseKernelRidge`.
-    tol : float, default=1e-5
-        Tolerance for stopping.  The fit stops after a step that lowers the mean loss by less than
-        this value.
-    max_iter : int, default=500
-        Maximum number of steps per nested model.
     standardize, categorical_features, memory_budget, precision : optional
         See :class:`SparseKernelRidge`.
     time_budget : float or None, default=None
@@ -66,6 +59,12 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.
+    class_weight : dict, "balanced" or None, default=None
+    tol : float, default=1e-5
+        Tolerance for stopping.  The fit stops after a step that lowers the mean loss by less than
+        this value.
+    max_iter : int, default=500
+        Maximum number of steps per nested model.
 
     Attributes
     ----------
@@ -122,22 +121,8 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
     loss: str = "log_loss"
     _: KW_ONLY
     class_weight: Any = None
-    kernel: Any = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int = 500
-    selection: str = "forward"
-    n_candidates: int | None = 59
-    subset_size: int | None = None
     tol: float = 1e-5
     max_iter: int = 500
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    time_budget: float | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         if self.loss == "squared_hinge":

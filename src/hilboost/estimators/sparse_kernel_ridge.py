@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
-
 from sklearn.base import RegressorMixin
 
-from hilboost.core.dtypes import Seed
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
-@dataclass(eq=False, repr=False)
 class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
     """Sparse kernel ridge regression.
 
@@ -105,19 +100,3 @@ default="from_dtype"
     """
 
     loss = "squared_error"
-
-    _: KW_ONLY
-    kernel: Any = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int = 500
-    selection: str = "forward"
-    n_candidates: int | None = 59
-    subset_size: int | None = None
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    time_budget: float | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, PerRow, Seed
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.losses import loss_among
@@ -40,18 +40,18 @@ class BoostingSurvival(SurvivalPredictions, TableBoosting):
         ``"cox"`` (proportional hazards: partial likelihood), ``"aft"`` (accelerated failure
         times), ``"discrete_hazard"`` (hazards in intervals of time, which need not be proportional,
         for one or several competing causes), or a custom loss.
-    ties : {"breslow", "efron"}, default="breslow"
-        Approximation of ``"cox"`` for events at the same time.
-    distribution : {"normal", "logistic", "extreme"}, default="normal"
-        Distribution of the noise of ``"aft"``, whose scale is estimated.
-    n_intervals : int, default=20
-        Number of intervals of ``"discrete_hazard"``, which hold about equally many events.
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
 warm_start, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  The metric is ``"concordance"`` (Harrell's C).
+    ties : {"breslow", "efron"}, default="breslow"
+        Approximation of ``"cox"`` for events at the same time.
+    distribution : {"normal", "logistic", "extreme"}, default="normal"
+        Distribution of the noise of ``"aft"``, whose scale is estimated.
+    n_intervals : int, default=20
+        Number of intervals of ``"discrete_hazard"``, which hold about equally many events.
 
     Attributes
     ----------
@@ -88,39 +88,10 @@ warm_start, random_state, n_jobs, verbose : optional
 
     loss: str | Loss | type[Loss] = "cox"
     _: KW_ONLY
+    learner: str | Learner | Any = "tree"
     ties: str = "breslow"
     distribution: str = "normal"
     n_intervals: int = 20
-    learner: str | Learner | Any = "tree"
-    learning_rate: float | str = "auto"
-    n_estimators: int | str = "auto"
-    max_leaf_nodes: int | str | None = "auto"
-    max_depth: int | None = None
-    growth: str = "auto"
-    min_samples_leaf: float | str = "auto"
-    min_hessian: float = 1e-3
-    l2_regularization: float | str = "auto"
-    min_gain: float = 0.0
-    max_features: float | str = "auto"
-    max_features_per_tree: float = 1.0
-    max_bins: int = 255
-    subsample: float | str = "auto"
-    bootstrap: bool = False
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
-    categorical_features: Any = "from_dtype"
-    line_search: bool | str = "auto"
-    early_stopping: bool | str = "auto"
-    cv_folds: int | str = "auto"
-    validation_fraction: float | None = 0.1
-    n_iter_no_change: int | str = "auto"
-    tol: float = 0.0
-    time_budget: float | None = None
-    eval_metric: Any = None
-    warm_start: bool = False
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
 
     @public_fit
     def fit(

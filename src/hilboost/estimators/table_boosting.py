@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -28,7 +28,7 @@ from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
-from hilboost.model.importances import column_gains, squared_scales
+from hilboost.model.importances import importances
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import not_of_trees
@@ -47,6 +47,7 @@ from hilboost.validation.inputs import Expected
 
 
 @public_methods
+@dataclass(eq=False, repr=False)
 class TableBoosting(ShapleyValues, BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 
@@ -60,6 +61,39 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "sketch": (None,),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+
+    loss: str | Loss | type[Loss]
+    _: KW_ONLY
+    learner: str | Learner | Any = "auto"
+    learning_rate: float | str = "auto"
+    n_estimators: int | str = "auto"
+    max_leaf_nodes: int | str | None = "auto"
+    max_depth: int | None = None
+    growth: str = "auto"
+    min_samples_leaf: float | str = "auto"
+    min_hessian: float = 1e-3
+    l2_regularization: float | str = "auto"
+    min_gain: float = 0.0
+    max_features: float | str = "auto"
+    max_features_per_tree: float = 1.0
+    max_bins: int = 255
+    subsample: float | str = "auto"
+    bootstrap: bool = False
+    monotonic_cst: Any = None
+    interaction_cst: Any = None
+    categorical_features: Any = "from_dtype"
+    line_search: bool | str = "auto"
+    early_stopping: bool | str = "auto"
+    cv_folds: int | str = "auto"
+    validation_fraction: float | None = 0.1
+    n_iter_no_change: int | str = "auto"
+    tol: float = 0.0
+    time_budget: float | None = None
+    eval_metric: Any = None
+    warm_start: bool = False
+    random_state: Seed = None
+    n_jobs: int | None = None
+    verbose: int | bool = 0
 
     def _for_workers(self) -> Self:
         return self.set_params(learner="tree")
@@ -192,7 +226,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def _continued(self) -> FittedModel | None:
         before = super()._continued()
-        if before is not None and self._is_mixture():
+        if before is not None and self.fitted_.mixes_kernels:
             raise InvalidData(
                 "warm_start: the model contains a kernel machine, after which no stages can be "
                 "added; set warm_start=True before the first fit, or learner='tree'."
@@ -254,7 +288,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             machine alone.
         """
         X = self._checked(X)  # says so if the model is not fitted
-        if self._is_mixture() and not self.fitted_.part("tree").n_stages:
+        if self.fitted_.mixes_kernels and not self.fitted_.part("tree").n_stages:
             raise InvalidData(
                 f"apply requires a model of trees, but {not_of_trees(self.fitted_)}; use "
                 "learner='tree'."
@@ -328,24 +362,11 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         fraction of the squared scales in the metric, weighted by the shares in ``parts_``.
         """
         check_is_fitted(self)
-        fitted = self.fitted_
-        encoding = fitted.encoding
-        width = self.n_features_in_ if encoding is None else encoding.full_width
-        attributed = (lambda gains: gains) if encoding is None else encoding.attributed
-        found = _fractions(attributed(column_gains(self._trees().model.stages, width)))
-        if not self._is_mixture():
-            return found
-        assert fitted.parts is not None
-        metric = _fractions(attributed(squared_scales(fitted.part("kernel").model.stages, width)))
-        return fitted.parts["tree"].share * found + fitted.parts["kernel"].share * metric
-
-    def _is_mixture(self) -> bool:
-        """Whether a kernel machine was added to the trees."""
-        return self.fitted_.mixes_kernels
+        return importances(self.fitted_, self._trees())
 
     def _trees(self) -> FittedModel:
         """Return the record of the trees; reject models of other learners."""
-        fitted = self.fitted_.part("tree") if self._is_mixture() else self.fitted_
+        fitted = self.fitted_.part("tree") if self.fitted_.mixes_kernels else self.fitted_
         if not fitted.learner.capabilities.resumable:
             raise InvalidData(
                 f"apply and feature_importances_ require a model of trees, but "
@@ -383,8 +404,3 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
                 "see the guide on the automatic learner."
             )
         return self.fitted_.parts
-
-
-def _fractions(values: Floats) -> Floats:
-    total = values.sum()
-    return values / total if total > 0 else values

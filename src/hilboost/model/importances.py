@@ -9,6 +9,25 @@ import numpy as np
 
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.model.fitted import FittedModel
+
+
+def importances(fitted: FittedModel, trees: FittedModel) -> Floats:
+    """Return the fraction of the gain of all stages that is due to each column, (d,)."""
+    encoding = fitted.encoding
+    width = fitted.schema.n_columns if encoding is None else encoding.full_width
+
+    def fractions(values: Floats) -> Floats:
+        values = values if encoding is None else encoding.attributed(values)
+        total = values.sum()
+        return values / total if total > 0 else values
+
+    gains = fractions(column_gains(trees.model.stages, width))
+    if not fitted.mixes_kernels:
+        return gains
+    assert fitted.parts is not None
+    metric = fractions(squared_scales(fitted.part("kernel").model.stages, width))
+    return fitted.parts["tree"].share * gains + fitted.parts["kernel"].share * metric
 
 
 def column_gains(stages: Sequence[Stage], width: int) -> Floats:
