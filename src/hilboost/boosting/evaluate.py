@@ -25,7 +25,7 @@ from hilboost.backends.exact_sums import (
     quotient,
 )
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.memory import GradientMemory
+from hilboost.boosting.member import GradientMemory
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats

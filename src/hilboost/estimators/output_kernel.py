@@ -46,13 +46,10 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
 
     # Labels and points
 
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        codec, codes = OutputCodec.learn(y, n, as_output(self.output), self._measures_outside())
-        self._check_decode(codec.embedding)
-        return codec, codes
-
-    def _learn_codec_among(self, y: Any, n: int, exchange: Exchange) -> tuple[TargetCodec, Floats]:
-        """Fit the encoding together with workers that have the same labels; see _learn_codec."""
+    def _learn_codec(
+        self, y: Any, n: int, exchange: Exchange | None = None
+    ) -> tuple[TargetCodec, Floats]:
+        """Fit the encoding of the labels; with ``exchange``, together with other workers."""
         space, outside = as_output(self.output), self._measures_outside()
         codec, codes = OutputCodec.learn(y, n, space, outside, exchange)
         self._check_decode(codec.embedding)

@@ -248,7 +248,10 @@ default="from_dtype"
         machine = self._machine()
         if machine is not None:
             check_kernel(machine.kernel, self._categories(), data.schema)
-        chosen = self._chosen(data, seed) if continuation is None else self._as_in(continuation)
+        if continuation is None:
+            chosen = self._chosen(data, seed)
+        else:
+            chosen = self._learner_of(continuation.kernel_stages)
         return self._recipe_of(chosen, data, seed, {})
 
     def _recipe_of(
@@ -283,11 +286,11 @@ default="from_dtype"
             threads_for(self.n_jobs, data.target.y.size * data.X.shape[1]),
         )
 
-    def _as_in(self, continuation: Continuation) -> Any:
-        """The learner of the fit to continue, which has compared the candidates of ``"auto"``."""
+    def _learner_of(self, stages: str | None) -> Any:
+        """The learner of a fitted model, by the kind of its kernel stages, if there are any."""
         if not is_auto(self.learner):
             return self.learner
-        return _COMPARED[0] if continuation.kernel_stages is None else _COMPARED[1]
+        return _COMPARED[0] if stages is None else _COMPARED[1]
 
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])
@@ -297,9 +300,7 @@ default="from_dtype"
     ) -> tuple[Loss, Learner]:
         self._check_decode(codec.of_structures().embedding)
         require(stored.stages is None or not self._grows_trees(), "stages")
-        chosen = self.learner
-        if is_auto(chosen):
-            chosen = _COMPARED[0] if stored.stages is None else _COMPARED[1]
+        chosen = self._learner_of(stored.stages)
         learner = self._make_learner(chosen, 1, stored.schema.categories, stored.stages)
         return distance_loss(self.loss), learner
 

@@ -25,10 +25,6 @@ Class = TypeVar("Class", bound=type)
 
 _LONGEST_VALUE = 120  # of a parameter in a message
 _FEW_PARAMETERS = 10
-_MEANT = {
-    "early_stopping": " n_iter_no_change is the number of stages without improvement.",
-}
-# What is said beside invalid values of a parameter.
 
 
 # Whether one public method calls another, which would repeat the warnings.
@@ -178,14 +174,11 @@ class ExplainedParameters(BaseEstimator):
             super()._validate_params()
         except InvalidParameterError as error:
             message, got, value = str(error).partition(" Got ")
-            value = value if len(value) <= _LONGEST_VALUE else f"{_line(value)}..."
-            about = next((_MEANT[name] for name in _MEANT if f"'{name}'" in message), "")
-            raise InvalidParameterError(f"{message}{got}{value}{about}") from None
-
-
-def _line(text: str) -> str:
-    """The beginning of a text, as one line."""
-    return " ".join(text.split())[:_LONGEST_VALUE]
+            if len(value) > _LONGEST_VALUE:
+                value = f"{' '.join(value.split())[:_LONGEST_VALUE]}..."
+            if "'early_stopping'" in message:
+                value += " n_iter_no_change is the number of stages without improvement."
+            raise InvalidParameterError(f"{message}{got}{value}") from None
 
 
 _OFFSET = "offset"

@@ -33,23 +33,7 @@ class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
 
     divides = "kernel values"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: KernelBoosting._parameter_constraints[name]
-            for name in (
-                "regularization",
-                "tuning",
-                "selection",
-                "n_candidates",
-                "subset_size",
-                "standardize",
-                "categorical_features",
-                "memory_budget",
-                "precision",
-                "time_budget",
-                "random_state",
-                "n_jobs",
-            )
-        },
+        **KernelBoosting._parameter_constraints,
         "n_basis": [Interval(Integral, 1, None, closed="left")],
     }
 

@@ -151,7 +151,7 @@ def _embedded(
     if weight is not None and not space.predicts_rows:
         numbers = np.flatnonzero(of_all_rows(weight, target) > 0)
         labels = space.take_rows(labels, numbers)
-    codec, codes = model._learn_codec_among(labels, len(numbers), exchange)
+    codec, codes = model._learn_codec(labels, len(numbers), exchange)
     y = np.zeros((len(share.numbers), codec.width))
     place = np.minimum(np.searchsorted(numbers, share.numbers), len(numbers) - 1)
     known = numbers[place] == share.numbers
