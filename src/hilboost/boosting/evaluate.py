@@ -100,9 +100,9 @@ def loss_sums(
     whole = is_whole(target.weight, target.share)
 
     def totals(rows: slice) -> NDArray[np.int64]:
-        block = target.block(rows)
-        here = None if inside is None else inside[rows]
-        return _sums_of(loss, block, _values(loss, block, raw[rows]), whole, here)
+        block, here = target.block(rows), raw[rows]
+        value = _checked_value(loss, loss.value(block, here), len(here))
+        return _sums_of(loss, block, value, whole, None if inside is None else inside[rows])
 
     first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1], team.n_threads))
     for sums in others:
@@ -265,10 +265,6 @@ def _checked(loss: Loss, name: str, array: Floats, shape: tuple[int, ...]) -> Fl
             f"{where} with negative entries; return the diagonal of a convex upper bound, or None."
         )
     return array
-
-
-def _values(loss: Loss, target: Target, raw: Floats) -> Floats:
-    return _checked_value(loss, loss.value(target, raw), len(raw))
 
 
 def _checked_value(loss: Loss, value: Floats, n: int) -> Floats:

@@ -20,7 +20,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
-from hilboost.model import AdditiveModel
 
 SHARED_GAIN, EXPECTED_GAIN = 0.7, 0.85
 """Least share of the gain of stages that other rows have, too; at once, and with larger shards."""
@@ -59,9 +58,7 @@ class Shard:
 
         ``inputs`` holds the inputs of every member, (n, d) each, for all rows.
         """
-        models = (
-            AdditiveModel(member.initial_raw, tuple(member.stages[:n_stages])) for member in members
-        )
+        models = (member.model().first(n_stages) for member in members)
         own = target.rows(rows)
         restricted = [
             EnsembleMember(

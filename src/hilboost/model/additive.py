@@ -53,6 +53,10 @@ class AdditiveModel:
                 summation.add_to(raw, X, n_threads)
             yield raw
 
+    def first(self, n_stages: int) -> AdditiveModel:
+        """Return the model of the first stages."""
+        return AdditiveModel(self.initial_raw, self.stages[:n_stages])
+
     def terms_of(self, learner: int) -> tuple[Stage, ...]:
         """Return the terms that one of several learners fitted, without stages that have none."""
         own = (
@@ -63,10 +67,6 @@ class AdditiveModel:
 
     def __getstate__(self) -> dict[str, object]:
         return {"initial_raw": self.initial_raw, "stages": self.stages, "_sums": []}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
 
 
 def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:

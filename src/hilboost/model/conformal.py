@@ -209,10 +209,6 @@ class Calibration:
         """Without what is computed again when it is needed."""
         return {**self.__dict__, "_rankings": {}, "_members": []}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-
 
 def check_coverage(coverage: object) -> float:
     """Return the coverage as a float."""

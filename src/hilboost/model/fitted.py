@@ -156,20 +156,17 @@ class FittedModel:
         if n_stages == self.n_stages:
             return replace(self, calibration=None)
         if self.mixes_kernels:
-            trees = replace(
-                self, model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages])
-            )
-            found = trees.part("tree")
+            found = replace(self, model=self.model.first(n_stages)).part("tree")
             history = None if self.history is None else self.history.first(n_stages)
             return replace(found, history=history, cut_from=self.n_stages)
         machine, members = self.kernel_machine, self.members
         if machine is not None:  # only the residuals of all stages say how large variances are
             machine = replace(machine.first(n_stages), residual_factor=[1.0])
         if members is not None:
-            members = tuple(AdditiveModel(m.initial_raw, m.stages[:n_stages]) for m in members)
+            members = tuple(member.first(n_stages) for member in members)
         return replace(
             self,
-            model=AdditiveModel(self.model.initial_raw, self.model.stages[:n_stages]),
+            model=self.model.first(n_stages),
             history=None if self.history is None else self.history.first(n_stages),
             members=None if self.learner.capabilities.has_state else members,
             kernel_machine=machine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -33,6 +34,7 @@ _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value
 
 
+@dataclass(eq=False, repr=False)
 class BipartiteNetwork(LinkSets, ExplainedParameters):
     """Predict the links between new rows (such as drugs) and known columns (their targets).
 
@@ -88,22 +90,13 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        models: Any = None,
-        *,
-        column_models: Any = None,
-        similarity: Any = "profile",
-        smoothing: float = 1.0,
-        power: float = 2.0,
-        random_state: Seed = 0,
-    ) -> None:
-        self.models = models
-        self.column_models = column_models
-        self.similarity = similarity
-        self.smoothing = smoothing
-        self.power = power
-        self.random_state = random_state
+    models: Any = None
+    _: KW_ONLY
+    column_models: Any = None
+    similarity: Any = "profile"
+    smoothing: float = 1.0
+    power: float = 2.0
+    random_state: Seed = 0
 
     def fit(self, X: Any, y: Any, column_features: Any = None) -> Self:
         """Fit the models to the known rows.

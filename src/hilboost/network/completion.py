@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import repeat
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -27,6 +28,7 @@ from hilboost.tables import columns_of
 from hilboost.validation.choices import is_name
 
 
+@dataclass(eq=False, repr=False)
 class NetworkCompletion(LinkSets, ExplainedParameters):
     """Predict the links of vertices that are not part of the known network.
 
@@ -86,24 +88,14 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        coefficient: float = 1.0,
-        scaled: bool = False,
-        known_points: str = "exact",
-        threshold: float | None = None,
-        validation_fraction: float | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.model = model
-        self.coefficient = coefficient
-        self.scaled = scaled
-        self.known_points = known_points
-        self.threshold = threshold
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
+    model: Any = None
+    _: KW_ONLY
+    coefficient: float = 1.0
+    scaled: bool = False
+    known_points: str = "exact"
+    threshold: float | None = None
+    validation_fraction: float | None = None
+    random_state: Seed = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to the known vertices.
