@@ -49,11 +49,16 @@ class ParameterGroups(griffe.Extension):
     """Divide the sections of parameters when the package is loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Process all classes of the estimators."""
-        for module in pkg["estimators"].modules.values():
-            for one in module.classes.values():
-                if not one.is_alias and one.docstring:
-                    self._process(one.docstring)
+        """Process all estimators, whose parameters griffe finds as those of dataclasses."""
+        modules = *pkg["estimators"].modules.values(), *pkg["network"].modules.values()
+        classes = [one for module in modules for one in module.classes.values() if not one.is_alias]
+        for decorator in (decorator for one in classes for decorator in one.decorators):
+            if str(decorator.value) == "with_parameters":
+                decorator.value = griffe.ExprName("dataclass", griffe.ExprName("dataclasses"))
+        griffe.DataclassesExtension().on_package(pkg=pkg)
+        for one in classes:
+            if one.docstring:
+                self._process(one.docstring)
 
     def _process(self, docstring: griffe.Docstring) -> None:
         sections = docstring.parse("numpy")

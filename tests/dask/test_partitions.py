@@ -8,6 +8,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
 import dask
+import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
@@ -39,6 +40,17 @@ def test_a_folder_of_parquet_files_of_which_the_target_is_one_column(tmp_path):
     found = predict(model.fit(frame[["x0"]], frame[["y", "x1"]].to_numpy()), table[["x0"]])
     assert found.numblocks == (6, 1)
     np.testing.assert_array_equal(found.compute(), model.predict(frame[["x0"]]))
+
+
+def test_models_with_the_same_parameters_predict_differently():
+    """Dask names predictions by the model, and computes those of one name once."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    models = [
+        BoostingRegressor(n_estimators=2, learner="tree").fit(X, k * X[:, 0]) for k in (1, -1)
+    ]
+    blocks = da.from_array(X, chunks=(30, 2))
+    found = dask.compute(*(predict(model, blocks) for model in models))
+    np.testing.assert_array_equal(found, [model.predict(X) for model in models])
 
 
 def test_numbers_that_are_text_are_told_in_the_process_of_the_user():

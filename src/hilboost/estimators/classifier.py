@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from sklearn.base import ClassifierMixin
 
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.table_boosting import TableBoosting
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BoostingClassifier(ClassPredictions, ClassifierMixin, TableBoosting):
     """Gradient boosting for binary and multiclass classification.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.words import with_article
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
-from hilboost.estimators.signatures import changed, public_methods
+from hilboost.estimators.signatures import changed, public_methods, with_parameters
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -103,7 +103,7 @@ class KernelMachineEstimator(BoostingEstimator):
 
 
 @public_methods
-@dataclass(eq=False, repr=False)
+@with_parameters
 class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     """Base class of boosted kernel machines."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 from sklearn.base import ClassifierMixin
@@ -10,9 +10,10 @@ from sklearn.base import ClassifierMixin
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
+from hilboost.estimators.signatures import with_parameters
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting):
     """Boosted kernel machines for binary and multiclass classification.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import SUN_YAO_2006, KernelBoosting
 from hilboost.estimators.number_predictions import NumberPredictions
-from hilboost.estimators.signatures import public_prediction
+from hilboost.estimators.signatures import public_prediction, with_parameters
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting):
     """Boosted kernel machines for regression, suited to smooth functions of numeric inputs.
 

@@ -24,6 +24,7 @@ from hilboost.estimators.random_subsets import (
     drawn,
     outputs,
 )
+from hilboost.estimators.signatures import with_parameters
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
@@ -111,7 +112,7 @@ def _with_ones(X: Floats) -> Floats:
     return np.column_stack([X, np.ones(len(X))])
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsemble):
     """Kernel ridge regressions whose weights a gate chooses for every row.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -19,7 +19,7 @@ from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
-from hilboost.estimators.signatures import changed
+from hilboost.estimators.signatures import changed, with_parameters
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
@@ -50,7 +50,7 @@ _ALIASES_IN_LISTS = {"tree": "extra_trees"}  # lists suit the estimators for tab
 _OF_TREES = ("max_splits", "min_samples_leaf", "max_features", "sketch")
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class OutputKernelBoostingRegressor(OutputKernelEstimator):
     """Gradient boosting in the feature space of an output kernel (OKBoost).
 

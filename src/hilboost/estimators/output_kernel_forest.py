@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
@@ -39,7 +40,7 @@ _OF_TREES: dict[str, list[Any]] = {
 }
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class OutputKernelTreeRegressor(OutputKernelEstimator):
     """Output kernel regression tree (OK3 of Geurts, Wehenkel and d'Alché-Buc).
 
@@ -187,7 +188,7 @@ default="from_dtype"
         return tags
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class OutputKernelForestRegressor(OutputKernelTreeRegressor):
     """Forest of output kernel trees: extra-trees or bagging.
 

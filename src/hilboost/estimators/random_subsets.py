@@ -24,6 +24,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
@@ -107,7 +108,7 @@ def drawn(n: int, size: int, count: int, rng: np.random.Generator) -> list[NDArr
     return [np.unique(order[j * size : (j + 1) * size]) for j in range(count)]
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class SubsetEnsemble(KernelMachineEstimator):
     """Base class that draws subsets and selects one kernel for all members."""
 

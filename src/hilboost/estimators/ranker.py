@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -18,7 +18,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
-from hilboost.estimators.signatures import public_fit, public_prediction
+from hilboost.estimators.signatures import public_fit, public_prediction, with_parameters
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.losses.registry import ranking_losses
 from hilboost.metrics import NDCG
@@ -28,7 +28,7 @@ from hilboost.validation.groups import check_positions, number_groups, warn_with
 from hilboost.validation.weights import check_weights
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BoostingRanker(TableBoosting):
     """Gradient boosting for rankings of the rows of groups, such as the documents of a query.
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from sklearn.base import RegressorMixin
 
 from hilboost.core.loss import Loss
 from hilboost.estimators.number_predictions import NumberPredictions
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.table_boosting import TableBoosting
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
     """Gradient boosting for regression, with one or several targets.
 

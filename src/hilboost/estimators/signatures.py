@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
 from copy import copy
+from dataclasses import field, make_dataclass
 from functools import update_wrapper, wraps
-from inspect import cleandoc, getattr_static, signature, unwrap
-from typing import Any, Self, TypeVar, cast
+from inspect import cleandoc, get_annotations, getattr_static, signature, unwrap
+from typing import Any, Self, TypeVar, cast, dataclass_transform
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import metaestimators
@@ -77,6 +78,30 @@ def public_methods(cls: Class) -> Class:
     for name, value in vars(cls).items():
         if not name.startswith("_") and hasattr(value, "__code__"):
             value.__qualname__ = name
+    return cls
+
+
+@dataclass_transform(eq_default=False)
+def with_parameters(cls: Class) -> Class:
+    """Define ``__init__``, whose parameters are the annotated attributes of a class and its bases.
+
+    This is what dataclasses do.  But the class is not one of them: Dask, for example, takes the
+    fields of a dataclass for its whole state, and would confuse models with the same parameters.
+    """
+    known: dict[str, tuple[str, Any, bool]] = dict(getattr(cls, "_parameters", {}))
+    named_only = False
+    for name, kind in get_annotations(cls).items():
+        if kind == "KW_ONLY":
+            named_only = True
+        elif not kind.startswith("ClassVar"):
+            known[name] = kind, getattr(cls, name), named_only
+    fields = [
+        (name, kind, field(default=default, kw_only=named_only))
+        for name, (kind, default, named_only) in known.items()
+    ]
+    namespace = {"__module__": cls.__module__}
+    made: Any = make_dataclass(cls.__name__, fields, eq=False, repr=False, namespace=namespace)
+    cls._parameters, cls.__init__ = known, made.__init__  # type: ignore[attr-defined, misc]
     return cls
 
 

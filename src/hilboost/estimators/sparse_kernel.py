@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEstimator
 from hilboost.estimators.shapley import ShapleyValues
+from hilboost.estimators.signatures import with_parameters
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.continuation import Continuation
@@ -27,7 +28,7 @@ from hilboost.training.recipes.kernel_machines import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 

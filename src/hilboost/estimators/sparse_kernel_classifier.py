@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,12 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.loss import Loss
 from hilboost.estimators.class_predictions import ClassPredictions
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 from hilboost.losses.squared_hinge import SquaredHinge
 from hilboost.model.codecs import TargetCodec
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMachine):
     """Sparse kernel machine for binary and multiclass classification.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,13 +15,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
+from hilboost.estimators.signatures import with_parameters
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
 
 _FACTORS = 10.0 ** np.arange(-12.0, 2.5, 0.5)  # of the largest eigenvalue
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Linear combination of kernel ridge regressions on random subsets, with a ridge penalty.
 

@@ -18,7 +18,7 @@ SY2006: Sun & Yao, *Boosting kernel models for regression*, ICDM 2006.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +38,7 @@ from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -214,7 +215,7 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
         return self.fitted_.model.initial_raw + total / precision[:, None]
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEnsemble):
     """AdaBoost of kernel classifiers, each fitted to a small weighted sample of the rows.
 

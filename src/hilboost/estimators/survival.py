@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
-from hilboost.estimators.signatures import public_fit
+from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions, survival_codec
 from hilboost.estimators.table_boosting import TableBoosting
@@ -30,7 +30,7 @@ from hilboost.validation.choices import is_name
 from hilboost.validation.survival import SurvivalLabels
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BoostingSurvival(SurvivalPredictions, TableBoosting):
     """Gradient boosting for times until an event, some of which are censored.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.preparation import FitArguments, training_data
 from hilboost.estimators.shapley import ShapleyValues
-from hilboost.estimators.signatures import changed, public_fit, public_methods
+from hilboost.estimators.signatures import changed, public_fit, public_methods, with_parameters
 from hilboost.estimators.tree_parameters import CONSTRAINTS, OF_TREES, WITHOUT
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
@@ -47,7 +47,7 @@ from hilboost.validation.inputs import Expected
 
 
 @public_methods
-@dataclass(eq=False, repr=False)
+@with_parameters
 class TableBoosting(ShapleyValues, BoostingEstimator):
     """Base class for boosting trees or other learners on tables."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.words import counted
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
-from hilboost.estimators.signatures import ExplainedParameters, public_prediction
+from hilboost.estimators.signatures import ExplainedParameters, public_prediction, with_parameters
 from hilboost.kernels import Gaussian
 from hilboost.network.curves import LinkCurves, link_curves
 from hilboost.network.link_sets import LinkSets
@@ -34,7 +34,7 @@ _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class BipartiteNetwork(LinkSets, ExplainedParameters):
     """Predict the links between new rows (such as drugs) and known columns (their targets).
 

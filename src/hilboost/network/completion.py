@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from itertools import repeat
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
-from hilboost.estimators.signatures import ExplainedParameters, public_prediction
+from hilboost.estimators.signatures import ExplainedParameters, public_prediction, with_parameters
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
 from hilboost.network.graph import adjacency_matrix, diffusion_kernel
 from hilboost.network.link_sets import LinkSets
@@ -28,7 +28,7 @@ from hilboost.tables import columns_of
 from hilboost.validation.choices import is_name
 
 
-@dataclass(eq=False, repr=False)
+@with_parameters
 class NetworkCompletion(LinkSets, ExplainedParameters):
     """Predict the links of vertices that are not part of the known network.
 
