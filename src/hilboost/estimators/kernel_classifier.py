@@ -47,22 +47,10 @@ memory_budget, precision, device, random_state, n_jobs, verbose : optional
 
     Attributes
     ----------
-    kernel_ : Kernel or tuple of Kernel
-        The kernel or list of kernels, with length scales in units of the standardized columns.
-    kernels_ : (n_stages,) int64
-        Position in the list of the kernel that made each stage.
-    kernel_weights_ : (n_kernels,) float64
-        Share of each kernel in the squared norms of their functions, the weighted sums of squared
-        values on the training rows.
-    regularization_ : float
-    model_ : AdditiveModel
-    loss_, learner_ : parts of the model
-    history_ : History
-        Mean loss after each stage.
-    n_estimators_ : int
-        Number of stages in the model.
     classes_ : ndarray
-    n_features_in_ : int
+    kernel_, kernels_, kernel_weights_, regularization_, model_, loss_, learner_, history_, \
+n_estimators_, n_features_in_
+        See :class:`KernelBoostingRegressor`.
 
     Notes
     -----

@@ -36,11 +36,8 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
           the rows within the margin.  More than two classes are handled one-vs-rest.  It has no
           probabilities.
         - ``"squared_error"``: least squares on the class indicators, in closed form.
-    kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
-        the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
-        performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.
+    kernel : optional
+        See :class:`SparseKernelRidge`.
     regularization : float or "auto", default="auto"
         Regularization strength λ.  ``"auto"`` selects it on held-out rows, by the loss.
     tuning, n_basis : optional
@@ -49,17 +46,15 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
         Method to select the basis vectors: ``"forward"`` (SY2006, eq. 18), ``"information_gain"``
         (Seeger et al. 2003), ``"residual"``, ``"k_means"``, ``"rp_cholesky"`` or ``"random"``.
         Scores refer to the least-squares problem of the first step.
-    n_candidates, subset_size : optional
-        See :class:`SparseKernelRidge`.
-    standardize, categorical_features, memory_budget, precision : optional
+    n_candidates, subset_size, standardize, categorical_features, memory_budget, \
+precision : optional
         See :class:`SparseKernelRidge`.
     time_budget : float or None, default=None
         Approximate time limit of a fit in seconds.  It limits kernel selection and the number of
         steps, but not basis selection.  With a limit, the model depends on the speed of the
         machine.
-    random_state : int, RandomState or None, default=None
-    n_jobs : int or None, default=None
-        Number of threads.  ``None`` and -1 mean all cores.
+    random_state, n_jobs : optional
+        See :class:`SparseKernelRidge`.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-5
         Tolerance for stopping.  The fit stops after a step that lowers the mean loss by less than
@@ -70,20 +65,10 @@ class SparseKernelClassifier(ClassPredictions, ClassifierMixin, SparseKernelMach
     Attributes
     ----------
     classes_ : ndarray
-    kernel_ : Kernel
-        The kernel, with length scales in units of the standardized columns.
-    regularization_ : float
-    n_basis_ : int
-        Number of basis vectors of the model.
-    path_ : (n_sizes,) int
-        Numbers of basis vectors of the nested models that ``staged_predict`` uses.
     n_iter_ : int
         Total number of steps over all nested models.
-    history_ : History
-        Mean loss of each nested model.
-    model_ : AdditiveModel
-        Each stage is the difference between two consecutive nested models.
-    n_features_in_ : int
+    kernel_, regularization_, n_basis_, path_, history_, model_, n_features_in_
+        See :class:`SparseKernelRidge`.
 
     Notes
     -----
