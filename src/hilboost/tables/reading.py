@@ -302,19 +302,13 @@ def _factorized(series: Any) -> Labels:
         return Labels(np.asarray(codes, dtype=np.int64), distinct.tolist())
     if library.is_polars():
         levels = native.drop_nulls().unique()
-        codes = native.replace_strict(
-            levels, np.arange(len(levels)), default=-1, return_dtype=_polars_int64()
-        )
+        dtype = library.to_native_namespace().Int64
+        numbers = np.arange(len(levels))
+        codes = native.replace_strict(levels, numbers, default=-1, return_dtype=dtype)
         return Labels(codes.to_numpy(), levels.to_list())
     if library.is_pyarrow():
         return _factorized_arrow(native)
     return coded(series.to_list())
-
-
-def _polars_int64() -> Any:
-    import polars
-
-    return polars.Int64
 
 
 def _factorized_arrow(column: Any) -> Labels:

@@ -55,14 +55,9 @@ def _compressed(matrix: Any, n_major: int, n_minor: int, n_data: int) -> str | N
     return _outside(indices[: indptr[-1]], n_minor, "indices")
 
 
-def _csr(matrix: Any) -> str | None:
-    n, d = matrix.shape
-    return _no_vector(matrix.data) or _compressed(matrix, n, d, len(matrix.data))
-
-
-def _csc(matrix: Any) -> str | None:
-    n, d = matrix.shape
-    return _no_vector(matrix.data) or _compressed(matrix, d, n, len(matrix.data))
+def _csr_or_csc(matrix: Any) -> str | None:
+    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    return _no_vector(matrix.data) or _compressed(matrix, n_major, n_minor, len(matrix.data))
 
 
 def _bsr(matrix: Any) -> str | None:
@@ -123,8 +118,8 @@ def _dok(matrix: Any) -> str | None:
 _CHECKS: dict[str, Callable[[Any], str | None]] = {
     "bsr": _bsr,
     "coo": _coo,
-    "csc": _csc,
-    "csr": _csr,
+    "csc": _csr_or_csc,
+    "csr": _csr_or_csc,
     "dia": _dia,
     "dok": _dok,
     "lil": _lil,

@@ -144,7 +144,8 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     else:
         X = encode(table, schema)
     if isinstance(X, DenseTable):
-        _check_columns(estimator, X)
+        # Check the number of rows and columns as scikit-learn checks a matrix.
+        check_array(np.broadcast_to(0.0, X.shape), ensure_all_finite=False, estimator=estimator)
         in_blocks: Any = X
         return in_blocks, schema
     try:
@@ -155,11 +156,6 @@ def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floa
     except ValueError as error:
         raise _explained(X, error, table.names) from error
     return X, schema
-
-
-def _check_columns(estimator: Any, X: DenseTable) -> None:
-    """Check the number of rows and columns as scikit-learn checks a matrix."""
-    check_array(np.broadcast_to(0.0, X.shape), ensure_all_finite=False, estimator=estimator)
 
 
 def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
