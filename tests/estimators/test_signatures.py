@@ -3,7 +3,7 @@
 import inspect
 import pickle
 from dataclasses import KW_ONLY, is_dataclass
-from typing import ClassVar
+from typing import ClassVar, get_type_hints
 
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -36,7 +36,7 @@ def test_subclasses_add_parameters_and_change_defaults():
         ("third", 0.5),
         ("fourth", True),
     ]
-    assert str(inspect.signature(Base)).startswith("(first: 'int' = 1, *, second: 'str' = 'auto'")
+    assert str(inspect.signature(Base)).startswith("(first: int = 1, *, second: str = 'auto'")
     found = pickle.loads(pickle.dumps(clone(Derived(2, third=1.5))))
     assert found.get_params() == {"first": 2, "second": "other", "third": 1.5, "fourth": True}
     assert repr(found) == "Derived(first=2, third=1.5)"
@@ -50,3 +50,4 @@ def test_estimators_are_no_dataclasses(name):
     cls = getattr(hilboost.estimators, name)
     assert not is_dataclass(cls)
     assert set(vars(cls())) == set(inspect.signature(cls).parameters)
+    assert {*get_type_hints(cls.__init__)} >= set(vars(cls()))

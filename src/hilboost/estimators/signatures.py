@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import field, make_dataclass
+from dataclasses import KW_ONLY, field, make_dataclass
 from functools import update_wrapper, wraps
 from inspect import cleandoc, get_annotations, getattr_static, signature, unwrap
-from typing import Any, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import metaestimators
@@ -88,12 +88,13 @@ def with_parameters(cls: Class) -> Class:
     This is what dataclasses do.  But the class is not one of them: Dask, for example, takes the
     fields of a dataclass for its whole state, and would confuse models with the same parameters.
     """
-    known: dict[str, tuple[str, Any, bool]] = dict(getattr(cls, "_parameters", {}))
+    known: dict[str, tuple[Any, Any, bool]] = dict(getattr(cls, "_parameters", {}))
     named_only = False
-    for name, kind in get_annotations(cls).items():
-        if kind == "KW_ONLY":
+    for name, kind in get_annotations(cls, eval_str=True).items():
+        origin: Any = get_origin(kind)
+        if kind is KW_ONLY:
             named_only = True
-        elif not kind.startswith("ClassVar"):
+        elif origin is not ClassVar:
             known[name] = kind, getattr(cls, name), named_only
     fields = [
         (name, kind, field(default=default, kw_only=named_only))
