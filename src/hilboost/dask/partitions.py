@@ -76,7 +76,7 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
         name: (
             _sum_of_hashes(partition.X.index),
             _sum_of_hashes(values.index),
-            difference_of_rows(partition.X, values, is_target=field == "y"),
+            difference_of_rows(partition.X, values, is_target=name == "y"),
         )
         for name, values in beside.items()
         if is_pandas(values) and not partition.X.index.equals(values.index)
