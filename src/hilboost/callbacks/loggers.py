@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from hilboost.core.callback import Callback, Event
@@ -63,12 +62,7 @@ class TensorBoardLogger(AbstractContextManager["TensorBoardLogger"]):
         self._writer = self._package.SummaryWriter(self._folder)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._writer.close()
 
     def __call__(self, event: Event) -> None:

@@ -23,10 +23,7 @@ class Pace:
     _durations: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
 
     def seconds_after(self, now: float) -> float:
-        """Note the end of a stage, and return the estimate; 0 after the first one.
-
-        ``now``: ``working_seconds()``.
-        """
+        """Note the end of a stage, and return the estimate; 0 after the first one."""
         # The first stage also sets up its arrays, so later stages are faster.
         if self._last is not None:
             self._durations.append(now - self._last)

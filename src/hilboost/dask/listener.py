@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, Self
 
 from hilboost.core.callback import Callback
@@ -34,13 +33,8 @@ class Listener(AbstractContextManager["Listener"]):
                 self._stack.enter_context(callback)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stack.__exit__(kind, error, traceback)
+    def __exit__(self, *arguments: Any) -> None:
+        self._stack.__exit__(*arguments)
 
     def hear(self, event: tuple[float, bytes]) -> None:
         """Take an event of the cluster, in any thread."""

@@ -18,11 +18,7 @@ _BESIDE = ("y", "sample_weight", "offset")
 
 
 def partitions_of(suffix: str, **given: Any) -> list[Any]:
-    """Return one delayed :class:`Partition` for each partition of ``X``.
-
-    ``suffix``: what follows the names of the arguments in messages. ``given``: ``X`` and ``y``, and
-    other fields of the partitions, which may be ``None``.
-    """
+    """Return one delayed :class:`Partition` for each partition of ``X``."""
     parts = {
         name: _delayed(value, name + suffix) for name, value in given.items() if value is not None
     }
@@ -90,11 +86,7 @@ def _sum_of_hashes(index: Any) -> int:
 
 
 def warn_of_orders(found: Sequence[dict[str, tuple[int, int, str]]], suffix: str) -> None:
-    """Warn if all partitions together have the index of ``X`` in another order, or one has not.
-
-    ``found``: from :func:`other_orders`, of each partition. ``suffix``: what follows the names of
-    the arguments in messages.
-    """
+    """Warn if all partitions together have the index of ``X`` in another order, or one has not."""
     for name in _BESIDE:
         pairs = [one[name] for one in found if name in one]
         ours, theirs = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)

@@ -91,14 +91,16 @@ class ShapleyValues:
         contributions*, 2014.
         """
         from hilboost.export.shapley import shapley_values
-        from hilboost.export.shapley_records import Game, ShapValues
+        from hilboost.export.shapley_records import ShapValues
 
         check_is_fitted(self)
         if n_orders is not None and n_orders < 2:
             raise InvalidParameter(f"n_orders must be at least 2; got {shown(n_orders)}.")
         rows, others, n_threads = self._explained(X, background, method)
-        game = Game(method == "path_dependent", None if n_orders is None else int(n_orders))
-        values, base, errors = shapley_values(self.fitted_, rows, others, game, n_threads)
+        n_orders = None if n_orders is None else int(n_orders)
+        values, base, errors = shapley_values(
+            self.fitted_, rows, others, method == "path_dependent", n_orders, n_threads
+        )
         if errors is not None and errors.shape[2] == 1:
             errors = errors[:, :, 0]
         values, base_values, seen, names = self._shown(values, base, X, rows)
@@ -144,12 +146,12 @@ class ShapleyValues:
         interaction indices*, 2006; Lundberg et al. 2020, section 2.4 of the supplement.
         """
         from hilboost.export.shapley import interaction_values
-        from hilboost.export.shapley_records import Game, ShapInteractions
+        from hilboost.export.shapley_records import ShapInteractions
 
         check_is_fitted(self)
         rows, others, n_threads = self._explained(X, background, method)
-        game = Game(method == "path_dependent", None)
-        values, base = interaction_values(self.fitted_, rows, others, game, n_threads)
+        by_paths = method == "path_dependent"
+        values, base = interaction_values(self.fitted_, rows, others, by_paths, n_threads)
         values, base_values, seen, names = self._shown(values, base, X, rows)
         return ShapInteractions(values, base_values, seen, names)
 

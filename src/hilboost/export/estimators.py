@@ -11,11 +11,7 @@ from hilboost.model.fitted import FittedModel
 
 
 def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> FittedModel:
-    """Return the record of a fitted estimator.
-
-    ``purpose``: the name of the export, for messages. ``kinds``: names of the supported estimators,
-    for messages. ``accepted``: whether this estimator is supported.
-    """
+    """Return the record of a fitted estimator."""
     if not accepted:
         remedy = remedy_of(
             model, "pass its last step, pipeline[-1], and apply the transformers before predicting"

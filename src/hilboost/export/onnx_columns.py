@@ -67,7 +67,8 @@ def inputs_of(schema: Schema) -> list[Input]:
     taken = {named(column.name) for column in schema.columns}
     for column in schema.columns:
         name = named(column.name)
-        if _is_reserved(name):
+        # Names of outputs, and those that begin with a slash, belong to the graph.
+        if not name or name in OUTPUTS or name.startswith("/"):
             while name in taken:
                 name = f"column {name}"
             taken.add(name)
@@ -75,17 +76,15 @@ def inputs_of(schema: Schema) -> list[Input]:
     return inputs
 
 
-def _is_reserved(name: str) -> bool:
-    """Whether a name is empty or belongs to an output or, possibly, to an internal value."""
-    return not name or name in OUTPUTS or name.startswith("/")
-
-
 def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encoding | None) -> str:
     """Build the input matrix of the model, (n, d) or wider, from float64 and text inputs."""
     if not schema.categories:
         return inputs[0].name
     if len(inputs) == 1 and not inputs[0].is_text:
-        names = [_column(graph, inputs[0].name, k) for k in range(schema.n_columns)]
+        names = [
+            graph.add("Gather", inputs[0].name, graph.integers(k), axis=1)
+            for k in range(schema.n_columns)
+        ]
     else:
         names = [one.name for one in inputs]
     kept = dict(encoding.kept) if encoding else {}
@@ -103,11 +102,6 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
     if encoding is not None and encoding.statistics:
         parts.append(_add_statistics(graph, codes, encoding))
     return graph.add("Concat", *parts, axis=1)
-
-
-def _column(graph: Graph, X: str, k: int) -> str:
-    """Select column ``k``, (n, 1)."""
-    return graph.add("Gather", X, graph.integers(k), axis=1)
 
 
 def _codes(graph: Graph, name: str, column: Column) -> str:

@@ -66,10 +66,6 @@ def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
     return write(graph, raw, link)
 
 
-def _identity(graph: Graph, raw: str, link: IdentityLink) -> str:
-    return raw
-
-
 def _exponential_mean(graph: Graph, raw: str, link: LogLink) -> str:
     bound = graph.constant(link.bound)
     clipped = graph.add("Clip", raw, graph.add("Neg", bound), bound)
@@ -103,7 +99,7 @@ def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:
 
 
 _LINKS: dict[type[Link], Callable[[Graph, str, Any], str]] = {
-    IdentityLink: _identity,
+    IdentityLink: lambda graph, raw, link: raw,
     LogLink: _exponential_mean,
     LogitLink: _two_classes,
     ScoresLink: _scores,
@@ -238,7 +234,8 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     for expansion, columns in merge(expansions):
         outputs = np.zeros((len(expansion.basis), r))
         outputs[:, columns] = expansion.weights
-        sums.append(add_expansion(graph, X, _with_weights(expansion, outputs)))
+        whole = KernelExpansion(expansion.kernel, expansion.inputs, expansion.basis, outputs)
+        sums.append(add_expansion(graph, X, whole))
     sums += others
     if expansions:
         # Make the whole row NaN, because clipping and comparisons would remove NaN.
@@ -266,10 +263,6 @@ def _add_term(graph: Graph, X: str, term: Term, r: int) -> str:
     places = np.zeros((len(term.coefficient), r))
     places[:, term.columns] = np.diag(term.coefficient)
     return graph.add("MatMul", written, graph.constant(places))
-
-
-def _with_weights(model: KernelExpansion, weights: np.ndarray) -> KernelExpansion:
-    return KernelExpansion(model.kernel, model.inputs, model.basis, weights)
 
 
 def _add_outputs(graph: Graph, predicted: str, fitted: FittedModel) -> list[Any]:

@@ -73,8 +73,8 @@ class Surrogate:
 
 def sampled_values(
     function: Callable[[Floats], Floats],  # maps rows (n, width) to outputs (n, r)
-    X: Floats,  # (n, width), (m, width) float64
-    background: Floats,  # (n, width), (m, width) float64
+    X: Floats,  # (n, width) float64
+    background: Floats,  # (m, width) float64
     player_of_column: NDArray[np.int32],  # (width,) int32
     # smallest and largest number of random orders of the players, at least 2.  Each of them and its
     # reverse start at one row of the background.

@@ -21,9 +21,9 @@ from hilboost.model.summary import not_of_trees
 class ScalarTree:
     """One output of one tree."""
 
-    stage: int  # the tree is the ``number``-th of its stage
-    number: int  # the tree is the ``number``-th of its stage
-    output: int  # the tree is the ``number``-th of its stage
+    stage: int
+    number: int  # of the tree within its stage
+    output: int
     tree: Tree
     # (n_leaves,) float64: contributions of the leaves to the raw output, including the coefficient
     values: Floats
@@ -38,15 +38,17 @@ class ScalarTree:
         """Values of the nodes, (n_nodes,) float64, NaN at inner nodes."""
         return np.where(self.is_leaf, self.values[self.tree.leaf_number], np.nan)
 
+    def sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
+        """Sum numbers of the leaves, (n_leaves,), over the leaves below each node, (n_nodes,)."""
+        sums = np.where(self.is_leaf, of_leaves[self.tree.leaf_number], 0)
+        for node in np.flatnonzero(~self.is_leaf)[::-1]:  # children come after their parents
+            child = self.tree.child[node]
+            sums[node] = sums[child] + sums[child + 1]
+        return sums
+
 
 def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[ScalarTree]:
-    """Return all trees of a fitted estimator, stage by stage and in their order within each.
-
-    A tree with vector leaves is included once for every output.
-
-    ``model``: fitted. ``purpose``: the purpose of the trees for messages, such as ``"plot_tree"``.
-    ``numbers_only``: whether to reject categories.
-    """
+    """Return all trees of a fitted estimator by stage, one for each output of vector leaves."""
     kinds = "a BoostingRegressor or BoostingClassifier with trees"
     fitted = fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
     if numbers_only:
@@ -61,6 +63,15 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
                 )
             trees += scalar_trees(i, number, term)
     return trees
+
+
+def leaf_counts(
+    model: Any, trees: list[ScalarTree], X: Any
+) -> dict[tuple[int, int], NDArray[np.int64]]:
+    """Count rows in the leaves of each tree, (n_leaves,), by its stage and number."""
+    sizes = {(tree.stage, tree.number): len(tree.values) for tree in trees}
+    columns = zip(sizes.items(), model.apply(X).T, strict=True)
+    return {place: np.bincount(leaves, minlength=n) for (place, n), leaves in columns}
 
 
 def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:

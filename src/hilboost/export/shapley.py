@@ -28,7 +28,6 @@ from hilboost.engine import (
     leaf_paths,
 )
 from hilboost.export.sampled_shapley import sampled_values
-from hilboost.export.shapley_records import Game
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import FittedModel
 
@@ -38,15 +37,16 @@ _CHUNK = 1024  # rows
 
 
 def shapley_values(
-    fitted: FittedModel, X: Floats, background: Floats, game: Game, n_threads: int
+    fitted: FittedModel,
+    X: Floats,
+    background: Floats,
+    path_dependent: bool,  # whether trees count the background rows in their nodes
+    n_orders: int | None,  # of estimated values; None: by standard errors and cost
+    n_threads: int,
 ) -> tuple[Floats, Floats, Floats | None]:
     """Compute Shapley values of raw predictions.
 
-    ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
-    float32 or float64: validated inputs.
-
-    Returns values, (n, d, r) float64; base, (r,) float64: mean raw prediction of the background;
-    standard_errors, (n, d, r) float64 or None: ``None`` if all values are exact.
+    Returns values (n, d, r), base (r,), and standard errors (n, d, r), or None if all are exact.
     """
     raw = fitted.predict_raw(background, n_threads)
     base, tolerance = raw.mean(axis=0), _TOLERANCE * raw.std(axis=0)
@@ -57,7 +57,7 @@ def shapley_values(
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     trees = [term for term in terms if term.model.family == "trees"]
     if trees:
-        forest = _Forest.of(trees, X, background, players.of_column, game.path_dependent)
+        forest = _Forest.of(trees, X, background, players.of_column, path_dependent)
         forest.add_values(values, n_threads)
     others = [
         term
@@ -67,18 +67,16 @@ def shapley_values(
     errors = None
     if others:
         rest = AdditiveModel(np.zeros(len(base)), (Stage(tuple(others)),))
-        if game.n_orders is None:
-            cost = 2 * X.size * rest.cost_per_row  # of one order
-            n_orders = _FEWEST_ORDERS, max(_FEWEST_ORDERS, _MOST_COST // max(cost, 1))
-        else:
-            n_orders = game.n_orders, game.n_orders
+        cost = 2 * X.size * rest.cost_per_row  # of one order
+        most = max(_FEWEST_ORDERS, _MOST_COST // max(cost, 1))
+        limits = (_FEWEST_ORDERS, most) if n_orders is None else (n_orders, n_orders)
         found = sampled_values(
             lambda rows: rest.predict_raw(rows, n_threads),
-            *(X, background, players.of_column, n_orders, tolerance, fitted.seed),
+            *(X, background, players.of_column, limits, tolerance, fitted.seed),
         )
         values += found.values
         errors = np.sqrt(np.einsum("npr,pd->ndr", found.variances, players.shares**2))
-        if game.n_orders is None and (errors > tolerance).any():
+        if n_orders is None and (errors > tolerance).any():
             _warn_of_errors(errors, raw)
     return np.einsum("npr,pd->ndr", values, players.shares), base, errors
 
@@ -97,15 +95,9 @@ def _warn_of_errors(errors: Floats, raw: Floats) -> None:
 
 
 def interaction_values(
-    fitted: FittedModel, X: Floats, background: Floats, game: Game, n_threads: int
+    fitted: FittedModel, X: Floats, background: Floats, path_dependent: bool, n_threads: int
 ) -> tuple[Floats, Floats]:
-    """Compute Shapley interaction values of raw predictions.
-
-    ``X``: (n, d), (m, d) float32 or float64: validated inputs. ``background``: (n, d), (m, d)
-    float32 or float64: validated inputs.
-
-    Returns values, (n, d, d, r) float64; base, (r,) float64: mean raw prediction of the background.
-    """
+    """Compute interaction values (n, d, d, r) of raw predictions, and the base (r,)."""
     base = fitted.predict_raw(background, n_threads).mean(axis=0)
     d = X.shape[1]
     X, background = _matrix(fitted.encode_inputs(X)), _matrix(fitted.encode_inputs(background))
@@ -123,7 +115,7 @@ def interaction_values(
             )
     pairs = np.zeros((len(X), n_players, n_players, len(base)))
     if trees:
-        forest = _Forest.of(trees, X, background, players.of_column, game.path_dependent)
+        forest = _Forest.of(trees, X, background, players.of_column, path_dependent)
         forest.add_values(alone, n_threads)
         forest.add_pairs(pairs, n_threads)
     every = np.arange(n_players)

@@ -80,14 +80,3 @@ class ShapInteractions:
     feature_names: list[str]
 
     __repr__ = brief_repr
-
-
-@dataclass(frozen=True)
-class Game:
-    """The quantity that is divided among the columns, and the way it is divided."""
-
-    # whether trees divide their outputs by the numbers of background rows in their nodes
-    path_dependent: bool
-    # number of random orders for stages that are neither trees nor sums over columns; ``None``
-    # chooses it by the standard errors and the cost
-    n_orders: int | None

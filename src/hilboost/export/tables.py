@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.core.packages import required
 from hilboost.export.columns import Columns
-from hilboost.export.scalar_trees import ScalarTree, fitted_trees
+from hilboost.export.scalar_trees import ScalarTree, fitted_trees, leaf_counts
 
 if TYPE_CHECKING:
     import pandas
@@ -54,12 +54,9 @@ def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
     frames = [_rows(tree, seen) for tree in trees]
     counted = {} if X is None else {"rows": "int64"}
     if X is not None:
-        leaves = model.apply(X)
-        number = {
-            place: k for k, place in enumerate(dict.fromkeys((t.stage, t.number) for t in trees))
-        }
+        counts = leaf_counts(model, trees, X)
         for tree, frame in zip(trees, frames, strict=True):
-            frame["rows"] = tree.tree.node_counts(leaves[:, number[tree.stage, tree.number]])
+            frame["rows"] = tree.sums(counts[tree.stage, tree.number])
     types = {
         **dict.fromkeys(("stage", "tree", "output", "node", "depth"), "int64"),
         "column": "object",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLink, SortedLink
 from hilboost.core.loss import Loss
-from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
+from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees, leaf_counts
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import atomic_path
 
@@ -68,7 +68,7 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     ``<``, line breaks and similar characters).
     """
     trees = fitted_trees(model, "to_xgboost_json")
-    counts = None if background is None else _leaf_counts(model, background)
+    counts = None if background is None else leaf_counts(model, trees, background)
     # XGBoost does not decode \\u escapes.
     text = json.dumps(_document(model.fitted_, trees, counts), ensure_ascii=False)
     if path is not None:
@@ -78,7 +78,7 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
 
 
 def _document(
-    fitted: FittedModel, trees: list[ScalarTree], counts: dict[tuple[int, int], Floats] | None
+    fitted: FittedModel, trees: list[ScalarTree], counts: dict[tuple[int, int], Any] | None
 ) -> dict[str, Any]:
     objective, base_score, factor = _objective(fitted.loss, fitted.codec.kind == "classes")
     start = fitted.model.initial_raw
@@ -178,9 +178,7 @@ def _rounds(trees: list[ScalarTree], start: Floats) -> list[list[ScalarTree]]:
     return [[tree for tree in several if tree] for several in zip_longest(*by_output)]
 
 
-def _tree(
-    tree: ScalarTree, number: int, n_features: int, leaf_counts: Floats | None
-) -> dict[str, Any]:
+def _tree(tree: ScalarTree, number: int, n_features: int, counts: Floats | None) -> dict[str, Any]:
     nodes, is_leaf = tree.tree, tree.is_leaf
     n = len(is_leaf)
     inner = np.flatnonzero(~is_leaf)
@@ -189,6 +187,9 @@ def _tree(
     parents = np.full(n, _NO_PARENT)
     parents[left[inner]] = parents[right[inner]] = inner
     weights = np.where(is_leaf, tree.node_values, 0.0)
+    covers = np.zeros(n)
+    if counts is not None:
+        covers = tree.sums(np.maximum(counts, _EMPTY_LEAF))
     return {
         "base_weights": _single(weights),
         "categories": [],
@@ -204,7 +205,7 @@ def _tree(
         "split_conditions": _single(np.where(is_leaf, weights, _first_above(nodes.threshold))),
         "split_indices": np.where(is_leaf, 0, nodes.column).tolist(),
         "split_type": [0] * n,
-        "sum_hessian": [0.0] * n if leaf_counts is None else _single(_covers(tree, leaf_counts)),
+        "sum_hessian": _single(covers),
         "tree_param": {
             "num_deleted": "0",
             "num_feature": str(n_features),
@@ -226,30 +227,6 @@ def _single(values: Floats) -> list[float]:
     """Convert float32 numbers to the fewest digits that identify them."""
     with np.errstate(over="ignore"):
         return [float(str(value)) for value in np.asarray(values).astype(np.float32)]
-
-
-def _leaf_counts(model: Any, background: Any) -> dict[tuple[int, int], Floats]:
-    """Count the background rows in every leaf of every tree, by stage and tree number."""
-    cells = model.apply(background)
-    trees: Iterator[tuple[int, int, Any]] = (
-        (i, number, term.model)
-        for i, stage in enumerate(model.model_.stages)
-        for number, term in enumerate(stage.terms)
-    )
-    return {
-        (stage, number): np.bincount(column, minlength=len(tree.values)).astype(np.float64)
-        for column, (stage, number, tree) in zip(cells.T, trees, strict=True)
-    }
-
-
-def _covers(tree: ScalarTree, leaf_counts: Floats) -> Floats:
-    """Count the background rows that pass through each node, (n_nodes,)."""
-    counts = np.maximum(leaf_counts, _EMPTY_LEAF)
-    covers = np.where(tree.is_leaf, counts[tree.tree.leaf_number], 0.0)
-    child = tree.tree.child
-    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
-        covers[node] = covers[child[node]] + covers[child[node] + 1]
-    return covers
 
 
 def _feature_names(fitted: FittedModel) -> list[str]:

@@ -51,14 +51,10 @@ class MeanSquaredError(_MeanError):
         return (y - predicted) ** 2
 
 
-class RootMeanSquaredError(_MeanError):
+class RootMeanSquaredError(MeanSquaredError):
     """Square root of the mean squared error."""
 
     names = ("rmse", "root_mean_squared_error", "neg_root_mean_squared_error")
-
-    def _error(self, y: Floats, predicted: Floats) -> Floats:
-        """Squared difference."""
-        return (y - predicted) ** 2
 
     def of_mean(self, mean: float) -> float:
         """Square root."""

@@ -19,10 +19,7 @@ def metrics_by_name() -> Mapping[str, type[Metric]]:
 
 
 def metrics_of(given: object, kind: str) -> tuple[Metric, ...]:
-    """Create the metrics that the parameter ``eval_metric`` specifies.
-
-    ``kind``: the kind of the targets.
-    """
+    """Create the metrics that the parameter ``eval_metric`` specifies."""
     if given is None:
         return ()
     listed = given if isinstance(given, list | tuple) else [given]

@@ -323,12 +323,7 @@ def _similarities(similarity: Any, p: int) -> Floats:
 
 
 def profile_kernel(profiles: Any) -> Floats:
-    """Gaussian kernel of interaction profiles; the mean squared norm determines its width.
-
-    ``profiles``: array-like (p, n).
-
-    Returns (p, p) float64: ``exp(-|y_i - y_j|² / mean |y|²)``; all ones if all profiles are zero.
-    """
+    """Gaussian kernel of profiles (p, n), as wide as their root mean squared norm."""
     Y = np.asarray(profiles, dtype=np.float64)
     mean = float((Y**2).sum(axis=1).mean())
     if mean == 0:

@@ -69,10 +69,7 @@ def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
 
 
 def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
-    """Compute the curves of pairs in several matrices, ranked together.
-
-    ``blocks``: sequence of (links, scores, within): arguments of :func:`link_curves`.
-    """
+    """Compute the curves of pairs in several matrices, ranked together."""
     pairs = [_pairs(links, scores, within) for links, scores, within in blocks]
     truth = np.concatenate([linked for linked, _ in pairs])
     values = np.concatenate([scores for _, scores in pairs])

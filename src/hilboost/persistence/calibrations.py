@@ -23,7 +23,6 @@ from hilboost.persistence.stored import Header
 from hilboost.persistence.values import label_dtype, read_labels
 
 _NAME = "calibration."
-_INTEGERS = ("folds", "groups")
 
 
 def to_file(calibration: Calibration) -> tuple[Header, Arrays]:
@@ -32,23 +31,17 @@ def to_file(calibration: Calibration) -> tuple[Header, Arrays]:
     names = calibration.group_names
     if names is not None:
         fields |= {"groups": names.tolist(), "groups_dtype": label_dtype(names, "group").str}
-    arrays: Arrays = {_NAME + "scores": np.ascontiguousarray(calibration.scores)}
-    if calibration.weight is not None:
-        arrays[_NAME + "weight"] = np.ascontiguousarray(calibration.weight)
-    for name in _INTEGERS:
+    arrays = {"scores": calibration.scores, "weight": calibration.weight}
+    for name in ("folds", "groups"):
         numbers = getattr(calibration, name)
-        if numbers is not None:
-            arrays[_NAME + name] = np.ascontiguousarray(numbers, dtype=np.int64)
-    if calibration.scale is not None:
-        more, scale = _scale_to_file(calibration.scale)
-        fields, arrays = fields | more, arrays | scale
-    return fields, arrays
-
-
-def _scale_to_file(scale: DistanceScale) -> tuple[Header, Arrays]:
-    width = {"width": scale.width} if np.isfinite(scale.width) else {}
-    arrays = {"points": scale.points, "squares": scale.squares, "masses": scale.weight}
-    return width, {_NAME + name: np.ascontiguousarray(a) for name, a in arrays.items()}
+        arrays[name] = None if numbers is None else numbers.astype(np.int64)
+    scale = calibration.scale
+    if scale is not None:
+        arrays |= {"points": scale.points, "squares": scale.squares, "masses": scale.weight}
+        if np.isfinite(scale.width):
+            fields["width"] = scale.width
+    given = {_NAME + name: array for name, array in arrays.items() if array is not None}
+    return fields, {name: np.ascontiguousarray(array) for name, array in given.items()}
 
 
 def from_file(

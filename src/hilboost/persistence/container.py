@@ -34,6 +34,7 @@ from hilboost.persistence import trees
 from hilboost.persistence.atomic import atomic_path
 from hilboost.persistence.require import Arrays, require, require_array, require_kind, require_list
 from hilboost.persistence.values import (
+    PICKLE,
     ValueReader,
     ValueWriter,
     checked_names,
@@ -48,7 +49,6 @@ DAMAGE = (
 )
 """Errors that building a model from a damaged file may raise."""
 _HEADER_BYTES = 10**8  # larger headers are rejected
-_PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 
 
 def write(
@@ -67,17 +67,18 @@ def write(
     if writer.imports:
         header["imports"] = writer.imports
     try:
-        number = FORMAT if _has_categories(own, header) else 1
+        with_categories = "categories" in header or len(own.get("left_sets", ())) > 0
+        number = FORMAT if with_categories else 1
         metadata = {"format": str(number), "header": json.dumps(header)}
     except TypeError as error:
         raise IncompatibleParts(
-            f"the header of a model file must be valid JSON: {error}. {_PICKLE}"
+            f"the header of a model file must be valid JSON: {error}. {PICKLE}"
         ) from error
     content = save({**own, **(arrays or {}), **writer.arrays}, metadata=metadata)
     if int.from_bytes(content[:8], "little") > _HEADER_BYTES:
         raise IncompatibleParts(
             f"the header of this model exceeds the limit of {_HEADER_BYTES // 10**6} MB. Use fewer "
-            f"or shorter names, or fewer custom base models. {_PICKLE}"
+            f"or shorter names, or fewer custom base models. {PICKLE}"
         )
     with atomic_path(Path(path), len(content)) as temporary, temporary.open("wb") as file:
         file.writelines(_in_order(content))
@@ -97,10 +98,7 @@ def _in_order(content: bytes) -> tuple[bytes, memoryview]:
 def read(
     path: str | Path, trusted: Collection[str] = ()
 ) -> tuple[AdditiveModel, dict[str, Any], Arrays]:
-    """Read a model, its header and all arrays: parse, check all bounds, then build.
-
-    ``trusted``: names ``"module:Class"`` of the only classes that may be imported.
-    """
+    """Read a model, its header and all arrays, and import only the trusted ``"module:Class"``."""
     from safetensors import SafetensorError, safe_open
 
     trusted = checked_names(trusted)
@@ -137,10 +135,6 @@ def read(
         raise InvalidModelFile(f"{path}: {error}") from error
     except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
-
-
-def _has_categories(arrays: Arrays, header: dict[str, Any]) -> bool:
-    return "categories" in header or len(arrays.get("left_sets", ())) > 0
 
 
 def _check_trust(imports: object, trusted: Collection[str]) -> None:
@@ -182,7 +176,7 @@ def _other(number: int, place: int, term: Term, writer: ValueWriter) -> dict[str
     if is_hilboost(type(model)) and not vars(type(model)).get("in_files"):
         raise IncompatibleParts(
             "model files support trees, kernel expansions, linear and custom base models, and "
-            f"built-in classes that declare in_files = True, but not {model.described()}. {_PICKLE}"
+            f"built-in classes that declare in_files = True, but not {model.described()}. {PICKLE}"
         )
     return {
         "stage": number,

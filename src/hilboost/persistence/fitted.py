@@ -146,15 +146,13 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
         numbers = fitted.numbers
         names = {} if numbers.names is None else {"target_names": list(numbers.names)}
         return {"n_targets": numbers.n_targets, "flat": numbers.flat, **names}, {}
-    fields, arrays = output_spaces.to_arrays(fitted.output.embedding, _span(fitted.output), writer)
+    output = fitted.output
+    span = output.span_rows, output.span_codes, output.n_train
+    fields, arrays = output_spaces.to_arrays(output.embedding, span, writer)
     fields |= stages_to_file(fitted.learner)
-    if fitted.output.outside:
+    if output.outside:
         fields["outside"] = True
     return {"output": fields}, arrays
-
-
-def _span(codec: OutputCodec) -> output_spaces.Span:
-    return codec.span_rows, codec.span_codes, codec.n_train
 
 
 def _read_codec(

@@ -36,7 +36,7 @@ from hilboost.persistence.require import (
     require_finite,
     require_kind,
 )
-from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
+from hilboost.persistence.values import PICKLE, ValueReader, ValueWriter, is_hilboost
 
 NAMES = frozenset(
     {
@@ -81,8 +81,7 @@ def to_arrays(
         if (term.columns.start, term.columns.stop) != (0, n_outputs):
             raise IncompatibleParts(
                 f"model files support kernel expansions for all {n_outputs} outputs; this model "
-                f"has one for columns {term.columns.start} to {term.columns.stop - 1}. Save such a "
-                "model with pickle or joblib, and load it only if you trust the file."
+                f"has one for columns {term.columns.start} to {term.columns.stop - 1}. {PICKLE}"
             )
         named.append(expansions.by_identity(model))
         if len(expansions.items) > len(of_expansions):
@@ -164,10 +163,7 @@ def from_arrays(
 
 
 def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
-    """Return the description of a kernel for files.
-
-    With a writer, user-defined classes are supported.
-    """
+    """Describe a kernel for files; with a writer, it may be of a user-defined class."""
     if writer is not None and not is_hilboost(type(kernel)):
         return writer.write(kernel, "the kernel")
     description = to_description(kernel)

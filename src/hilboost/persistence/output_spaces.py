@@ -31,7 +31,6 @@ from hilboost.outputs.kernel_output import RowEmbedding, embedding_of_rows
 from hilboost.outputs.label_sets import LabelSetEmbedding
 from hilboost.outputs.precomputed import PrecomputedEmbedding
 from hilboost.outputs.rankings import RankingEmbedding
-from hilboost.outputs.spd_matrices import PositiveMatrixEmbedding
 from hilboost.outputs.strings import LONGEST, StringEmbedding
 from hilboost.outputs.vectors import VectorEmbedding
 from hilboost.persistence.kernel_expansions import describe, read_kernel, try_kernel
@@ -143,8 +142,12 @@ def _read_factor(arrays: Arrays, n_outputs: int) -> GramFactor:
 # One space each
 
 
-def _write_vectors(space: VectorEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
-    return {"shape": list(space.shape)}, {"training": space.training}
+def _training_and(*names: str) -> Callable[[Any, ValueWriter], tuple[Fields, Arrays]]:
+    """Return a writer of the training outputs, and of plain attributes of a space."""
+    return lambda space, writer: (
+        {name: getattr(space, name) for name in names},
+        {"training": space.training},
+    )
 
 
 def _read_vectors(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
@@ -217,20 +220,10 @@ def _read_rankings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) 
     return found
 
 
-def _write_distributions(
-    space: DistributionEmbedding, writer: ValueWriter
-) -> tuple[Fields, Arrays]:
-    return {}, {"training": space.training}
-
-
 def _read_distributions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
     training = _training(arrays, r)
     require(bool((np.diff(training, axis=1) >= 0).all()), "training outputs")
     return DistributionEmbedding(training)
-
-
-def _write_compositions(space: CompositionEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
-    return {"geometry": space.geometry}, {"training": space.training}
 
 
 def _read_compositions(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
@@ -238,10 +231,6 @@ def _read_compositions(fields: Fields, arrays: Arrays, r: int, reader: ValueRead
     require(training.shape[1] == (r + 1 if geometry == "aitchison" else r), "training outputs")
     Compositions(geometry).fit(training)
     return CompositionEmbedding(training, geometry)
-
-
-def _write_matrices(space: PositiveMatrixEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
-    return {}, {"training": space.training}
 
 
 def _read_matrices(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -> Embedding:
@@ -325,16 +314,16 @@ class _Kind:
 
 _KINDS = MappingProxyType(
     {
-        "compositions": _Kind(_write_compositions, _read_compositions),
-        "distributions": _Kind(_write_distributions, _read_distributions),
+        "compositions": _Kind(_training_and("geometry"), _read_compositions),
+        "distributions": _Kind(_training_and(), _read_distributions),
         "graphs": _Kind(_write_graphs, _read_graphs),
         "hierarchy": _Kind(_write_hierarchy, _read_hierarchy),
         "label_sets": _Kind(_write_label_sets, _read_label_sets),
-        "positive_matrices": _Kind(_write_matrices, _read_matrices),
+        "positive_matrices": _Kind(_training_and(), _read_matrices),
         "precomputed": _Kind(_write_precomputed, _read_precomputed),
         "rankings": _Kind(_write_rankings, _read_rankings),
         "rows": _Kind(_write_rows, _read_rows),
         "strings": _Kind(_write_strings, _read_strings),
-        "vectors": _Kind(_write_vectors, _read_vectors),
+        "vectors": _Kind(_training_and("shape"), _read_vectors),
     }
 )

@@ -11,7 +11,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
 from hilboost.persistence.require import require, require_kind, require_list
-from hilboost.persistence.values import PLAIN, ValueReader, ValueWriter
+from hilboost.persistence.values import PICKLE, PLAIN, ValueReader, ValueWriter
 from hilboost.validation.constraints import plain_constraint
 
 _LISTS = ("quantile", "categorical_features", "length_scale_factors")
@@ -27,10 +27,7 @@ _RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"
 def write_parameters(
     parameters: Mapping[str, Any], writer: ValueWriter, machine: object
 ) -> dict[str, Any]:
-    """Convert the parameters of an estimator to JSON values.
-
-    ``machine``: the estimator class that may be used as a learner.
-    """
+    """Convert the parameters of an estimator to JSON values."""
     return {name: _written(name, value, writer, machine) for name, value in parameters.items()}
 
 
@@ -55,8 +52,7 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
     if name in _PARTS:
         return writer.write(value, name)
     raise IncompatibleParts(
-        f"{name} is of type {type(value).__name__}, which model files do not support. Save such a "
-        "model with pickle or joblib, and load it only if you trust the file."
+        f"{name} is of type {type(value).__name__}, which model files do not support. {PICKLE}"
     )
 
 

@@ -60,27 +60,21 @@ _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
 # Parameter names in files of earlier versions.
 _RENAMED = {"normalise": "normalize"}
 _DEEPEST = 32
-_PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
+PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 
 
 class ValueWriter:
-    """Writes values, and collects the arrays and class names they need.
-
-    ``imports``: Names ``"module:Class"`` of user-defined classes.
-    """
+    """Writes values, and collects the arrays and class names they need."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = {}
         self.imports: list[str] = []
 
     def write(self, value: Any, what: str, depth: int = 0) -> Any:
-        """Convert a value to JSON.
-
-        ``what``: name of the value in error messages. ``depth``: nesting depth of the value.
-        """
+        """Convert a value to JSON."""
         if depth > _DEEPEST:
             raise IncompatibleParts(
-                f"model files support at most {_DEEPEST} nested levels; {what} has more. {_PICKLE}"
+                f"model files support at most {_DEEPEST} nested levels; {what} has more. {PICKLE}"
             )
         if isinstance(value, np.generic) and value.dtype.kind in "biufU":
             value = value.item()
@@ -115,7 +109,7 @@ class ValueWriter:
         raise IncompatibleParts(
             f"{what} is of type {type(value).__name__}, which model files do not support; they "
             "support numbers, text, hilboost's components that declare in_files = True, and custom "
-            f"classes derived from hilboost's base classes. {_PICKLE}"
+            f"classes derived from hilboost's base classes. {PICKLE}"
         )
 
     def _imported(self, value: object, what: str, depth: int) -> Any:
@@ -162,10 +156,7 @@ def is_hilboost(cls: type) -> bool:
 
 
 class ValueReader:
-    """Reads what :class:`ValueWriter` wrote.
-
-    ``arrays``: Arrays of the file. ``trusted``: Names of the classes that may be imported.
-    """
+    """Reads what :class:`ValueWriter` wrote."""
 
     def __init__(self, arrays: Arrays, trusted: Collection[str] = ()) -> None:
         self._arrays, self._trusted = arrays, frozenset(trusted)

@@ -23,7 +23,7 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import described
 from hilboost.model.resolved import is_auto
 from hilboost.model.summary import summary
-from hilboost.report.table import number_text, shortened
+from hilboost.report.table import number_text, shortened, thinned
 from hilboost.training.recipes.output_kernels import pace
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -37,12 +37,7 @@ _STAGES = {
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """Describe a fitted model.
-
-    Returns dict: ``class``, ``loss``, ``learner``, ``learners``, ``parts``, ``n_stages``,
-    ``n_columns``, ``n_outputs``, ``classes``, ``parameters``, ``history``, ``kernel``, and
-    ``versions``; ``None`` for missing attributes.
-    """
+    """Describe a fitted model."""
     record: FittedModel = model.fitted_
     kind = record.codec.kind
     return {
@@ -160,10 +155,10 @@ def history_facts(fitted: FittedModel) -> dict[str, Any] | None:
     if history is None or len(history.train) < 2:
         return None
     n = len(history.train)
-    shown = np.unique(np.linspace(0, n - 1, min(n, _CURVE_POINTS)).astype(int))
+    shown = thinned(np.arange(n), _CURVE_POINTS)
     validation = history.validation
     return {
-        "stages": shown.tolist(),
+        "stages": shown,
         "train": history.train[shown].tolist(),
         "validation": None if validation is None else validation[shown].tolist(),
         "kept": fitted.n_stages,

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import base64
 import io
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jinja2
 import numpy as np
 from markupsafe import Markup, escape
 from matplotlib.ticker import MaxNLocator
 
-from hilboost.report.table import number_text
+from hilboost.report.table import number_text, shortened
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("hilboost.report"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 WIDTH, HEIGHT = 360, 230
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 10, 40  # fits "10 000" next to a label, or half of it
@@ -67,50 +77,27 @@ def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
     return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The text of a chart: the labels of its axes, and the text for screen readers."""
-
-    x: str
-    y: str
-    says: str
+Marks = list[tuple[str, str]]
+"""Paths of a chart, each with its classes of the style sheet."""
 
 
-def _svg(
-    x: Axis, y: Axis, labels: Labels, inside: Sequence[str], hover: Sequence[str] = ()
+def _chart(
+    x: Axis, y: Axis, x_label: str, y_label: str, says: str, marks: Marks, hover: Sequence[str]
 ) -> Markup:
-    """Draw a chart with grid, ticks, and labels; ``hover`` are points whose values are shown."""
-    values = (
-        f' data-x="{escape(labels.x)}" data-y="{escape(labels.y)}" data-hover="'
-        + "\n".join(hover)
-        + '"'
+    """Draw marks with grid, ticks, and labels; ``hover`` are points whose values are shown."""
+    page = TEMPLATES.get_template("chart.html").render(
+        x=x,
+        y=y,
+        x_label=x_label,
+        y_label=y_label,
+        says=says,
+        marks=marks,
+        hover=hover,
+        text=tick_text,
+        edges={"left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "floor": HEIGHT - BOTTOM},
+        size=(WIDTH, HEIGHT),
     )
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(labels.says)}"{values if hover else ""}>'
-    ]
-    for tick in y.ticks:
-        at = y(tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
-        parts.append(
-            f'<text x="{LEFT - 6}" y="{at + 3.5}" class="tick end">{tick_text(tick)}</text>'
-        )
-    for tick in x.ticks:
-        at = x(tick)
-        parts.append(
-            f'<text x="{at}" y="{HEIGHT - BOTTOM + 15}" class="tick mid">{tick_text(tick)}</text>'
-        )
-    base = HEIGHT - BOTTOM
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>')
-    parts += inside
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" class="label mid">{escape(labels.x)}</text>')
-    height = (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(
-        f'<text transform="translate(11 {height}) rotate(-90)" class="label mid">'
-        f"{escape(labels.y)}</text>"
-    )
-    return Markup("".join(parts) + "</svg>")
+    return Markup(page)
 
 
 def tick_text(value: float) -> str:
@@ -128,7 +115,7 @@ def _hover(
     x: Axis, y: Axis, points: Iterable[tuple[float, float | None]], name: str = ""
 ) -> list[str]:
     """Points with the values that appear next to the pointer: position, x, y, and a name."""
-    tail = f"\t{escape(name)}" if name else ""
+    tail = f"\t{name}" if name else ""
     return [
         f"{x(a)}\t{y(b)}\t{number_text(a)}\t{number_text(b)}{tail}"
         for a, b in points
@@ -148,13 +135,27 @@ def _path(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float | None]) -> 
     return "".join(steps)
 
 
+def _dots(x: Axis, y: Axis, xs: Sequence[float], ys: Sequence[float]) -> str:
+    return "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(xs, ys, strict=True))
+
+
+def _vertical(at: float) -> str:
+    return f"M{at} {TOP}V{HEIGHT - BOTTOM}"
+
+
+def _diagonal(x: Axis, y: Axis) -> tuple[str, str]:
+    """Draw the line of equal values."""
+    ends = [max(x.low, y.low), min(x.high, y.high)]
+    return "ideal", _path(x, y, ends, ends)
+
+
 def lines(
     # ``x``, ``y``, and optionally ``low``, ``high``, ``name``, and ``color`` (a class of the style
     # sheet)
     series: Sequence[dict[str, Any]],
-    x_label: str,  # axis labels, and the text for screen readers
-    y_label: str,  # axis labels, and the text for screen readers
-    says: str,  # axis labels, and the text for screen readers
+    x_label: str,
+    y_label: str,
+    says: str,  # the text for screen readers
     *,
     # use a log scale if the values are positive and differ by more than a factor of 20
     log_y: bool = False,
@@ -172,37 +173,28 @@ def lines(
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
     ys = [0, float(square or 1)] if square or unit_y else ys
     x, y = _plane([0, float(square)] if square else xs, ys, log_y=log_y)
-    drawn, hover = [], []
-    if diagonal:
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        drawn.append(f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>')
+    marks: Marks = [_diagonal(x, y)] if diagonal else []
+    hover = []
     for number, s in enumerate(series):
         color = s.get("color", f"c{number + 1}")
         if "low" in s:
             there = [*s["x"], *reversed(s["x"])]
             outline = _path(x, y, there, [*s["high"], *reversed(s["low"])])
-            drawn.append(f'<path class="band {color}" d="{outline}Z"/>')
-        drawn.append(f'<path class="line {color}" d="{_path(x, y, s["x"], s["y"])}"/>')
+            marks.append((f"band {color}", f"{outline}Z"))
+        marks.append((f"line {color}", _path(x, y, s["x"], s["y"])))
         hover += _hover(x, y, zip(s["x"], s["y"], strict=True), s.get("name", ""))
         if dots:
-            points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(s["x"], s["y"], strict=True))
-            drawn.append(f'<path class="dots {color}" d="{points}"/>')
+            marks.append((f"dots {color}", _dots(x, y, s["x"], s["y"])))
     if mark_x is not None:
-        drawn.append(
-            f'<line class="mark" x1="{x(mark_x)}" x2="{x(mark_x)}" y1="{TOP}" '
-            f'y2="{HEIGHT - BOTTOM}"/>'
-        )
-    foot = "".join(f"M{x(t)} {HEIGHT - BOTTOM}v-5" for t in ticks_x if x.low <= t <= x.high)
-    if foot:
-        drawn.append(f'<path class="rug" d="{foot}"/>')
-    return _svg(x, y, Labels(x_label, y_label, says), drawn, hover)
+        marks.append(("mark", _vertical(x(mark_x))))
+    rug = "".join(f"M{x(t)} {HEIGHT - BOTTOM}v-5" for t in ticks_x if x.low <= t <= x.high)
+    if rug:
+        marks.append(("rug", rug))
+    return _chart(x, y, x_label, y_label, says, marks, hover)
 
 
 def calibration(series: Sequence[dict[str, Any]], says: str) -> Markup:
-    """Draw observed frequencies against predicted probabilities, up to the largest of them.
-
-    ``series``: see :func:`lines`. ``says``: the text for screen readers.
-    """
+    """Draw observed frequencies against predicted probabilities, up to the largest of them."""
     most = max((v for s in series for v in (*s["x"], *s["y"])), default=0.0)
     x_label, y_label = "predicted probability", "observed frequency"
     return lines(series, x_label, y_label, says, diagonal=True, dots=True, square=most or True)
@@ -214,14 +206,9 @@ def scatter(
     """Draw points and the line of equal values."""
     both = [*xs, *ys]
     x, y = _plane(both, both)
-    low, high = max(x.low, y.low), min(x.high, y.high)
-    points = "".join(f"M{x(a)} {y(b)}h0" for a, b in zip(xs, ys, strict=True))
-    drawn = [
-        f'<path class="points c1" d="{points}"/>',
-        f'<path class="ideal" d="{_path(x, y, [low, high], [low, high])}"/>',
-    ]
+    marks = [("points c1", _dots(x, y, xs, ys)), _diagonal(x, y)]
     hover = _hover(x, y, zip(xs, ys, strict=True))
-    return _svg(x, y, Labels(x_label, y_label, says), drawn, hover)
+    return _chart(x, y, x_label, y_label, says, marks, hover)
 
 
 def histogram(
@@ -235,47 +222,41 @@ def histogram(
 ) -> Markup:
     """Draw a histogram of what is ``counted``, optionally with a vertical line."""
     x, y = _plane(edges, [0, max(1, max(counts))])
-    drawn, hover = [], []
+    bars = []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
         width = max(x(right) - x(left) - 1, 0.5)
-        top, floor = y(count), y(0)
-        drawn.append(
-            f'<rect class="bar c1" x="{x(left)}" y="{top}" width="{width:.1f}" '
-            f'height="{floor - top:.1f}"/>'
-        )
-        range_ = f"{number_text(left, 3)} … {number_text(right, 3)}"
-        hover.append(f"{x((left + right) / 2)}\t{top}\t{range_}\t{number_text(count)}")
+        bars.append(f"M{x(left)} {y(0)}V{y(count)}h{width:.1f}V{y(0)}Z")
+    marks = [("bar c1", "".join(bars))]
     if mark_x is not None and edges[0] < mark_x < edges[-1]:
-        at = x(mark_x)
-        drawn.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
-    return _svg(x, y, Labels(x_label, counted, says), drawn, hover)
+        marks.append(("mark", _vertical(x(mark_x))))
+    hover = _hover_of_bins(x, y, edges, counts)
+    return _chart(x, y, x_label, counted, says, marks, hover)
+
+
+def _hover_of_bins(
+    x: Axis, y: Axis, edges: Sequence[float], heights: Sequence[float], digits: int = 4
+) -> list[str]:
+    """Return the values of bins that appear next to the pointer."""
+    return [
+        f"{x((left + right) / 2)}\t{y(height)}\t{number_text(left, 3)} … {number_text(right, 3)}"
+        f"\t{number_text(height, digits)}"
+        for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True)
+    ]
 
 
 def outlines(
     edges: Sequence[float], series: Sequence[dict[str, Any]], x_label: str, says: str
 ) -> Markup:
-    """Draw the outlines of several histograms with the same bins.
-
-    ``series``: ``name``, and ``shares``, the b shares of the rows. ``x_label``: label of the
-    horizontal axis, and the text for screen readers. ``says``: label of the horizontal axis, and
-    the text for screen readers.
-    """
+    """Draw the outlines of several histograms with the same bins: ``name`` and ``shares`` each."""
     x, y = _plane(edges, [0, *(share for s in series for share in s["shares"])])
-    drawn, hover = [], []
+    marks, hover = [], []
     for number, s in enumerate(series):
         corners = [edges[0], *np.repeat(edges[1:-1], 2).tolist(), edges[-1]]
-        heights = np.repeat(s["shares"], 2).tolist()
-        floor = _path(x, y, [edges[-1], edges[0]], [0.0, 0.0]).replace("M", "L", 1)
-        outline = _path(x, y, corners, heights)
-        drawn.append(f'<path class="band c{number + 1}" d="{outline}{floor}Z"/>')
-        drawn.append(f'<path class="line c{number + 1}" d="{outline}"/>')
-        for left, right, share in zip(edges[:-1], edges[1:], s["shares"], strict=True):
-            range_ = f"{number_text(left, 3)} … {number_text(right, 3)}"
-            hover.append(
-                f"{x((left + right) / 2)}\t{y(share)}\t{range_}\t{number_text(share, 3)}"
-                f"\t{escape(s['name'])}"
-            )
-    return _svg(x, y, Labels(x_label, "share of the rows", says), drawn, hover)
+        outline = _path(x, y, corners, np.repeat(s["shares"], 2).tolist())
+        floor = f"L{x(edges[-1])} {y(0)}L{x(edges[0])} {y(0)}Z"
+        marks += [(f"band c{number + 1}", outline + floor), (f"line c{number + 1}", outline)]
+        hover += [f"{one}\t{s['name']}" for one in _hover_of_bins(x, y, edges, s["shares"], 3)]
+    return _chart(x, y, x_label, "share of the rows", says, marks, hover)
 
 
 def spark(counts: Sequence[int]) -> Markup:
@@ -287,16 +268,6 @@ def spark(counts: Sequence[int]) -> Markup:
         for k, count in enumerate(counts)
     )
     return Markup(f'<svg class="spark" viewBox="0 0 80 18" aria-hidden="true">{bars}</svg>')
-
-
-def pair_of_curves(true: Sequence[float], predicted: Sequence[float], says: str) -> Markup:
-    """Draw a true and a predicted curve over the entry index."""
-    places = list(range(len(true)))
-    series = [
-        {"x": places, "y": list(true), "color": "c1", "name": "true"},
-        {"x": places, "y": list(predicted), "color": "c2", "name": "predicted"},
-    ]
-    return lines(series, "entry", "value", says, dots=len(true) <= 12)
 
 
 def picture(pixels: Any, says: str) -> Markup:
@@ -322,3 +293,56 @@ def heat(values: Sequence[float], shape: Sequence[int], says: str) -> Markup:
     grid = np.maximum(np.asarray(values, dtype=float).reshape(tuple(shape)), 0.0)
     most = float(grid.max())
     return picture(np.round(255 * grid / most if most > 0 else grid).astype(int), says)
+
+
+_NAMES, _ROW, _FOOT = 122, 24, 36  # units of a swarm
+_STEP, _SPREAD = 3.0, 9.0  # width of a place, and half height of a full one
+_NAME_LENGTH = 16
+
+
+def swarm(columns: Sequence[dict[str, Any]], x_label: str, says: str) -> Markup:
+    """Draw the values of each column as points in a row.
+
+    ``columns``: ``name``, ``values``, ``shade`` from 0 to 4, or -1, and ``texts`` of the points.
+    """
+    x = Axis.over([0.0, *(v for c in columns for v in c["values"])], _NAMES, WIDTH - RIGHT)
+    names, marks, hover = [], [], []
+    for number, column in enumerate(columns):
+        middle, name = 4 + _ROW * (number + 0.5), shortened(column["name"], _NAME_LENGTH)
+        names.append((middle + 3.5, name))
+        paths = defaultdict(list)
+        heights = _heights([x(value) for value in column["values"]])
+        points = zip(column["values"], heights, column["shade"], column["texts"], strict=True)
+        for value, up, shade, text in points:
+            at, y = x(value), round(middle + up, 1)
+            paths[shade].append(f"M{at} {y}h0")
+            hover.append(f"{at}\t{y}\t{number_text(value)}\t{text}\t{name}")
+        marks += [
+            (f"swarm s{shade if shade >= 0 else '-none'}", "".join(steps))
+            for shade, steps in sorted(paths.items())
+        ]
+    page = TEMPLATES.get_template("swarm.html").render(
+        x=x,
+        x_label=x_label,
+        says=says,
+        names=names,
+        marks=marks,
+        hover=hover,
+        text=tick_text,
+        edges={"left": _NAMES, "right": WIDTH - RIGHT, "top": 4, "floor": 4 + _ROW * len(columns)},
+        size=(WIDTH, 4 + _ROW * len(columns) + _FOOT),
+    )
+    return Markup(page)
+
+
+def _heights(places: Sequence[float]) -> list[float]:
+    """Offsets that keep points in the same place apart, alternately above and below the middle."""
+    members = defaultdict(list)
+    for k, place in enumerate(places):
+        members[int(place // _STEP)].append(k)
+    found = [0.0] * len(places)
+    for points in members.values():
+        step = min(3.0, 2 * _SPREAD / max(1, len(points) - 1))
+        for rank, k in enumerate(points):
+            found[k] = step * ((rank + 1) // 2) * (1 if rank % 2 else -1)
+    return [max(-_SPREAD, min(_SPREAD, height)) for height in found]

@@ -11,10 +11,9 @@ from sklearn import metrics
 
 from hilboost.core.dtypes import Floats
 from hilboost.losses.registry import gives_probabilities
-from hilboost.report.data import means_by_column, rows_shown
 from hilboost.report.evaluation import Rows, class_guess, probabilities
 from hilboost.report.figures import class_scores
-from hilboost.report.table import shortened
+from hilboost.report.table import means_by_column, rows_shown, shortened, thinned
 
 _CURVE_POINTS = 200
 _LARGEST_MATRIX = 15
@@ -25,11 +24,7 @@ _TINY = 1e-15  # the smallest probability
 
 
 def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, Any]:
-    """Collect scores, confusion matrix, calibration, curves, and thresholds.
-
-    ``order``: column indices, the most important first. ``positive``: index of the class, of two,
-    that calibration, curves and thresholds are about.
-    """
+    """Collect scores, confusion matrix, calibration, curves, and thresholds."""
     columns, names = rows.columns, [shortened(label, 30) for label in rows.fitted.classes]
     codes, guess = rows.codes[:, 0].astype(np.intp), class_guess(rows)
     has_probabilities = gives_probabilities(rows.fitted.loss)
@@ -134,11 +129,15 @@ def curve_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) -> dic
     """Compute ROC and precision-recall curves; ``None`` if all rows are of one class."""
     if hits.all() or not hits.any():
         return None
+
+    def curve(*xy: Floats) -> dict[str, Any]:
+        return {k: thinned(v, _CURVE_POINTS) for k, v in zip("xy", xy, strict=True)}
+
     false, true, _ = metrics.roc_curve(hits, stated, sample_weight=weights)
     precision, recall, _ = metrics.precision_recall_curve(hits, stated, sample_weight=weights)
     return {
-        "roc": {"x": _thinned(false), "y": _thinned(true)},
-        "precision_recall": {"x": _thinned(recall[::-1]), "y": _thinned(precision[::-1])},
+        "roc": curve(false, true),
+        "precision_recall": curve(recall[::-1], precision[::-1]),
         "share": float(np.average(hits, weights=weights)),
     }
 
@@ -171,8 +170,3 @@ def _thresholds(
             }
         )
     return [one for k, one in enumerate(found) if one not in found[:k]]
-
-
-def _thinned(values: Floats) -> list[float]:
-    at = np.unique(np.linspace(0, len(values) - 1, min(len(values), _CURVE_POINTS)).astype(int))
-    return np.asarray(values)[at].tolist()

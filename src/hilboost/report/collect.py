@@ -15,7 +15,6 @@ from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
-from hilboost.report.data import data_facts, histogram
 from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
     Asides,
@@ -35,7 +34,7 @@ from hilboost.report.ranking import chosen_scores, ranking_facts
 from hilboost.report.regression import quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import cause_facts, survival_facts
-from hilboost.report.table import Columns
+from hilboost.report.table import Columns, data_facts, histogram
 
 FORMAT = 1
 _CLASSES_DRAWN = 4
@@ -212,11 +211,9 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     of_classes = class_facts(rows, order, positive)
     names, numbers = of_classes["classes"], rows.codes[:, 0].astype(np.intp)
     counts = np.bincount(numbers, minlength=len(names))
-    drawn = (
-        [positive]
-        if len(names) == 2
-        else np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
-    )
+    levels = [{"level": name, "count": counts[k]} for k, name in enumerate(names)]
+    most = np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
+    drawn = [positive] if len(names) == 2 else most
 
     def predict(X: Any) -> Floats:
         return probabilities(rows.fitted, model.predict_raw(X))[:, drawn]
@@ -224,16 +221,12 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     measured = scorer(rows, positive)
     return {
         "task": "classification",
-        "target": {"kind": "class", "levels": _levels(names, counts)},
+        "target": {"kind": "class", "levels": levels},
         "scores": with_intervals(of_classes["scores"], len(raw), measured),
         "classes": of_classes,
         "sets": class_set_facts(model, columns, numbers, rows.target.offset),
         "dependence": dependence_facts(columns, order, [names[k] for k in drawn], predict),
     }
-
-
-def _levels(names: list[str], counts: Any) -> list[dict[str, Any]]:
-    return [{"level": name, "count": int(counts[k])} for k, name in enumerate(names)]
 
 
 def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
@@ -288,15 +281,12 @@ def _of_groups(rows: Rows, order: list[int], labels: Any) -> dict[str, Any]:
     model, columns, target = rows.model, rows.columns, rows.target
     ranking = ranking_facts(model, target, rows.raw, labels)
 
-    def predict(X: Any) -> Floats:
-        return np.asarray(model.predict_raw(X))
-
     return {
         "task": "ranking",
         "target": {"kind": "number", "histogram": histogram(target.y[:, 0])},
         "scores": ranking["scores"],
         "ranking": ranking,
-        "dependence": dependence_facts(columns, order, ["score"], predict),
+        "dependence": dependence_facts(columns, order, ["score"], model.predict_raw),
     }
 
 

@@ -18,7 +18,6 @@ from hilboost.model.fitted import FittedModel
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
-from hilboost.report.data import means_by_column, rows_shown
 from hilboost.report.evaluation import (
     Asides,
     Rows,
@@ -32,7 +31,7 @@ from hilboost.report.evaluation import (
 from hilboost.report.figures import interval, resampled
 from hilboost.report.influence import importance_facts
 from hilboost.report.structured import explained_scores
-from hilboost.report.table import Columns, shortened
+from hilboost.report.table import Columns, means_by_column, rows_shown, shortened
 
 _MOST_MODELS = 8
 _APART = 8  # rows
@@ -68,21 +67,16 @@ class Entrant:
 
 
 def comparison_facts(
-    models: Mapping[str, Any],  # fitted, 2 to 8, of the same kind of labels
-    X: Any,  # array-like or data frame (n, d): rows that no model was fitted to
-    y: Any,  # array-like (n,), (n, c), or sequence of n labels
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
     *,
-    title: str | None = None,
-    # the class, of two, that calibration and curves are about; by default the second
-    positive_class: Any = None,
-    sample_weight: PerRow = None,  # array-like (n,)
-    offset: PerRow = None,  # array-like (n,) or (n, r): the same for all models
+    title: str | None,
+    positive_class: Any,
+    sample_weight: PerRow,
+    offset: PerRow,
 ) -> dict[str, Any]:
-    """Collect facts about several models on the same rows.
-
-    Returns dict: JSON-compatible facts: ``models``, ``scores``, ``curves``, ``by_column`` and
-    ``apart``, the rows on which the predictions differ most.
-    """
+    """Collect JSON-compatible facts about several models, as for ``compare``."""
     if not isinstance(models, Mapping):
         raise InvalidType(
             f"models must be a dict of names and fitted models; got {type(models).__name__}."

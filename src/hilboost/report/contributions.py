@@ -24,15 +24,10 @@ _SHADES = 5
 def contribution_facts(
     model: Any, columns: Columns, positive: int, target: str | None
 ) -> dict[str, Any] | None:
-    """Compute Shapley values of one raw prediction of some rows.
+    """Compute Shapley values of one raw prediction of some rows, if the model is a sum of stages.
 
-    ``positive``: index of the class, of two, that the values are about. ``target``: name of the
-    first of several targets.
-
-    Returns dict or None: ``None`` for structured outputs, models that are not sums of stages, and
-    very few rows. The values of the columns with the largest mean magnitude are in ``columns``,
-    each with ``shade``, from 0 for small values of the column to 4 for large ones, or -1 for
-    categories and missing values.
+    Each value has a ``shade`` from 0 for small values of the column to 4 for large ones; it is -1
+    for categories and missing values.
     """
     codec = model.fitted_.codec
     several_hazards = codec.kind == "survival" and len(model.model_.initial_raw) > 1

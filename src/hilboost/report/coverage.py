@@ -22,15 +22,9 @@ _COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def interval_facts(
     model: Any, columns: Columns, y: Floats, offset: Floats | None = None
 ) -> dict[str, Any] | None:
-    """Compute the coverage and the width of prediction intervals.
-
-    ``y``: (n, c) float64. ``offset``: (n, r) float64 or None.
-
-    Returns dict or None: ``None`` if the model has neither standard deviations nor a calibration
-    for all rows.
-    """
+    """Compute the coverage and the width of prediction intervals, if there are any."""
     found = _standard_deviations(model, columns.source)
-    predict = _with_offset(model, "predict_interval", columns, offset)
+    predict = _with_offset(model.predict_interval, columns, offset)
     weights = np.where(np.isnan(y), 0.0, columns.weights[:, None])
     rows = []
     for coverage in _COVERAGES:
@@ -40,7 +34,8 @@ def interval_facts(
             half = norm.ppf(0.5 + coverage / 2) * std
             error = np.abs(y - mean.reshape(y.shape))
             row["gaussian"] = float(np.average(error <= half[:, None], weights=weights))
-        rows.append(row | _of_intervals(predict, y, weights, coverage))
+        ends = _attempt(model.fitted_, predict, coverage)
+        rows.append(row | _of_intervals(ends, y, weights))
     if found is None and all(row["calibrated"] is None for row in rows):
         return None
     mean_std = None if found is None else columns.mean(found[1])
@@ -63,14 +58,11 @@ def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
     return mean, std
 
 
-def _of_intervals(
-    predict: Callable[[float], Any], y: Floats, weights: Floats, coverage: float
-) -> dict[str, Any]:
+def _of_intervals(ends: Floats | None, y: Floats, weights: Floats) -> dict[str, Any]:
     """Fraction of the targets inside of the calibrated intervals, and their mean width.
 
     With several targets, also for each target.  ``weights`` (n, c) are zero where one is missing.
     """
-    ends = predict(coverage)
     if ends is None:
         return {"calibrated": None, "width": None}
     low, high = ends[..., 0].reshape(y.shape), ends[..., 1].reshape(y.shape)
@@ -86,59 +78,51 @@ def _of_intervals(
 def class_set_facts(
     model: Any, columns: Columns, codes: NDArray[np.intp], offset: Floats | None = None
 ) -> dict[str, Any] | None:
-    """Compute the coverage and the mean size of prediction sets.
+    """Compute the coverage and the mean size of prediction sets, if there are any."""
 
-    ``codes``: (n,) int: indices of the true classes. ``offset``: (n, r) float64 or None.
-    """
-    predict, rows = _with_offset(model, "predict_set", columns, offset), []
-    for coverage in _COVERAGES:
-        sets = predict(coverage)
-        if sets is not None:
-            inside = sets[np.arange(len(codes)), codes]
-            rows.append(
-                {
-                    "nominal": coverage,
-                    "observed": columns.mean(inside),
-                    "size": columns.mean(sets.sum(axis=1)),
-                }
-            )
-    return {"coverage": rows, "text": _source(model.fitted_)} if rows else None
+    def describe(sets: NDArray[np.bool_]) -> dict[str, float]:
+        inside = sets[np.arange(len(codes)), codes]
+        return {"observed": columns.mean(inside), "size": columns.mean(sets.sum(axis=1))}
+
+    predict = _with_offset(model.predict_set, columns, offset)
+    return _by_coverage(model.fitted_, predict, describe)
 
 
 def distance_facts(fitted: FittedModel, columns: Columns, squares: Floats) -> dict[str, Any] | None:
-    """Compute how many labels lie within the calibrated distances of the predicted points.
-
-    ``squares``: (n,) float64: squared distances between true and predicted points.
-    """
+    """Compute how many labels lie within the calibrated distances of the predicted points."""
     calibration = fitted.calibration
     if calibration is None or calibration.group_names is not None:
         return None
-    rows = []
-    for coverage in _COVERAGES:
-        radius = _attempt(fitted, partial(calibration.threshold, coverage))
-        if radius is not None:
-            inside = columns.mean(squares <= radius**2)
-            rows.append({"nominal": coverage, "observed": inside, "distance": radius})
+
+    def describe(radius: float) -> dict[str, float]:
+        return {"observed": columns.mean(squares <= radius**2), "distance": radius}
+
+    return _by_coverage(fitted, calibration.threshold, describe)
+
+
+def _by_coverage(
+    fitted: FittedModel, predict: Callable[[float], Any], describe: Callable[[Any], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Describe what is predicted for each coverage, if anything is."""
+    found = [(coverage, _attempt(fitted, predict, coverage)) for coverage in _COVERAGES]
+    rows = [{"nominal": k, **describe(one)} for k, one in found if one is not None]
     return {"coverage": rows, "text": _source(fitted)} if rows else None
 
 
 def _with_offset(
-    model: Any, method: str, columns: Columns, offset: Floats | None
+    predict: Callable[..., Any], columns: Columns, offset: Floats | None
 ) -> Callable[[float], Any]:
-    """Return a function of the coverage: intervals or sets, ``None`` where there are none."""
+    """Return a function of the coverage that predicts intervals or sets."""
     more = {} if offset is None else {"offset": offset}
-    predict = getattr(model, method)
-    return lambda coverage: _attempt(
-        model.fitted_, partial(predict, columns.source, coverage=coverage, **more)
-    )
+    return partial(predict, columns.source, **more)
 
 
-def _attempt(fitted: FittedModel, action: Callable[[], Any]) -> Any | None:
+def _attempt(fitted: FittedModel, predict: Callable[[float], Any], coverage: float) -> Any | None:
     """Return the result; ``None`` without a calibration, with groups or with too few rows."""
     if fitted.calibration is None:
         return None
     try:
-        return action()
+        return predict(coverage)
     except HilboostError:
         return None
 

@@ -23,14 +23,7 @@ _LEVEL = 0.01  # of all tests together
 
 
 def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) -> dict[str, Any]:
-    """Compare the distributions of columns and predictions with the training rows.
-
-    ``columns``: of n and m rows. ``training``: of n and m rows. ``raw``: (n, r) float64:
-    predictions of ``columns``.
-
-    Returns dict: ``n_rows`` (m), ``in_both`` (the number of rows of ``columns`` that also occur in
-    ``training``), ``columns`` in descending order of the distance, and ``predictions``.
-    """
+    """Compare columns and predictions with the training rows, by descending distance."""
     if len(columns.names) != len(training.names):
         raise InvalidData(
             f"X_train has {counted(len(training.names), 'column')}, but X has "

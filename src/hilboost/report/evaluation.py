@@ -253,22 +253,17 @@ def _mean_scores(
     loss: Any, y: Floats, predicted: Floats, guess: Floats, weights: Floats
 ) -> list[dict[str, Any]]:
     """Compute scores of predicted means (n,), with the deviance that the loss is."""
-    deviance = loss.regressor_name in _DEVIANCES
-    first = [_deviance(loss, y, predicted, guess, weights)] if deviance else []
-    return first + number_scores(y, predicted, guess, weights)
-
-
-def _deviance(
-    loss: Any, y: Floats, predicted: Floats, guess: Floats, weights: Floats
-) -> dict[str, Any]:
-    """Compute the mean deviance of predicted means (n,), twice the loss, as in scikit-learn."""
+    scores = number_scores(y, predicted, guess, weights)
+    kind = _DEVIANCES.get(loss.regressor_name)
+    if kind is None:
+        return scores
     with np.errstate(over="ignore"):
-        own, of_guess = (
+        own, of_guess = (  # twice the loss, as in scikit-learn
             mean_tweedie_deviance(y, one, sample_weight=weights, power=2 - loss.value_degree)
             for one in (predicted, guess)
         )
-    name = f"mean {_DEVIANCES[loss.regressor_name]} deviance"
-    return score(name, own, of_guess, "lower", "what the fit minimizes; 0 is best")
+    says = "what the fit minimizes; 0 is best"
+    return [score(f"mean {kind} deviance", own, of_guess, "lower", says), *scores]
 
 
 def means(rows: Rows) -> tuple[Floats, Floats, int]:

@@ -41,11 +41,7 @@ def score(name: str, value: float, guess: float | None, better: str, says: str) 
 
 
 def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> list[dict[str, Any]]:
-    """Compute regression scores.
-
-    ``y``: (n,) float64: true and predicted values. ``mean``: (n,) float64: true and predicted
-    values. ``guess``: (n,) float64: predictions of the baseline. ``weights``: (n,) float64.
-    """
+    """Compute regression scores."""
     weighted = partial(np.average, weights=weights)
     scores = []
     explained = variance_explained(y, mean, weights)
@@ -126,7 +122,8 @@ def class_scores(
     ]
     present = np.unique(codes)
     if len(present) > 1:
-        recalls = [weighted_share(best == k, codes == k, weights) for k in present]
+        own = [codes == k for k in present]
+        recalls = [np.average(best[k] == codes[k], weights=weights[k]) for k in own]
         says = "mean recall of the classes"
         scores.append(
             score("balanced accuracy", float(np.mean(recalls)), 1 / len(present), "higher", says)
@@ -143,11 +140,6 @@ def class_scores(
         says = f"area under the precision-recall curve of the {which} class"
         scores.append(score("average precision", precision, weighted(hits), "higher", says))
     return scores
-
-
-def weighted_share(found: NDArray[Any], among: NDArray[np.bool_], weights: Floats) -> float:
-    """Weighted share of the rows ``found`` (n,) bool in the rows ``among`` (n,) bool."""
-    return float(np.average(found[among], weights=weights[among]))
 
 
 def _probability_scores(
@@ -181,11 +173,7 @@ Measured = Callable[[Any], list[dict[str, Any]]]
 
 
 def resampled(keys: Sequence[str], n: int, measured: Measured) -> dict[str, Floats]:
-    """Compute scores of bootstrap samples of n rows, the same samples in every call.
-
-    Returns dict of str to (100,) float64: naN where a score is not defined.  Samples of many rows
-    are smaller.
-    """
+    """Compute scores of bootstrap samples of n rows, the same in every call; NaN if undefined."""
     rng = np.random.default_rng(0)
     size = _resample_size(n)
     drawn = {key: np.full(_RESAMPLES, np.nan) for key in keys}

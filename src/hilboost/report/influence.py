@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,26 +70,20 @@ def mean_loss(fitted: FittedModel, target: Target, raw: Floats) -> float:
 
 
 def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, Any]:
-    """Compute permutation importances, and gain importances of trees.
-
-    Returns dict: ``order``: all column indices, the most important first; ``bars``: the first
-    columns; ``of_all``: permutation importances of all columns.
-    """
+    """Compute permutation importances, and gain importances of trees."""
     d = len(columns.names)
     repeats = 5 if d <= 30 else 2 if d <= 100 else 1
     rows = draw_units(target, min(_MOST_ROWS, max(50, _ROWS_PREDICTED // (d * repeats))))
     sample, drawn = columns.rows(rows), target.rows(rows)
 
-    table = sample.source
-    values_at: Callable[[Any], Any] = _unchanged
-    if isinstance(table, np.ndarray):
-        # Permute row numbers: scikit-learn refuses arrays with infinite values.
-        values_at = partial(np.take_along_axis, table, axis=0)
-        table = np.tile(np.arange(len(rows))[:, None], d)
+    source = sample.source
+    is_array = isinstance(source, np.ndarray)
+    # Permute row numbers: scikit-learn refuses arrays with infinite values.
+    table = np.tile(np.arange(len(rows))[:, None], d) if is_array else source
 
     def minus_loss(_: object, X: Any, y: Floats) -> float:
-        raw = drawn.with_offset(model.predict_raw(values_at(X)))
-        return -mean_loss(model.fitted_, drawn, raw)
+        values = np.take_along_axis(source, X, axis=0) if is_array else X
+        return -mean_loss(model.fitted_, drawn, drawn.with_offset(model.predict_raw(values)))
 
     found = permutation_importance(
         model, table, drawn.y, scoring=minus_loss, n_repeats=repeats, random_state=0
@@ -119,10 +112,6 @@ def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, 
     }
 
 
-def _unchanged(table: Any) -> Any:
-    return table
-
-
 def _gain(model: Any) -> Floats | None:
     if not (model.is_tabular and model.fitted_.learner.capabilities.resumable):
         return None
@@ -135,11 +124,7 @@ def dependence_facts(
     names: list[str],  # names of the outputs of ``predict``
     predict: Callable[[Any], Floats],  # maps a table to predictions (n, len(names))
 ) -> list[dict[str, Any]]:
-    """Compute the partial dependence on the most important columns.
-
-    Returns list of dict: the grid of each column, and per output the mean and the 10 % and 90 %
-    quantiles of the predictions with all rows set to each grid value.
-    """
+    """Compute the partial dependence: means and quantiles of predictions at each grid value."""
     sample = columns.rows(draw_rows(columns.n_rows, _DEPENDENCE_ROWS))
     found = []
     for j in order:

@@ -23,11 +23,7 @@ Incidence = Callable[[Floats], Floats]
 
 
 class Seen:
-    """Rows with exact or right-censored times.
-
-    ``time``: (m,) float64. ``cause``: (m,) int64: Cause of the event, from 1 on, or 0 for censored
-    rows. ``entry``: (m,) float64: Times from which on the rows are observed.
-    """
+    """Rows with exact or right-censored times (m,), causes from 1 on or 0, and entry times."""
 
     def __init__(self, time: Floats, cause: NDArray[Any], entry: Floats) -> None:
         self.time, self.cause, self.entry = time, np.asarray(cause, dtype=np.int64), entry
@@ -103,13 +99,7 @@ def brier_times(seen: Seen, cause: int | None) -> Floats:
 
 
 def curves(seen: Seen, predicted: Incidence, cause: int | None) -> dict[str, Any]:
-    """Observed and predicted incidence of risk groups, and calibration at some times.
-
-    ``seen``: at least 20 rows, and an event of the cause. ``cause``: A cause of events, or ``None``
-    for any.
-
-    Returns dict: ``times``, ``groups`` in the order of their risks, and ``horizons``.
-    """
+    """Observed and predicted incidence of risk groups, and calibration at some times."""
     times = grid(seen)
     incidence = predicted(times)
     events = seen.events(cause)
@@ -164,8 +154,6 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
 
     Rows are weighted by the inverse probability that they are not censored (Graf et al. 1999).
     Scores are NaN if this probability is 0 before the first time.
-
-    ``cause``: A cause of events, or ``None`` for any.
     """
     times = brier_times(seen, cause)
     with np.errstate(divide="ignore"):

@@ -54,10 +54,10 @@ class Report:
         return f"<Report: {self.facts['title']}, {len(self.html) // 1000} kB{where}>"
 
 
-def page_packages() -> Any:
-    """Return jinja2, if it and matplotlib are installed."""
+def page_packages() -> None:
+    """Require jinja2 and matplotlib."""
     required("matplotlib", "a report")
-    return required("jinja2", "a report")
+    required("jinja2", "a report")
 
 
 def render(facts: dict[str, Any]) -> str:
@@ -79,47 +79,33 @@ def render(facts: dict[str, Any]) -> str:
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """
-    jinja2 = page_packages()
+    page_packages()
     import markupsafe
 
     from hilboost.report import charts
-    from hilboost.report.swarm import swarm
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("hilboost.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["num"] = _number
-    environment.filters["brief"] = lambda value: number_text(value, 2)
-    environment.filters["percent"] = _percent
-    environment.filters["difference"] = _difference
-    environment.filters["extract"] = lambda key, mapping: mapping[key]
-    environment.filters["plain"] = number_text
-    script = _script()
+    filters = {
+        "num": _number,
+        "brief": lambda value: number_text(value, 2),
+        "percent": lambda value: "–" if value is None else f"{100 * value:.1f}\u00a0%",
+        "difference": lambda value: ("+" if value > 0 else "") + number_text(value, 2),
+        "extract": lambda key, mapping: mapping[key],
+        "plain": number_text,
+    }
+    charts.TEMPLATES.filters |= filters
+    folder = files("hilboost.report") / "templates"
+    script = (folder / "report.js").read_text(encoding="utf-8")
+    # The page's policy permits this script and no other, by its hash.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     name = "comparison.html" if "models" in facts else "report.html"
-    page = environment.get_template(name).render(
+    page = charts.TEMPLATES.get_template(name).render(
         f={"ranking": None, "survival": None} | facts,  # absent from facts of earlier versions
         charts=charts,
-        swarm=swarm,
         script=markupsafe.Markup(script),
-        script_hash=_hash(script),
+        script_hash=digest,
     )
     # Levels and labels may contain lone surrogates, which cannot be written to a file.
     return page.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _script() -> str:
-    """Read the script of the page."""
-    folder = files("hilboost.report") / "templates"
-    return (folder / "report.js").read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """Hash a script, by which the page's policy permits this one and no other."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _number(value: object) -> str:
@@ -129,15 +115,6 @@ def _number(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return number_text(value)
-
-
-def _difference(value: float) -> str:
-    """Format a number with its sign."""
-    return ("+" if value > 0 else "") + number_text(value, 2)
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}\u00a0%"
 
 
 def report(

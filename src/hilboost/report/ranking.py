@@ -12,9 +12,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.metric import Metric
 from hilboost.core.target import Target
 from hilboost.metrics import NDCG, MeanAveragePrecision, MeanReciprocalRank
-from hilboost.report.data import means_by_bin
 from hilboost.report.figures import score, with_intervals
-from hilboost.report.table import bins_of, shortened
+from hilboost.report.table import bins_of, means_by_bin, shortened
 from hilboost.validation.groups import undecided
 
 _POSITIONS = 10
@@ -45,14 +44,7 @@ def chosen_scores(
 
 
 def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any]) -> dict[str, Any]:
-    """Collect metrics of all groups, and by their length, and the labels at the first positions.
-
-    ``target``: with groups. ``raw``: (n, 1) float64. ``labels``: (q,) array: labels of the groups,
-    in the order of their numbers.
-
-    Returns dict: ``scores``: scores of the report, with confidence intervals by bootstrap of the
-    groups; ``by_length``, ``histogram``, ``by_position``, ``worst``.
-    """
+    """Collect metrics of all groups, and by their length, and the labels at the first positions."""
     measures = _measures(model)
     one = target.with_y(target.y)  # without cached lengths
     of_groups = [metric.parts(one, raw).values for metric, *_ in measures]

@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.report.data import histogram, means_by_bin, means_by_column, rows_shown
 from hilboost.report.figures import number_scores
 from hilboost.report.influence import draw_rows
-from hilboost.report.table import Columns, bins_of
+from hilboost.report.table import (
+    Columns,
+    bins_of,
+    histogram,
+    means_by_bin,
+    means_by_column,
+    rows_shown,
+)
 
 _POINTS = 800
 _OUTPUTS = 4
@@ -26,12 +32,7 @@ def regression_facts(
     guess: Floats,
     names: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Collect the errors of the first few targets, ignoring missing ones, and scores of all.
-
-    ``order``: column indices, the most important first. ``y``: (n, c) float64: true values, NaN
-    if missing. ``mean``: (n, c) float64: predictions. ``guess``: (n, c) float64: predictions of
-    the baseline, the model without stages. ``names``: of the c targets.
-    """
+    """Collect the errors of the first few targets, ignoring missing ones, and scores of all."""
     found = []
     for k in range(y.shape[1]):
         rows = np.flatnonzero(~np.isnan(y[:, k]))
@@ -66,10 +67,7 @@ def _output(columns: Columns, order: Sequence[int], y: Floats, mean: Floats) -> 
 def quantile_facts(
     columns: Columns, order: Sequence[int], y: Floats, predicted: Floats, levels: Sequence[float]
 ) -> dict[str, Any]:
-    """Compute the fractions of rows below each quantile, and between the outermost two.
-
-    ``y``: (n,) float64. ``predicted``: (n, q) float64: one column per level.
-    """
+    """Compute the fractions of rows below each quantile (n, q), and between the outermost two."""
     below = y[:, None] <= predicted
     facts: dict[str, Any] = {
         "levels": [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from scipy.stats import kendalltau
 from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.outputs.distances import to_labels, to_points
-from hilboost.report.data import histogram, means_by_column
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
-from hilboost.report.table import Columns, shortened
+from hilboost.report.table import Columns, histogram, means_by_column, shortened, thinned
 from hilboost.tables import columns_of, is_pandas, is_sparse
 
 _DECODED_ROWS = 2000
@@ -30,11 +28,7 @@ _CURVE_POINTS = 400
 def structured_facts(
     model: Any, columns: Columns, order: Sequence[int], y: Any, raw: Floats
 ) -> dict[str, Any]:
-    """Collect errors in the output space, and the worst, median, and best predictions.
-
-    ``order``: column indices, the most important first. ``raw``: (n, r) float64: predicted points
-    in the output space.
-    """
+    """Collect errors in the output space, and the worst, median, and best predictions."""
     embedded = to_points(model.output_, y, raw)
     scores = explained_scores(model, columns, y)
     explained = scores[0]["value"]
@@ -74,14 +68,10 @@ def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any
 
 
 class _Pairs:
-    """True and predicted labels, converted for display and comparison.
-
-    ``true, predicted``: Arrays, sets of str, or str. ``ranks``: True and predicted ranks, if the
-    labels are rankings.
-    """
+    """True and predicted labels, converted for display and comparison; ranks, if they are."""
 
     def __init__(self, label_kind: str, true: Any, predicted: Any) -> None:
-        self.kind, self.true, self.predicted = _SHOWN_AS[label_kind](true, predicted)
+        self.kind, self.true, self.predicted = _shown(label_kind, true, predicted)
         self.ranks = None
         if label_kind == "ranks":
             self.ranks = np.asarray(true), np.asarray(predicted)
@@ -113,49 +103,26 @@ class _Pairs:
         return found
 
 
-_Shown = tuple[str, list[Any], list[Any]]
-"""The kind of display, and the true and predicted labels converted for it."""
-
-
-def _as_tags(true: Any, predicted: Any) -> _Shown:
-    return "tags", _sets(true), _sets(predicted)
-
-
-def _as_quantiles(true: Any, predicted: Any) -> _Shown:
-    curves = [np.asarray(p, dtype=np.float64) for p in predicted]
-    levels = (np.arange(len(curves[0])) + 0.5) / len(curves[0])
-    return "curve", [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true], curves
-
-
-def _as_orders(true: Any, predicted: Any) -> _Shown:
-    return "text", _orders(np.asarray(true)), _orders(np.asarray(predicted))
-
-
-def _as_objects(true: Any, predicted: Any) -> _Shown:
-    arrays = _numbers(true), _numbers(predicted)
-    if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
-        return "image" if arrays[0].ndim > 2 else "curve", list(arrays[0]), list(arrays[1])
-    return _as_texts(true, predicted)
-
-
-def _as_texts(true: Any, predicted: Any) -> _Shown:
+def _shown(label_kind: str, true: Any, predicted: Any) -> tuple[str, list[Any], list[Any]]:
+    """Return the kind of display, and the true and predicted labels converted for it."""
+    if label_kind == "sets":
+        return "tags", _sets(true), _sets(predicted)
+    if label_kind == "samples":
+        curves = [np.asarray(p, dtype=np.float64) for p in predicted]
+        levels = (np.arange(len(curves[0])) + 0.5) / len(curves[0])
+        quantiles = [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true]
+        return "curve", quantiles, curves
+    if label_kind == "ranks":
+        return "text", _orders(np.asarray(true)), _orders(np.asarray(predicted))
+    if label_kind == "objects":
+        arrays = _numbers(true), _numbers(predicted)
+        if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
+            return "image" if arrays[0].ndim > 2 else "curve", list(arrays[0]), list(arrays[1])
     return "text", _texts(true), _texts(predicted)
 
 
 def _texts(labels: Any) -> list[str]:
     return [shortened(label, 80) for label in labels]
-
-
-_SHOWN_AS: Mapping[str, Callable[[Any, Any], _Shown]] = MappingProxyType(
-    {
-        "sets": _as_tags,
-        "samples": _as_quantiles,
-        "ranks": _as_orders,
-        "objects": _as_objects,
-        "texts": _as_texts,
-    }
-)
-"""How labels are shown, by the ``label_kind`` of their embedding."""
 
 
 def _numbers(labels: Any) -> NDArray[Any] | None:
@@ -199,69 +166,51 @@ def _gallery(pair: _Pairs, distance: Floats, columns: Columns) -> dict[str, Any]
         ("middling", order[middle : middle + _SHOWN] if n >= 3 * _SHOWN else order[:0]),
         ("best", order[::-1][: min(_SHOWN, n)] if n >= 2 * _SHOWN else order[:0]),
     ]
-    show = _Shower(pair, columns)
+    shape = _input_shape(pair, columns.source)
+    span, input_span = (0.0, 1.0), (0.0, 1.0)
+    if pair.kind == "image":
+        span = float(np.min(pair.true)), float(np.max(pair.true))
+    if shape is not None:
+        input_span = float(np.nanmin(columns.source)), float(np.nanmax(columns.source))
+
+    def item(k: int) -> dict[str, Any]:
+        facts: dict[str, Any] = {"row": int(columns.numbers[k]), "error": float(distance[k])}
+        facts |= _shown_as(pair.kind, pair.true[k], pair.predicted[k], span)
+        if shape is not None:
+            facts["input"] = _pixels(columns.source[k].reshape(shape), input_span)
+        return facts
+
     return {
         "kind": pair.kind,
-        "input_shape": show.input_shape,
+        "input_shape": shape,
         "parts": [
-            {
-                "name": name,
-                "items": [
-                    {
-                        "row": int(columns.numbers[k]),
-                        "error": float(distance[k]),
-                        **show(int(k)),
-                    }
-                    for k in chosen
-                ],
-            }
+            {"name": name, "items": [item(k) for k in chosen.tolist()]}
             for name, chosen in parts
             if len(chosen)
         ],
     }
 
 
-class _Shower:
-    """Converts a pair of labels to facts."""
-
-    def __init__(self, pair: _Pairs, columns: Columns) -> None:
-        self.pair, self.columns = pair, columns
-        self.input_shape: tuple[int, ...] | None = None
-        if pair.kind != "image":
-            return
-        shape = np.shape(pair.true[0])
-        self.color = len(shape) == 3 and shape[2] in (3, 4)
-        self.range = float(np.min(pair.true)), float(np.max(pair.true))
-        table = columns.source
-        numeric = not is_pandas(table) and table.dtype.kind in "biuf"
-        if numeric and table.shape[1] == shape[0] * shape[1] and len(shape) == 2:
-            # As many inputs as pixels: the inputs are most likely a picture of the same size.
-            self.input_shape = shape
-            self.input_range = float(np.nanmin(table)), float(np.nanmax(table))
-
-    def __call__(self, k: int) -> dict[str, Any]:
-        true, predicted = self.pair.true[k], self.pair.predicted[k]
-        if self.pair.kind == "tags":
-            return {
-                "both": sorted(true & predicted),
-                "missed": sorted(true - predicted),
-                "extra": sorted(predicted - true),
-            }
-        if self.pair.kind == "curve":
-            return {"true": _thinned(true), "predicted": _thinned(predicted)}
-        if self.pair.kind == "text":
-            return {"true": true, "predicted": predicted}
-        facts = {"true": _pixels(true, self.range), "predicted": _pixels(predicted, self.range)}
-        if self.input_shape is not None:
-            picture = self.columns.source[k].reshape(self.input_shape)
-            facts["input"] = _pixels(picture, self.input_range)
-        return facts
+def _input_shape(pair: _Pairs, table: Any) -> tuple[int, ...] | None:
+    """Return the shape of inputs that are as many as pixels, and so most likely a picture."""
+    shape = np.shape(pair.true[0])
+    numeric = not is_pandas(table) and table.dtype.kind in "biuf"
+    same = pair.kind == "image" and len(shape) == 2 and table.shape[1] == shape[0] * shape[1]
+    return shape if numeric and same else None
 
 
-def _thinned(curve: Any) -> list[float]:
-    flat = np.ravel(curve)
-    at = np.unique(np.linspace(0, len(flat) - 1, min(len(flat), _CURVE_POINTS)).astype(int))
-    return [float(value) for value in flat[at]]
+def _shown_as(kind: str, true: Any, predicted: Any, span: tuple[float, float]) -> dict[str, Any]:
+    """Convert a pair of labels to facts; ``span`` are the smallest and the largest pixel."""
+    if kind == "tags":
+        return {
+            "both": sorted(true & predicted),
+            "missed": sorted(true - predicted),
+            "extra": sorted(predicted - true),
+        }
+    both = {"true": true, "predicted": predicted}
+    if kind == "curve":
+        return {name: thinned(curve, _CURVE_POINTS) for name, curve in both.items()}
+    return both if kind == "text" else {k: _pixels(one, span) for k, one in both.items()}
 
 
 def _pixels(picture: object, span: tuple[float, float]) -> list[Any]:

@@ -32,12 +32,7 @@ def survival_facts(
 ) -> dict[str, Any]:
     """Collect concordance, Brier score, curves of risk groups, and calibration at some times.
 
-    ``target``: bounds and entry times of the rows. ``raw``: (n, r) float64. ``strata``: (n,) array
-    or None: as the user passed them.
-
-    Returns dict: ``scores``, ``n_events``, ``n_causes``, and ``curves``, which is ``None`` if there
-    are fewer than 20 rows with exact or right-censored times, or fewer than two different event
-    times.
+    There are no curves of fewer than 20 rows, or of fewer than two different event times.
     """
     lower, upper, entry = target.y[:, :3].T
     event = lower == upper
@@ -120,27 +115,20 @@ _NEVER = np.finfo(np.float64).max
 
 
 def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, Any]]:
-    """Collect incidence, calibration and scores of each cause.
+    """Collect incidence, calibration and scores of each of several causes.
 
-    ``target``: times and causes of the rows.
-
-    Returns list of dict: ``cause``, ``n_events``, ``curves`` and ``scores``; the last two are
-    ``None`` and empty if there are fewer than 20 rows, or events at fewer than two times.  The list
-    is empty if the model has one cause.
+    Causes of fewer than 20 rows, or with events at fewer than two times, have none.
     """
     n_causes = model.fitted_.codec.n_causes
     if n_causes == 1:
         return []
     seen = Seen(target.y[:, 0], np.where(is_event(target), target.y[:, CAUSE], 0), target.y[:, 2])
     causes = range(1, n_causes + 1)
-    shown = [cause for cause in causes if _has_curves(seen, cause)]
+    events = {cause: seen.events(cause) for cause in causes}
+    shown = [k for k, of_cause in events.items() if len(np.unique(seen.time[of_cause])) >= 2]
+    shown = shown if len(seen.time) >= FEWEST else []
     incidences = _incidences(model, columns, target, seen, shown)
     return [_facts_of(seen, incidences.get(cause), cause) for cause in causes]
-
-
-def _has_curves(seen: Seen, cause: int) -> bool:
-    events = seen.events(cause)
-    return len(events) >= FEWEST and len(np.unique(seen.time[events])) >= 2
 
 
 def _incidences(

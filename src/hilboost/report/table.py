@@ -1,4 +1,4 @@
-"""Column access to the inputs of a report."""
+"""The table of a report: access to its columns, bins, and facts about them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from hilboost.core.errors import InvalidData
 from hilboost.tables import check_sparse, is_pandas, is_sparse, without_mask
 
 N_BINS = 8
+_HISTOGRAM_BINS = 16
+_LEVELS_SHOWN = 5
+_COLUMNS_SHOWN = 60
 _LABEL_LENGTH = 40
 
 
@@ -86,11 +89,7 @@ class Columns:
         return float(np.average(values, weights=self.weights))
 
     def with_value(self, number: int, other: Columns, row: int) -> Any:
-        """Set one column to the value from a row of another table, and return the new source.
-
-        ``number``: index of the column. ``other``: A table with the same columns. ``row``: row of
-        ``other``.
-        """
+        """Set one column to the value from a row of another table, and return the new source."""
         if not is_pandas(self.source):
             table = self.source.copy()
             table[:, number] = other.source[row, number]
@@ -106,21 +105,12 @@ def _is_missing(value: object) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Rows with similar values in a column."""
-
-    label: str
-    rows: NDArray[np.intp]  # (m,) int, not empty
+Bins = list[tuple[str, NDArray[np.intp]]]
+"""Labels, and rows with similar values in a column, at least one each."""
 
 
-def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> list[Bin]:
-    """Divide a column into bins; missing values are in the last bin.
-
-    ``values``: (n,) float64 or object: as returned by :meth:`Columns.values`. ``n_bins``: maximum
-    number of bins, without the one for missing values.  Numbers with more distinct values are cut
-    at quantiles; less frequent levels share one bin.
-    """
+def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> Bins:
+    """Divide a column into bins at quantiles, or by frequent levels; missing values come last."""
     if values.dtype == object:
         missing = np.array([value is None for value in values])
         bins = _levels(values, missing, n_bins)
@@ -128,27 +118,27 @@ def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> list[Bin]:
         missing = np.isnan(values)
         bins = _intervals(values, missing, n_bins)
     if missing.any():
-        bins.append(Bin("missing", np.flatnonzero(missing)))
+        bins.append(("missing", np.flatnonzero(missing)))
     return bins
 
 
-def _levels(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> list[Bin]:
+def _levels(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> Bins:
     names = np.array([shortened(value) for value in values], dtype=object)
     levels, counts = np.unique(names[~missing].astype(str), return_counts=True)
     frequent = levels[np.argsort(-counts, kind="stable")]
     shown = frequent if len(frequent) <= n_bins else frequent[: n_bins - 1]
-    bins = [Bin(str(level), np.flatnonzero((names == level) & ~missing)) for level in shown]
+    bins = [(str(level), np.flatnonzero((names == level) & ~missing)) for level in shown]
     rest = ~missing & ~np.isin(names.astype(str), shown)
     if rest.any():
-        bins.append(Bin(f"{len(frequent) - len(shown)} other levels", np.flatnonzero(rest)))
+        bins.append((f"{len(frequent) - len(shown)} other levels", np.flatnonzero(rest)))
     return bins
 
 
-def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> list[Bin]:
+def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> Bins:
     present = values[~missing]
     distinct = np.unique(present)
     if len(distinct) <= n_bins:
-        return [Bin(number_text(v), np.flatnonzero(values == v)) for v in distinct]
+        return [(number_text(v), np.flatnonzero(values == v)) for v in distinct]
     inner = np.quantile(present, np.linspace(0, 1, n_bins + 1)[1:-1], method="lower")
     cuts = np.unique(inner)
     places = np.where(missing, -1, np.searchsorted(cuts, values, side="left"))
@@ -158,7 +148,7 @@ def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) ->
         if len(rows):
             low, high = values[rows].min(), values[rows].max()
             label = number_text(low, 3)
-            bins.append(Bin(label if low == high else f"{label} … {number_text(high, 3)}", rows))
+            bins.append((label if low == high else f"{label} … {number_text(high, 3)}", rows))
     return bins
 
 
@@ -178,3 +168,105 @@ def shortened(value: object, length: int = _LABEL_LENGTH) -> str:
     """Convert any value to text, truncated to ``length``."""
     text = " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def data_facts(columns: Columns, order: Sequence[int]) -> dict[str, Any]:
+    """Collect the number of rows, missing values, and ranges of the most important columns."""
+    shown = sorted(order[:_COLUMNS_SHOWN])
+    described = [_column_facts(columns.names[j], columns.values(j)) for j in shown]
+    return {
+        "n_rows": columns.n_rows,
+        "n_columns": len(columns.names),
+        "n_missing": int(sum(_n_missing(columns.values(j)) for j in range(len(columns.names)))),
+        "columns": described,
+    }
+
+
+def _n_missing(values: NDArray[Any]) -> int:
+    if values.dtype == object:
+        return sum(value is None for value in values)
+    return int(np.isnan(values).sum())
+
+
+def _column_facts(name: str, values: NDArray[Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"name": name, "missing": _n_missing(values)}
+    if values.dtype == object:
+        present = [shortened(value) for value in values if value is not None]
+        levels, counts = np.unique(np.array(present, dtype=str), return_counts=True)
+        most = np.argsort(-counts, kind="stable")[:_LEVELS_SHOWN]
+        facts |= {"kind": "category", "distinct": len(levels)}
+        facts["levels"] = [{"level": str(levels[k]), "count": int(counts[k])} for k in most]
+        return facts
+    present = values[np.isfinite(values)]
+    facts |= {"kind": "number", "distinct": len(np.unique(present))}
+    if len(present):
+        five = np.quantile(present, [0, 0.25, 0.5, 0.75, 1])
+        facts |= dict(zip(("minimum", "q1", "median", "q3", "maximum"), five.tolist(), strict=True))
+        facts["histogram"] = histogram(present)
+    return facts
+
+
+def histogram(values: Floats, n_bins: int = _HISTOGRAM_BINS) -> dict[str, Any]:
+    """Compute a histogram; the outermost 0.1 % on either side fall into the end bins."""
+    low, high = np.quantile(values, [0.001, 0.999])
+    if not high > low:
+        low, high = float(values.min()), float(values.max())
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    counts, edges = np.histogram(np.clip(values, low, high), bins=n_bins, range=(low, high))
+    return {"edges": edges.tolist(), "counts": counts.tolist()}
+
+
+def thinned(values: Any, most: int) -> list[Any]:
+    """Choose at most ``most`` values, evenly spread."""
+    flat = np.ravel(values)
+    at = np.unique(np.linspace(0, len(flat) - 1, min(len(flat), most)).astype(int))
+    return flat[at].tolist()
+
+
+def means_by_column(
+    columns: Columns, order: Sequence[int], series: dict[str, Floats], n_columns: int = 6
+) -> list[dict[str, Any]]:
+    """Compute the means of some series in bins of the most important columns that vary."""
+    found = []
+    for j in order:
+        bins = bins_of(columns.values(j))
+        if len(bins) < 2:
+            continue
+        means = means_by_bin(bins, series, columns.weights)
+        found.append({"name": columns.names[j], "bins": means})
+        if len(found) == n_columns:
+            break
+    return found
+
+
+def means_by_bin(bins: Bins, series: dict[str, Floats], weights: Floats) -> list[dict[str, Any]]:
+    """Compute the number of rows and the weighted means of each bin."""
+    return [
+        {
+            "label": label,
+            "count": len(rows),
+            **{
+                name: float(np.average(values[rows], weights=weights[rows]))
+                for name, values in series.items()
+            },
+        }
+        for label, rows in bins
+    ]
+
+
+def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> dict[str, Any]:
+    """Collect the values of some rows in the five most important columns."""
+    chosen = list(order[:5])
+    table = [[_plain(columns.values(j)[row]) for j in chosen] for row in rows.tolist()]
+    return {
+        "columns": [columns.names[j] for j in chosen],
+        "numbers": columns.numbers[rows].tolist(),
+        "rows": table,
+    }
+
+
+def _plain(value: object) -> Any:
+    if value is None or value != value:
+        return None
+    return float(value) if isinstance(value, float | np.floating) else shortened(value)

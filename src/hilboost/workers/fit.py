@@ -24,7 +24,6 @@ from hilboost.tables import Schema
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
-from hilboost.training.recipe import Recipe
 from hilboost.training.train import train
 from hilboost.validation.choices import check_supported_values
 from hilboost.validation.weights import plain_weights
@@ -66,10 +65,7 @@ def fit_share(
     continuation: Continuation | None = None,  # stages that an earlier session has finished
     progress: Progress | None = None,  # sends records of the stages
 ) -> tuple[FittedModel, Schema, list[str]]:
-    """Fit the model of all partitions; every worker calls with its own, and has the same result.
-
-    Returns the model, its columns, and warnings about them.
-    """
+    """Fit the model of all partitions; every worker calls with its own, and has the same result."""
     model = clone(task.estimator)._for_workers()
     parts = Partitions(model, partitions, exchange)
     told, data = parts.told(), training_data(model, parts, held_out, exchange)
@@ -92,18 +88,14 @@ def fit_share(
     seed = task.seed if continuation is None else continuation.seed
     recipe = model._recipe(data, seed, continuation)
     recipe = replace(recipe, config=replace(recipe.config, division=division))
-    _check_recipe(recipe)
+    learner = recipe.config.learner
+    if learner.capabilities.prepare_among_workers is None:
+        raise InvalidParameter(
+            f"{type(learner).__name__} is not supported by several workers; set learner='tree'."
+        )
     keep = None if progress is None else progress.keep
     result = train(recipe, task.n_threads, (), continuation, keep)
     return replace(result.fitted, marks=data.marks), data.schema, told
-
-
-def _check_recipe(recipe: Recipe) -> None:
-    if recipe.config.learner.capabilities.prepare_among_workers is None:
-        raise InvalidParameter(
-            f"{type(recipe.config.learner).__name__} is not supported by several workers; set "
-            "learner='tree'."
-        )
 
 
 def training_data(

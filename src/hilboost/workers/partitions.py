@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -38,6 +38,8 @@ from hilboost.validation.feature_names import check_columns
 from hilboost.validation.inputs import check_number_of_rows
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.workers.exchange import TreeExchange
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,40 +83,27 @@ class Outline:
         )
 
 
-class PartitionError(Exception):
-    """An error in a partition."""
-
-    def __init__(self, number: int, error: Exception) -> None:
-        super().__init__(number, error)
-        self.number, self.error = number, error
-
-
-@contextmanager
-def naming(number: int) -> Iterator[None]:
-    """Turn errors about the data of a partition into :class:`PartitionError`."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise PartitionError(number, error) from error
-
-
-def agreed(exchange: TreeExchange, work: Callable[[], Any], of: str) -> Any:
-    """Return the result of some work, or raise the error of the first partition on all workers.
+def agreed(
+    exchange: TreeExchange, works: Iterable[tuple[int, Callable[[], T]]], of: str
+) -> dict[int, T]:
+    """Return results by partition, or raise the error of the first partition on all workers.
 
     ``of`` follows the number of the partition in messages.
     """
-    result, failure = None, None
-    try:
-        result = work()
-    except PartitionError as error:
-        # Plain values: exceptions with their tracebacks cannot always be pickled.
-        failure = error.number, isinstance(error.error, TypeError), str(error.error)
+    results, failure = {}, None
+    for number, work in works:
+        try:
+            results[number] = work()
+        except (ValueError, TypeError) as error:
+            # Plain values: exceptions with their tracebacks cannot always be pickled.
+            failure = number, isinstance(error, TypeError), str(error)
+            break
     found = [one for one in exchange.objects(failure) if one is not None]
     if found:
         number, is_type, message = min(found)
         kind = InvalidType if is_type else InvalidData
         raise kind(f"partition {number}{of}: {message}")
-    return result
+    return results
 
 
 class Partitions:
@@ -131,16 +120,8 @@ class Partitions:
         data: TrainingData | None = None,  # the training rows, if these are validation rows
     ) -> None:
         self._of, self._exchange = "" if data is None else " of X_val", exchange
-        partitions = sorted(partitions, key=lambda one: one.number)
-
-        def check() -> dict[int, CheckedRows]:
-            checked = {}
-            for one in partitions:
-                with naming(one.number):
-                    checked[one.number] = _checked(estimator, one, data)
-            return checked
-
-        self.checked: dict[int, CheckedRows] = agreed(exchange, check, self._of)
+        works = [(one.number, partial(_checked, estimator, one, data)) for one in partitions]
+        self.checked = agreed(exchange, sorted(works, key=lambda work: work[0]), self._of)
         outlines = exchange.objects(
             [Outline.of(number, rows) for number, rows in self.checked.items()]
         )
@@ -186,14 +167,13 @@ class Partitions:
     def check_targets(self, loss: Any, target: Target) -> None:
         """Let the loss check the rows of positive weight of every partition."""
         ends = pairwise(accumulate((len(part.X) for part in self.checked.values()), initial=0))
-
-        def check() -> None:
-            for number, (begin, end) in zip(self.checked, ends, strict=True):
-                y, weight = target.y[begin:end], target.weight
-                with naming(number):
-                    loss.check_rows(y if weight is None else y[weight[begin:end] > 0])
-
-        agreed(self._exchange, check, self._of)
+        works = []
+        for number, (begin, end) in zip(self.checked, ends, strict=True):
+            y = target.y[begin:end]
+            if target.weight is not None:
+                y = y[target.weight[begin:end] > 0]
+            works.append((number, partial(loss.check_rows, y)))
+        agreed(self._exchange, works, self._of)
 
     def codec(self) -> TargetCodec:
         """Return the codec of the labels of all partitions."""
