@@ -156,14 +156,14 @@ def test_threads_do_not_matter(task, parameters, counted, threads_at_once):
 
 
 def test_a_thread_that_fails_releases_the_others(threads_at_once, monkeypatch):
-    grow = TreeGrower.grow
+    memory, calls = TreeGrower.given, iter([True, False])
 
-    def failing(grower, team, *given):
-        if team.number == 1:
-            raise MemoryError
-        grow(grower, team, *given)
+    def failing(grower, stage):
+        if next(calls, True):
+            return memory(grower, stage)
+        raise MemoryError
 
-    monkeypatch.setattr(TreeGrower, "grow", failing)
+    monkeypatch.setattr(TreeGrower, "given", failing)
     with pytest.raises(MemoryError):
         estimator("classes", n_jobs=2, early_stopping=False).fit(*table(4, "classes"))
 

@@ -21,7 +21,7 @@ from hilboost.engine.ops.cpu.sync import Threads, new_sync
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """One stage; rounds to the nearest integers: not with salts."""
     assert series is None
-    alone, growth, scratch, walk, summed = memory
+    alone, growth, _, scratch, walk, summed = memory
     if team.number > 0:
         return
     learned, curved = stage.learned, stage.learned.hessians.shape[2] > 0
@@ -83,3 +83,22 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         categories = CategorySplits(is_category, grown.left_sets[tree])
         found = leaf_of_row[tree]
         binned_leaves(growth.table, binned, categories, None, 0, len(found), found)
+
+
+def grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row):
+    """Squared error from all rows; losses are not written."""
+    r, n = leaf_of_row.shape
+    raw = series.raw.reshape(r, n)
+    if threads.number > 0:
+        return
+    for number in range(series.n_stages):
+        stage.learned.gradients[..., 0] = series.y - raw
+        here = slice(number * r, (number + 1) * r)
+        trees, *others = grown
+        trees = type(trees)(*(array[here] for array in trees))
+        one = type(grown)(trees, *(array[here] for array in others))
+        draws = type(stage.draws)(*(array[here] for array in stage.draws))
+        own = threads, None, stage._replace(draws=draws), memory, one, leaf_of_row
+        grow_separate_trees(*own)
+        for k in range(r):
+            raw[k] += series.rate * one.values[k, leaf_of_row[k], 0]
