@@ -25,6 +25,7 @@ from hilboost.engine.ops.cpu.nodes import (
     COLUMN,
     END,
     LEFT,
+    LEFT_ARRAY,
     MISSING_LEFT,
     N_NODES,
     RIGHT,
@@ -117,7 +118,8 @@ def tree_of(growth, with_rows=True):
     """What a tree consists of; the rows of its leaves are ascending, where these are compared."""
     n_nodes, fields = int(growth.nodes.control[N_NODES]), growth.nodes.fields
     inner = fields[:n_nodes, LEFT] >= 0
-    compared = np.delete(fields[:n_nodes], [BEGIN, END, SLOT], axis=1)[inner]
+    of_device = [BEGIN, END, ARRAY, LEFT_ARRAY, SLOT]  # where its rows and sums lie
+    compared = np.delete(fields[:n_nodes], of_device, axis=1)[inner]
     categories = growth.categories
     sets = np.empty((n_nodes, 0)) if categories is None else categories.left_sets[:n_nodes]
     places = fields[:n_nodes, [ARRAY, BEGIN, END]][~inner]
