@@ -24,6 +24,7 @@ from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree
 from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.one_by_one import grow_one_by_one
 from hilboost.engine.ops.cpu.operations import MOST_BINS
 from hilboost.engine.ops.cpu.separate_trees import (
     GrownTrees,
@@ -31,7 +32,6 @@ from hilboost.engine.ops.cpu.separate_trees import (
     StageScratch,
     TreeDraws,
     TreeMemory,
-    grow_one_by_one,
     grow_separate_trees,
 )
 from hilboost.engine.ops.cpu.stage_series import Series

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reference import one_by_one as one_by_one_twin
 from tests.reference import separate_trees as twin
 
 from hilboost.core.gradients import Gradients
@@ -126,7 +127,7 @@ def test_the_twin_grows_the_same_series(parameters, monkeypatch):
         return [term.model for stage in found.stages for term in stage.terms], own.raw
 
     trees, raw = stages()
-    monkeypatch.setattr(separate, "grow_one_by_one", twin.grow_one_by_one)
+    monkeypatch.setattr(separate, "grow_one_by_one", one_by_one_twin.grow_one_by_one)
     others, other_raw = stages()
     np.testing.assert_array_equal(raw, other_raw)
     for tree, other in zip(trees, others, strict=True):

@@ -7,9 +7,7 @@ gradients, growth, leaf values.  Between the trees there is no Python::
     thread 1   tree 1 ------> tree 4 -> ...
 
 Each tree depends on its own gradients alone, and not on the thread that grows it.  Several stages
-in a row can be grown in one call, see :mod:`hilboost.engine.ops.cpu.stage_series`.  Where a stage
-has fewer trees than there are threads, all of these grow one tree after the other instead, and
-whoever completes a tree begins the next one.
+in a row can be grown in one call, see :mod:`hilboost.engine.ops.cpu.stage_series`.
 """
 
 from typing import NamedTuple
@@ -22,15 +20,7 @@ from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
-    DONE,
-    EVALUATE,
-    LEAVES,
-    MEASURE,
-    PACK,
     STEP,
-    n_tasks_of,
-    n_threads_worth,
-    start_step,
 )
 from hilboost.engine.ops.cpu.binned_leaves import (
     BinnedTree,
@@ -51,7 +41,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import do_task, take_steps
+from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
@@ -60,24 +50,13 @@ from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
     add_outputs,
     begin_stage,
-    draw_rows,
-    evaluate_rows,
     evaluate_share,
     n_stages_of,
 )
 from hilboost.engine.ops.cpu.sync import (
     Threads,
     barrier,
-    claim,
-    finish,
-    is_last,
-    publish,
-    share,
 )
-
-_ROWS_PER_TASK = 2**13
-_NANOSECONDS_PER_ROW = 2
-"""That a step between trees takes, roughly."""
 
 
 class TreeDraws(NamedTuple):
@@ -150,7 +129,7 @@ def _learned_of(tree, stage):
 
 
 @inner
-def _begin_tree(scratch):
+def clear_sums(scratch):
     """Clear the sums over the rows of a tree."""
     for thread in range(scratch.magnitudes.shape[0]):
         for k in range(scratch.magnitudes.shape[1]):
@@ -160,7 +139,7 @@ def _begin_tree(scratch):
 
 
 @inner
-def _measure(tree, begin, end, thread, stage, scratch):
+def measure(tree, begin, end, thread, stage, scratch):
     """Add up the magnitudes of the gradients of some rows."""
     keep_apart()
     numbers, sums = scratch.numbers[thread], scratch.magnitudes[thread]
@@ -168,7 +147,7 @@ def _measure(tree, begin, end, thread, stage, scratch):
 
 
 @inner
-def _choose_steps(place, stage, memory, grown):
+def choose_steps(place, stage, memory, grown):
     """Choose the steps of the fixed-point numbers of a tree, by the sums of their magnitudes."""
     keep_apart()
     sums, steps = memory.scratch.magnitudes, memory.steps
@@ -224,7 +203,7 @@ def _allow(allowed, constraints, scratch):
 
 
 @inner
-def _pack(tree, place, begin, end, thread, stage, memory):
+def pack(tree, place, begin, end, thread, stage, memory):
     """Pack the gradients of some rows of a tree, and add them up."""
     keep_apart()
     growth, learned, sums = memory.growth, _learned_of(tree, stage), memory.scratch.packed[thread]
@@ -243,7 +222,7 @@ def _pack(tree, place, begin, end, thread, stage, memory):
 
 
 @inner
-def _open(place, stage, memory):
+def open_tree(place, stage, memory):
     """Open the root of a tree whose gradients have been packed."""
     keep_apart()
     growth, sums = memory.growth, memory.scratch.packed
@@ -257,7 +236,7 @@ def _open(place, stage, memory):
 
 
 @inner
-def _growth_of(memory):
+def growth_of_tree(memory):
     """The growth of the current tree, with its packing."""
     growth, rules = memory.growth, memory.growth.rules
     packing = _packing_of(rules.packing, memory.steps)
@@ -288,7 +267,7 @@ def _growth_of(memory):
 
 
 @inner
-def _write_nodes(tree, place, stage, memory, grown, leaf_of_row):
+def write_nodes(tree, place, stage, memory, grown, leaf_of_row):
     """Write the tree itself, and mark rows that it has not learned from."""
     keep_apart()
     growth, scratch = memory.growth, memory.scratch
@@ -326,7 +305,7 @@ def _rows_of_leaves(place, growth, grown):
 
 
 @inner
-def _mark_leaves(tree, place, part, n_parts, memory, grown, leaf_of_row):
+def mark_rows(tree, place, part, n_parts, memory, grown, leaf_of_row):
     """Write the leaf of the rows that are learned from, in one part of the table."""
     keep_apart()
     of_leaves = _rows_of_leaves(place, memory.growth, grown)
@@ -334,7 +313,7 @@ def _mark_leaves(tree, place, part, n_parts, memory, grown, leaf_of_row):
 
 
 @inner
-def _value_leaves(tree, place, part, n_parts, stage, memory, grown):
+def value_leaves(tree, place, part, n_parts, stage, memory, grown):
     """Write the values of some of the leaves."""
     keep_apart()
     scratch = memory.scratch
@@ -384,7 +363,7 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 
 
 @inner
-def _end_tree(tree, place, memory, grown, leaf_of_row):
+def end_tree(tree, place, memory, grown, leaf_of_row):
     """Write what remains of a tree, and find the leaves of all rows."""
     keep_apart()
     growth = memory.growth
@@ -405,16 +384,16 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         if tree >= n_outputs:
             return
         place = number * n_outputs + tree
-        _begin_tree(scratch)
-        _measure(tree, 0, m, 0, stage, scratch)
-        _choose_steps(place, stage, memory, grown)
-        _pack(tree, place, 0, m, 0, stage, memory)
-        _open(place, stage, memory)
-        take_steps(memory.alone, _growth_of(memory), memory.summed)
-        _write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        _mark_leaves(tree, place, 0, 1, memory, grown, leaf_of_row)
-        _value_leaves(tree, place, 0, 1, stage, memory, grown)
-        _end_tree(tree, place, memory, grown, leaf_of_row)
+        clear_sums(scratch)
+        measure(tree, 0, m, 0, stage, scratch)
+        choose_steps(place, stage, memory, grown)
+        pack(tree, place, 0, m, 0, stage, memory)
+        open_tree(place, stage, memory)
+        take_steps(memory.alone, growth_of_tree(memory), memory.summed)
+        write_nodes(tree, place, stage, memory, grown, leaf_of_row)
+        mark_rows(tree, place, 0, 1, memory, grown, leaf_of_row)
+        value_leaves(tree, place, 0, 1, stage, memory, grown)
+        end_tree(tree, place, memory, grown, leaf_of_row)
         add_outputs(tree, series, grown.values[place], leaf_of_row[tree], 0, n)
 
 
@@ -439,111 +418,3 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         if not (series is None or barrier(team)):
             return
         evaluate_share(team, number, series, weights, whole)
-
-
-@inner
-def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
-    """Do a task of the current step, of a tree or between trees."""
-    batch, n_outputs, n = memory.growth.batch, leaf_of_row.shape[0], leaf_of_row.shape[1]
-    step, n_tasks, place = batch.state[STEP], n_tasks_of(batch), stage.next_tree[0] - 1
-    tree, thread = place % n_outputs, threads.number
-    if step == EVALUATE:
-        begin, end = share(n, task, n_tasks)
-        if place >= 0:
-            for k in range(n_outputs):
-                values = grown.values[place + 1 - n_outputs + k]
-                add_outputs(k, series, values, leaf_of_row[k], begin, end)
-        number, whole = place // n_outputs, stage.learned.whole
-        evaluate_rows(begin, end, thread, number, series, stage.weights, whole)
-    elif step == MEASURE:
-        begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
-        _measure(tree, begin, end, thread, stage, memory.scratch)
-    elif step == PACK:
-        begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
-        _pack(tree, place, begin, end, thread, stage, memory)
-    elif step == LEAVES:
-        n_parts = n_tasks // 2
-        if task < n_parts:
-            _mark_leaves(tree, place, task, n_parts, memory, grown, leaf_of_row)
-        else:
-            _value_leaves(tree, place, task - n_parts, n_parts, stage, memory, grown)
-    else:
-        do_task(task, threads, _growth_of(memory), memory.summed)
-
-
-@inner
-def _cut(step, n_rows, n_tasks, batch):
-    """Begin a step between trees."""
-    batch.first_task[1] = n_tasks
-    start_step(step, 1, _NANOSECONDS_PER_ROW * n_rows, batch)
-
-
-@inner
-def _follow(threads, series, stage, memory, grown, leaf_of_row):
-    """Begin what follows a tree or a step between trees; False at the end of the series."""
-    growth, n_outputs, n = memory.growth, leaf_of_row.shape[0], leaf_of_row.shape[1]
-    batch, m, place = growth.batch, growth.buffers.flags.shape[0], stage.next_tree[0] - 1
-    tree, step = place % n_outputs, batch.state[STEP]
-    if step == DONE and place >= 0:
-        _write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        _cut(LEAVES, m, 2 * threads.n_threads, batch)
-    elif step == MEASURE:
-        _choose_steps(place, stage, memory, grown)
-        _cut(PACK, m, 1 + m // _ROWS_PER_TASK, batch)
-    elif step == PACK:
-        _open(place, stage, memory)
-    else:
-        if step == LEAVES:
-            _end_tree(tree, place, memory, grown, leaf_of_row)
-        if step != EVALUATE and tree == n_outputs - 1:
-            _cut(EVALUATE, n, 1 + n // _ROWS_PER_TASK, batch)
-            return True
-        if step == EVALUATE:
-            number = (place + 1) // n_outputs
-            if number >= series.n_fitted[0]:
-                return False
-            draw_rows(number, series.draws, stage.rows)
-        stage.next_tree[0] += 1
-        _begin_tree(memory.scratch)
-        _cut(MEASURE, m, 1 + m // _ROWS_PER_TASK, batch)
-    return True
-
-
-@inner
-def _next_steps(threads, series, stage, memory, grown, leaf_of_row):
-    """Go on alone, from step to step and tree to tree, up to a step that is worth sharing."""
-    batch = memory.growth.batch
-    while True:
-        grows = batch.state[STEP] < DONE
-        if grows and take_steps(threads, _growth_of(memory), memory.summed):
-            return
-        if not _follow(threads, series, stage, memory, grown, leaf_of_row):
-            finish(threads)
-            return
-        if batch.state[STEP] == BEGIN_TREE:
-            continue
-        n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
-        if n_threads > 1:
-            publish(threads, n_tasks_of(batch), n_waked)
-            return
-        for task in range(n_tasks_of(batch)):
-            _do_task(task, threads, series, stage, memory, grown, leaf_of_row)
-
-
-@compiled
-def grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row):
-    """Grow the trees of a series of stages one after the other, each on all threads.
-
-    ``threads``: those that claim tasks. ``memory``: TreeMemory for all of them. ``leaf_of_row``:
-    (n_outputs, n) int32: written.
-
-    Notes
-    -----
-    Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
-    """
-    task = claim(threads)
-    while task >= 0:
-        _do_task(task, threads, series, stage, memory, grown, leaf_of_row)
-        if is_last(threads):
-            _next_steps(threads, series, stage, memory, grown, leaf_of_row)
-        task = claim(threads)
