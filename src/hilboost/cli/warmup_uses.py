@@ -188,7 +188,7 @@ def _share_trees() -> None:
                 _learn("three classes", X, y, **settings)
         for kind in "trees", "symmetric trees":
             _learn("three classes", np.round(X), y, **_SHARED, **_GROWTH[kind])
-        _learn("three classes", _frame(n), y, **_SHARED, target_encoding=False)
+        _learn("three classes", _frame(n), y, **_SHARED)
 
 
 def _rank(losses: Mapping[str, Any]) -> None:
