@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -710,20 +711,26 @@ def test_rows_count_from_one(frame):
 
 
 def test_an_interrupted_fit_says_that_no_model_is_saved(frame):
-    long = (
-        f"{sys.executable} -m hilboost fit good.csv --target price --out model --set learner=tree"
-    )
+    command = [
+        sys.executable,
+        *["-m", "hilboost", "fit", "good.csv", "--target", "price", "--out", "model"],
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}
-    process = subprocess.Popen(
-        [*long.split(), "--n-estimators", "100000000"],
+    with subprocess.Popen(
+        [*command, "--set", "learner=tree", "--n-estimators", "10000000"],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-    )
-    assert process.stderr is not None
-    said = process.stderr.readline()  # the task: the fit is about to start
-    process.send_signal(signal.SIGINT)
-    said += process.communicate(timeout=120)[1]
+        # A shell starts programs in the background with SIGINT ignored, which they inherit.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()  # the task: the fit is about to start
+        process.send_signal(signal.SIGINT)
+        try:
+            said += process.communicate(timeout=120)[1]
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "error: interrupted; an incomplete model or file is not saved." in said
     assert not Path("model").exists()
