@@ -1,7 +1,7 @@
-"""`hilboost warmup`: all that is compiled in advance, and what is said about it."""
+"""`hilboost warmup`: what is said about what is compiled in advance.
 
-import subprocess
-import sys
+``.ci/run`` compiles all of it, and counts compilations of first fits afterwards.
+"""
 
 from typer.testing import CliRunner
 
@@ -12,18 +12,6 @@ from hilboost.cli.warmup_uses import USES
 
 def run(*arguments):
     return CliRunner().invoke(app, list(arguments))
-
-
-def test_nothing_is_compiled_after_warmup():
-    result = run("warmup")
-    assert result.exit_code == 0, result.output
-    assert result.output.startswith("Ready: compilation took ")
-    result = run("warmup", "--check")
-    assert result.output.splitlines() == [f"{name}: native" for name in USES]
-    assert result.exit_code == 0
-    command = [sys.executable, "-m", "tests.first_fits"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "0\n"
 
 
 def test_check_compiles_nothing(tmp_path, monkeypatch):
