@@ -62,7 +62,7 @@ def survive(loss):
 
 def explain(interactions=False):
     X, y = table()
-    model = hilboost.BoostingRegressor(random_state=0, n_estimators=15).fit(X, y)
+    model = hilboost.BoostingRegressor(random_state=0, n_estimators=15, learner="tree").fit(X, y)
     return model.shap_interaction_values(X) if interactions else model.shap_values(X)
 
 

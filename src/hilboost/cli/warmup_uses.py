@@ -30,6 +30,7 @@ _GROWTH: dict[str, dict[str, Any]] = {
     "trees": {},
     "symmetric trees": {"growth": "symmetric"},
     "constraints": {**_MONOTONIC, "interaction_cst": [[0, 1], [1, 2, 3]]},
+    "interaction constraints": {"interaction_cst": [[0, 1], [1, 2, 3]]},
 }
 _SETTINGS: list[dict[str, Any]] = [
     {"early_stopping": True, "cv_folds": 2},
@@ -151,6 +152,7 @@ def _grow_of_many_rows(task: str) -> None:
             if not (task == "three classes" and "monotonic_cst" in growth):
                 _learn(task, X, y, n_jobs=n_jobs, **growth)
         _learn(task, X, y, n_jobs=n_jobs, **_SAMPLES)
+        _learn(task, X, y, n_jobs=n_jobs, early_stopping=True)
     _learn(task, _frame(_MANY), y, target_encoding=False)
 
 
