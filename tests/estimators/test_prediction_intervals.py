@@ -19,7 +19,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.estimators.subset_ensembles import (
     AveragedKernelRidge,
     BayesianCommitteeMachine,
@@ -122,6 +122,16 @@ def test_the_levels_nearest_to_the_coverage_are_conformalized():
         ends = model.predict_interval(X[NEW], coverage)
         width = np.diff(ends)[:, 0] - (new[:, high] - new[:, low])
         np.testing.assert_allclose(width, width[0], atol=1e-12)
+
+
+def test_levels_far_from_the_coverage_warn():
+    model = regressor(loss="quantile", quantile=[0.05, 0.5, 0.95]).fit(X[FIT], Y[FIT])
+    model.calibrate(X[HELD], Y[HELD])
+    with pytest.warns(DataWarning, match=r"cover 0\.5 start from the quantiles 0\.05 and 0\.95"):
+        ends = model.predict_interval(X[NEW], 0.5)
+    assert likely(inside(ends, Y[NEW]), 0.5, 120)
+    with pytest.raises(InvalidParameter, match=r"such as 0\.9 for 90 %; got 90"):
+        model.predict_interval(X[NEW], 90)
 
 
 def test_standard_deviations_are_multiplied():

@@ -144,7 +144,7 @@ class NumberPredictions(ConformalPredictions):
         X : array-like (n, d)
         coverage : float in (0, 1), default 0.9
             With several quantile levels, the two whose difference is nearest to ``coverage`` are
-            calibrated.
+            calibrated; a warning says if they are far from it.
         groups : array-like (n,), optional
             Groups of the rows, if the model was calibrated by group.
         offset : array-like (n,) or (n, r), optional

@@ -213,5 +213,7 @@ class Calibration:
 def check_coverage(coverage: object) -> float:
     """Return the coverage as a float."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-        raise InvalidParameter(f"coverage must be between 0 and 1; got {shown(coverage)}.")
+        raise InvalidParameter(
+            f"coverage must be between 0 and 1, such as 0.9 for 90 %; got {shown(coverage)}."
+        )
     return float(coverage)

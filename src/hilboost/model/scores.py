@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import DataWarning, IncompatibleParts, warn_caller
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 
 _TINY = np.finfo(np.float64).tiny
+_FAR = 0.15  # from the coverage, for the difference of two quantile levels
 
 
 def levels_of(loss: Loss) -> tuple[float, ...]:
@@ -50,10 +51,25 @@ def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floa
 
 
 def nearest_pair(loss: Loss, coverage: float) -> int:
-    """Return the number of the pair of quantile levels whose difference is nearest to coverage."""
+    """Return the number of the pair of quantile levels whose difference is nearest to coverage.
+
+    A pair far from it warns: moved by one number, its quantiles cover too much of some rows and too
+    little of others.
+    """
     levels = np.sort(levels_of(loss))
     half = len(levels) // 2
-    return int(np.argmin(np.abs(levels[::-1][:half] - levels[:half] - coverage)))
+    differences = levels[::-1][:half] - levels[:half]
+    pair = int(np.argmin(np.abs(differences - coverage)))
+    if abs(differences[pair] - coverage) > _FAR:
+        outer = (1 - coverage) / 2
+        warn_caller(
+            f"intervals that cover {coverage:.3g} start from the quantiles {levels[pair]:.3g} and "
+            f"{levels[::-1][pair]:.3g}, which are meant to cover {differences[pair]:.3g}: they "
+            "cover enough rows in total, but too few of some kinds. Fit with the levels "
+            f"{outer:.3g} and {1 - outer:.3g} as well.",
+            DataWarning,
+        )
+    return pair
 
 
 def interval_scores(y: Floats, lower: Floats, upper: Floats, scale: Floats | None = None) -> Floats:
