@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Option
 
 from hilboost.cli.errors import CliError, note
 
@@ -24,15 +27,38 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?((0\d*|\d{4,}|[\d.]+\.\d{3}),\d+|\d+,(\d{1
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a table is written; ``None`` where it is to be detected."""
+    """How a table is written: options of commands; ``None`` where it is to be detected."""
 
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    date_order: str | None = None  # of dates whose year comes last
-    missing: tuple[str, ...] = ()  # words for missing values
-    coerce: bool = False  # whether text in columns of numbers is a missing value
-    thousands: str | None = None  # separator of thousands
+    sep: Annotated[
+        str | None, Option(metavar="MARK", help="Separator of the fields; detected by default.")
+    ] = None
+    decimal: Annotated[
+        str | None, Option(metavar="MARK", help="Decimal mark of numbers; detected by default.")
+    ] = None
+    thousands: Annotated[
+        str | None, Option(metavar="MARK", help="Thousands separator of numbers, such as a comma.")
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Encoding of the text, such as cp1252; detected by default."),
+    ] = None
+    date_order: Annotated[
+        Literal["dmy", "mdy"] | None,
+        Option(
+            metavar="ORDER",
+            help="Order of dates whose year comes last, dmy or mdy; detected where values or dots "
+            "show it.",
+        ),
+    ] = None
+    missing: Annotated[
+        list[str],
+        Option(
+            metavar="WORD", help="Word that means a missing value, such as unknown; repeatable."
+        ),
+    ] = field(default_factory=list)
+    coerce: Annotated[
+        bool, Option("--coerce", help="Read text in columns of numbers as missing values.")
+    ] = False
 
     @property
     def decimal_mark(self) -> str | None:
@@ -46,13 +72,13 @@ class Dialect:
 
     def check(self) -> None:
         """Reject marks that are not a single character, and unknown encodings."""
-        marks = {"sep": self.separator, "decimal": self.decimal, "thousands": self.thousands}
+        marks = {"sep": self.sep, "decimal": self.decimal, "thousands": self.thousands}
         for name, mark in marks.items():
             if mark is not None and len(mark) != 1:
                 raise CliError(f"--{name} must be a single character; got '{mark}'.")
         if (self.thousands or "").isalnum():
             raise CliError(f"--thousands must be a mark, such as a comma; got '{self.thousands}'.")
-        if self.separator is not None and self.separator == self.decimal:
+        if self.sep is not None and self.sep == self.decimal:
             raise CliError(f"--sep and --decimal are both '{self.decimal}'; change one.")
         if self.thousands is not None and self.thousands == self.decimal:
             raise CliError(f"--decimal and --thousands are both '{self.decimal}'; change one.")
@@ -77,14 +103,14 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     lines = text.splitlines()[:_LINES]
     if len(lines) > 1 and len(sample) >= SAMPLE:
         lines = lines[:-1]  # which may be cut
-    separator = given.separator or _separator_of(lines)
+    separator = given.sep or _separator_of(lines)
     header, *rows = [*csv.reader(lines, delimiter=separator)] or [[]]
     fields = [field for row in rows for field in row]
     decimal, thousands = given.decimal_mark or _decimal_of(fields, separator), given.thousands
     if thousands is None and decimal == "," and _have_groups(_with_points(fields)):
         thousands = "."
     found = []
-    if given.separator is None and separator != ",":
+    if given.sep is None and separator != ",":
         found.append(f"separated by {_SEPARATORS[separator]}")
     if given.decimal_mark is None and decimal != ".":
         found.append("with decimal commas")
@@ -98,9 +124,7 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
         note(f"reading '{path}' as fields {', '.join(found)} (see {options}).")
     if thousands is None:
         _tell_possible_thousands(header, rows, decimal, separator)
-    return replace(
-        given, separator=separator, decimal=decimal, thousands=thousands, encoding=encoding
-    )
+    return replace(given, sep=separator, decimal=decimal, thousands=thousands, encoding=encoding)
 
 
 def _encoding_of(sample: bytes) -> str:

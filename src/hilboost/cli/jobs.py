@@ -20,7 +20,8 @@ from hilboost.cli.dates import date_columns, expanded, with_calendar, without_da
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, save_model
 from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
-from hilboost.cli.settings import FitJob, parameters_of
+from hilboost.cli.options import FitJob
+from hilboost.cli.settings import parameters_of
 from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import (
@@ -72,10 +73,10 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         note(f"the names {first_few(padded)} begin or end with spaces, which are part of them.")
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
-    if job.dates == "ignore":
-        features = without_dates(features)
-    elif job.dates == "expand":
+    if job.dates == "expand":
         features = _with_calendar_numbers(features, job)
+    elif job.dates != "text":
+        features = without_dates(features)
     task = _task(targets, job)
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
@@ -103,17 +104,17 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
 
 def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
     """Choose the task, with a note of the reason, and check that the targets suit it."""
-    columns = [targets[name] for name in targets]
+    columns, requested = [targets[name] for name in targets], job.task or "auto"
     if len(columns) == 1:
-        task = choose_task(columns[0], job.task, job.loss or "", job.group, job.event)
-    elif job.task in ("auto", "regression") and job.group is None and job.event is None:
+        task = choose_task(columns[0], requested, job.loss or "", job.group, job.event)
+    elif requested in ("auto", "regression") and job.group is None and job.event is None:
         task = Task("regression", "--target names several columns")
     else:
         raise UsageError(
             f"--target '{job.target}' names several columns, which only regression supports; name "
             "one of them, or remove --task, --group, and --event."
         )
-    if job.task == "auto":
+    if requested == "auto":
         for column in columns:
             refuse_numbers_as_classes(column, MAX_INTEGER_CLASSES)
     note(f"{task.name}, because {task.reason}.")
@@ -127,7 +128,7 @@ def _with_calendar_numbers(features: "pd.DataFrame", job: FitJob) -> "pd.DataFra
     dates = date_columns(features)
     if not dates:
         note("no column contains dates, so that --dates expand has no effect.")
-    return expanded(features, dates, job.date_order)
+    return expanded(features, dates, job.dialect.date_order)
 
 
 def _validation_rows(
@@ -136,7 +137,9 @@ def _validation_rows(
     """Read a table of validation data with the features of the training table."""
     text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
     held_out, held_targets = split_targets(
-        with_calendar(read_table(path, text, job.dialect), list(features.columns), job.date_order),
+        with_calendar(
+            read_table(path, text, job.dialect), list(features.columns), job.dialect.date_order
+        ),
         target,
         job.drop_missing_target,
     )
@@ -338,13 +341,14 @@ def new_model(job: FitJob, task: TaskName) -> Any:
         ("tree", "ranking"): "BoostingRanker",
         ("tree", "survival"): "BoostingSurvival",
     }
-    if (job.family, task) not in names:
+    family = job.family or "tree"
+    if (family, task) not in names:
         raise UsageError(
             f"--family kernel does not support --task {task}; use --set learner=kernel instead."
         )
     if job.metric and task in ("ranking", "survival"):
         raise UsageError(f"--metric does not support --task {task}; use --set eval_metric=NAME.")
-    estimator = getattr(hilboost, names[job.family, task])
+    estimator = getattr(hilboost, names[family, task])
     seed = job.random_state
     if seed is None and "random_state" not in job.settings:
         seed = 0  # running the same command again gives the same model

@@ -11,7 +11,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.jobs import completed, fit_summary, new_model
 from hilboost.cli.number_text import example_of, form_of_column
-from hilboost.cli.settings import FitJob
+from hilboost.cli.options import FitJob
 from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
 
     dataset = dataset_of(path, path)
     column = _target(dataset, target)
-    task = choose_task(column, job.task, job.loss or "")
+    task = choose_task(column, job.task or "auto", job.loss or "")
     note(f"{task.name}, because {task.reason}.")
     refuse_offset_of_classes(task, column, job.offset)
     if task.name == "classification":
@@ -63,10 +63,10 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--group", job.group is not None),
         ("--event", job.event is not None),
         ("--drop-missing-target", job.drop_missing_target),
-        (f"--dates {job.dates}", job.dates != "ignore"),
-        ("--missing", bool(job.missing)),
-        ("--coerce", job.coerce),
-        ("--thousands", job.thousands is not None),
+        (f"--dates {job.dates}", job.dates not in (None, "ignore")),
+        ("--missing", bool(job.dialect.missing)),
+        ("--coerce", job.dialect.coerce),
+        ("--thousands", job.dialect.thousands is not None),
     ):
         if is_given:
             raise UsageError(f"{name} is not supported with {option}; remove it.")
@@ -114,7 +114,7 @@ def _without_dates(job: FitJob, dataset: Any) -> FitJob:
         return job
     remedy = "replace them by columns of numbers in the table, such as year, month, and weekday"
     dates = first.columns.difference(without_dates(first, remedy).columns)
-    return replace(job, ignore=(*job.ignore, *dates))
+    return replace(job, ignore=[*job.ignore, *dates])
 
 
 def _fit_from_disk(job: FitJob, model: Any, dataset: Any, target: str, callback: Any) -> None:

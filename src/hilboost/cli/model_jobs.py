@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import target_names
 from hilboost.cli.dates import PARTS
-from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
+from hilboost.cli.options import LabeledTable
 from hilboost.cli.predictions import model_columns, text_columns
 from hilboost.cli.side_columns import (
-    check_offset_option,
-    note_without_offset,
+    check_offset_of_fitted,
     split_aside,
     survival_target,
 )
-from hilboost.cli.tables import DETECT, read_table
+from hilboost.cli.tables import read_table
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 
@@ -31,55 +29,30 @@ _IMPORTANCES_SHOWN = 10
 _TARGETS_SHOWN = 10
 
 
-@dataclass(frozen=True)
-class LabeledTable:
-    """A table with the true values: its path, and the columns that are not features.
-
-    ``target`` is the column of the true values; ``None`` selects the only one that the model does
-    not use.  ``group`` belongs to rankings, ``event`` to survival models, and ``offset`` to
-    models that were fitted with one.
-    """
-
-    path: Path
-    target: str | None = None
-    group: str | None = None
-    event: str | None = None
-    offset: str | None = None
-    dialect: Dialect = DETECT
-    drop_missing_target: bool = False
-
-    def asides(self, model: Any) -> dict[str, str]:
-        """Columns of groups, events and offsets by option, as the model requires them."""
-        survival = model.fitted_.codec.kind == "survival"
-        found = {}
-        for option, name, needed, what in (
-            ("--group", self.group, model.ranks_groups, "rankings"),
-            ("--event", self.event, survival, "survival models"),
-        ):
-            if needed and name is None:
-                raise UsageError(f"{type(model).__name__} requires {option} COLUMN.")
-            if name is not None and not needed:
-                raise UsageError(f"{option} is only supported by {what}; remove it.")
-            if name is not None:
-                found[option] = name
-        check_offset_option(model, self.offset)
-        note_without_offset(model, self.offset)
-        return found if self.offset is None else {**found, "--offset": self.offset}
+def _asides(model: Any, table: LabeledTable) -> dict[str, str]:
+    """Return columns of groups, events and offsets by option, as the model requires them."""
+    survival = model.fitted_.codec.kind == "survival"
+    found = {}
+    for option, name, needed, what in (
+        ("--group", table.group, model.ranks_groups, "rankings"),
+        ("--event", table.event, survival, "survival models"),
+    ):
+        if needed and name is None:
+            raise UsageError(f"{type(model).__name__} requires {option} COLUMN.")
+        if name is not None and not needed:
+            raise UsageError(f"{option} is only supported by {what}; remove it.")
+        if name is not None:
+            found[option] = name
+    check_offset_of_fitted(model, table.offset)
+    return found if table.offset is None else {**found, "--offset": table.offset}
 
 
 def _rows(
     model: Any, table: LabeledTable
-) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"]]:
-    """Return the features and true values of a table, and groups and offsets by argument."""
-    return _rows_and_names(model, table)[:3]
-
-
-def _rows_and_names(
-    model: Any, table: LabeledTable
 ) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"], set[str]]:
-    """Return what ``_rows`` does, and the names of the columns that are not features."""
-    frame = read_table(table.path, text_columns(model), table.dialect)
-    asides = table.asides(model)
+    """Return features, true values, groups and offsets by argument, and columns not used as X."""
+    frame = read_table(table.table, text_columns(model), table.dialect)
+    asides = _asides(model, table)
     values = {}
     for option, name in asides.items():
         frame, found = split_aside(frame, name, option, model.fitted_.schema.names or ())
@@ -185,8 +158,8 @@ def run_evaluate(
 
     ``metrics``: metrics to report; all if empty.
     """
-    model = load_model(model_path, table.path)
-    X, y, more = _rows(model, table)
+    model = load_model(model_path, table.table)
+    X, y, more, _ = _rows(model, table)
     scores = chosen_scores(model, X, y, metrics, **more)
     marks = model.fitted_.marks
 
@@ -214,10 +187,10 @@ def run_report(
     versus: Sequence[Path] = (),
 ) -> str:  # message with the path of the report
     """Write an HTML report."""
-    check_output(out, model_path, table.path, *versus, *([] if train is None else [train]))
-    model = load_model(model_path, table.path)
-    X, y, more, named = _rows_and_names(model, table)
-    name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.path.name}"
+    check_output(out, model_path, table.table, *versus, *([] if train is None else [train]))
+    model = load_model(model_path, table.table)
+    X, y, more, named = _rows(model, table)
+    name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.table.name}"
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)

@@ -1,91 +1,25 @@
-"""Arguments and options that several commands share, and options of ``hilboost fit``."""
+"""Options of the commands, and records whose fields are options."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from typer import Argument, Option
+
+from hilboost.cli.dialect import Dialect
+from hilboost.cli.errors import one_line_errors
+from hilboost.cli.task import TaskName
+
+_TABLE_HELP = (
+    "CSV, CSV.GZ, Parquet, a folder of Parquet files, or SVMlight; - reads CSV from standard input."
+)
 
 Debug = Annotated[bool, Option("--debug", help="Show the full traceback of errors.")]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Model = Annotated[
     Path, Argument(metavar="MODEL", help="Model file written by hilboost fit.", show_default=False)
-]
-_TABLE = Argument(
-    metavar="TABLE",
-    help="Table with a header row: CSV, CSV.GZ, Parquet, a folder of Parquet files, or SVMlight; "
-    "- reads CSV from standard input.",
-    show_default=False,
-)
-Table = Annotated[Path, _TABLE]
-Separator = Annotated[
-    str | None,
-    Option("--sep", metavar="MARK", help="Separator of the fields; detected by default."),
-]
-Decimal = Annotated[
-    str | None, Option(metavar="MARK", help="Decimal mark of numbers; detected by default.")
-]
-Thousands = Annotated[
-    str | None, Option(metavar="MARK", help="Thousands separator of numbers, such as a comma.")
-]
-Encoding = Annotated[
-    str | None,
-    Option(metavar="NAME", help="Encoding of the text, such as cp1252; detected by default."),
-]
-Dates = Annotated[
-    Literal["ignore", "expand", "text"] | None,
-    Option(
-        metavar="WAY",
-        help="Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
-    ),
-]
-DateOrder = Annotated[
-    Literal["dmy", "mdy"] | None,
-    Option(
-        metavar="ORDER",
-        help="Order of dates whose year comes last, dmy or mdy; detected where values or dots show "
-        "it.",
-    ),
-]
-DropMissingTarget = Annotated[
-    bool, Option("--drop-missing-target", help="Drop rows without a target.")
-]
-Missing = Annotated[
-    list[str] | None,
-    Option(metavar="WORD", help="Word that means a missing value, such as unknown; repeatable."),
-]
-Coerce = Annotated[
-    bool, Option("--coerce", help="Read text in columns of numbers as missing values.")
-]
-
-# Of ``hilboost fit``, where ``None`` means that an option is not given.
-TrainingTable = Annotated[Path | None, _TABLE]
-Target = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN",
-        help="Column to predict, or several columns of numbers, as FIRST,SECOND.",
-        show_default=False,
-    ),
-]
-ModelOutput = Annotated[
-    Path | None, Option(metavar="FILE", help="Output model file.", show_default=False)
-]
-Config = Annotated[
-    Path | None,
-    Option(
-        metavar="FILE",
-        help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
-        r"and a table \[set] of estimator parameters; the command line takes precedence.",
-    ),
-]
-TaskChoice = Annotated[
-    Literal["auto", "regression", "classification", "ranking", "survival"] | None,
-    Option(
-        metavar="TASK",
-        help="auto, regression, classification, ranking, or survival. auto selects ranking with "
-        "--group, survival with --event, and classification if the target is text, boolean, or "
-        "has at most 20 distinct integers.",
-    ),
 ]
 Group = Annotated[
     str | None,
@@ -107,61 +41,239 @@ Offset = Annotated[
         "exposure with --loss poisson.",
     ),
 ]
-Family = Annotated[
-    Literal["tree", "kernel"] | None,
+DropMissingTarget = Annotated[
+    bool, Option("--drop-missing-target", help="Drop rows without a target.")
+]
+Config = Annotated[
+    Path | None,
     Option(
-        metavar="FAMILY",
-        help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
+        metavar="FILE",
+        help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
+        r"and a table \[set] of estimator parameters; the command line takes precedence.",
     ),
-]
-Loss = Annotated[
-    str | None,
-    Option(
-        metavar="NAME",
-        help="{regression} for regression; {classification} for classification; {ranking} for "
-        "ranking; {survival} for survival.",
-    ),
-]
-Quantile = Annotated[
-    list[float] | None,
-    Option("--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."),
-]
-Weights = Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")]
-Ignore = Annotated[
-    list[str] | None,
-    Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),
-]
-ValidationTable = Annotated[
-    list[Path] | None,
-    Option(
-        metavar="TABLE",
-        help="Table of validation data for early stopping; repeatable: the first one decides.",
-    ),
-]
-ValidationMetric = Annotated[
-    list[str] | None,
-    Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
-]
-Rounds = Annotated[int | None, Option(metavar="N", help="Number of rounds.")]
-LearningRate = Annotated[
-    float | None, Option(metavar="RATE", help="Shrinkage factor of each round.")
-]
-TimeBudget = Annotated[
-    float | None, Option(metavar="SECONDS", help="Stop training after about this time.")
-]
-RandomState = Annotated[int | None, Option(metavar="SEED", help="Random seed; default 0.")]
-Threads = Annotated[int | None, Option(metavar="N", help="Number of threads; default all cores.")]
-Stream = Annotated[
-    bool | None,
-    Option(
-        "--stream", help="Leave a Parquet table, or a folder of them, on disk.", show_default=False
-    ),
-]
-Dask = Annotated[
-    str | None,
-    Option("--dask", metavar="ADDRESS", help="Fit a Parquet table on this Dask cluster."),
 ]
 Settings = Annotated[
     list[str] | None,
     Option("--set", metavar="NAME=VALUE", help="Set any parameter of the estimator; repeatable."),
 ]
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """The options of ``hilboost fit``, which are also the keys of a configuration file.
+
+    ``None`` selects the library's default.
+    """
+
+    table: Annotated[
+        Path | None,
+        Argument(
+            metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            help="Column to predict, or several columns of numbers, as FIRST,SECOND.",
+            show_default=False,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="Output model file.", show_default=False)
+    ] = None
+    task: Annotated[
+        Literal["auto", TaskName] | None,
+        Option(
+            metavar="TASK",
+            help="auto, regression, classification, ranking, or survival. auto selects ranking "
+            "with --group, survival with --event, and classification if the target is text, "
+            "boolean, or has at most 20 distinct integers.",
+        ),
+    ] = None
+    family: Annotated[
+        Literal["tree", "kernel"] | None,
+        Option(
+            metavar="FAMILY",
+            help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
+        ),
+    ] = None
+    loss: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="{regression} for regression; {classification} for classification; {ranking} for "
+            "ranking; {survival} for survival.",
+        ),
+    ] = None
+    quantile: Annotated[
+        list[float],
+        Option("--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."),
+    ] = field(default_factory=list)
+    weights: Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")] = (
+        None
+    )
+    group: Group = None
+    event: Event = None
+    offset: Offset = None
+    ignore: Annotated[
+        list[str],
+        Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),
+    ] = field(default_factory=list)
+    valid: Annotated[
+        list[Path],
+        Option(
+            metavar="TABLE",
+            help="Table of validation data for early stopping; repeatable: the first one decides.",
+        ),
+    ] = field(default_factory=list)
+    metric: Annotated[
+        list[str],
+        Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
+    ] = field(default_factory=list)
+    dates: Annotated[
+        Literal["ignore", "expand", "text"] | None,
+        Option(
+            metavar="WAY",
+            help="Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
+        ),
+    ] = None
+    dialect: Dialect = field(default_factory=Dialect)
+    drop_missing_target: DropMissingTarget = False
+    n_estimators: Annotated[int | None, Option(metavar="N", help="Number of rounds.")] = None
+    learning_rate: Annotated[
+        float | None, Option(metavar="RATE", help="Shrinkage factor of each round.")
+    ] = None
+    time_budget: Annotated[
+        float | None, Option(metavar="SECONDS", help="Stop training after about this time.")
+    ] = None
+    random_state: Annotated[int | None, Option(metavar="SEED", help="Random seed; default 0.")] = (
+        None
+    )
+    threads: Annotated[
+        int | None, Option(metavar="N", help="Number of threads; default all cores.")
+    ] = None
+    stream: Annotated[
+        bool, Option("--stream", help="Leave a Parquet table, or a folder of them, on disk.")
+    ] = False
+    dask: Annotated[
+        str | None, Option(metavar="ADDRESS", help="Fit a Parquet table on this Dask cluster.")
+    ] = None
+    settings: dict[str, Any] = field(default_factory=dict)  # of the estimator
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """The options of ``hilboost predict``."""
+
+    model: Model
+    table: Annotated[
+        Path,
+        Argument(
+            metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
+        ),
+    ]
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="CSV file for the predictions; default stdout.")
+    ] = None
+    proba: Annotated[
+        bool, Option("--proba", help="Add a column of probabilities for every class.")
+    ] = False
+    coverage: Annotated[
+        float | None,
+        Option(
+            metavar="FRACTION",
+            help="Add the ends of intervals, or the set of classes, that contain the target of a "
+            "row with this probability.",
+        ),
+    ] = None
+    keep: Annotated[
+        list[str],
+        Option(
+            metavar="COLUMN",
+            help="Column to copy to the predictions, such as an identifier; repeatable.",
+        ),
+    ] = field(default_factory=list)
+    spreadsheet_safe: Annotated[
+        bool,
+        Option(
+            "--spreadsheet-safe/--no-spreadsheet-safe",
+            help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
+        ),
+    ] = True
+    offset: Offset = None
+    dialect: Dialect = field(default_factory=Dialect)
+
+
+@dataclass(frozen=True)
+class LabeledTable:
+    """A table with the true values: its path, and the columns that are not features."""
+
+    table: Annotated[
+        Path,
+        Argument(
+            metavar="TABLE", help=f"Table with the true values: {_TABLE_HELP}", show_default=False
+        ),
+    ]
+    target: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            help="Column of the true values; default: the only column that the model does not use.",
+        ),
+    ] = None
+    group: Group = None
+    event: Event = None
+    offset: Offset = None
+    dialect: Dialect = field(default_factory=Dialect)
+    drop_missing_target: DropMissingTarget = False
+
+
+def as_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a function --debug, errors of one line, and options for the fields of records."""
+    kinds = get_type_hints(function, include_extras=True)
+    own = [
+        one.replace(annotation=kinds[name]) for name, one in signature(function).parameters.items()
+    ]
+
+    def command(**given: Any) -> None:
+        with one_line_errors(given["debug"]):
+            function(**{one.name: _value(one.annotation, one.name, given) for one in own})
+
+    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+    options = [option for one in (*own, debug) for option in _options(one)]
+    command.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    return command
+
+
+def _options(one: Parameter) -> Iterator[Parameter]:
+    """Yield a parameter, or those of the fields of a record."""
+    if not is_dataclass(one.annotation):
+        yield one.replace(kind=Parameter.KEYWORD_ONLY)
+        return
+    for own, kind in _fields(one.annotation):
+        required = own.default is MISSING and own.default_factory is MISSING
+        default = Parameter.empty if required else None if own.default is MISSING else own.default
+        yield from _options(
+            Parameter(own.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        )
+
+
+def _fields(record: Any) -> list[tuple[Any, Any]]:
+    """Return the fields of a record that are options or records, with their types."""
+    kinds = get_type_hints(record, include_extras=True)
+    named = ((own, kinds[own.name]) for own in fields(record))
+    return [
+        (own, kind) for own, kind in named if get_origin(kind) is Annotated or is_dataclass(kind)
+    ]
+
+
+def _value(kind: Any, name: str, given: dict[str, Any]) -> Any:
+    return record_of(kind, given) if is_dataclass(kind) else given.get(name)
+
+
+def record_of(kind: Any, given: dict[str, Any]) -> Any:
+    """Create a record from the options that are given: neither ``None`` nor an empty list."""
+    values = {own.name: _value(one, own.name, given) for own, one in _fields(kind)}
+    return kind(**{name: value for name, value in values.items() if value not in (None, [])})

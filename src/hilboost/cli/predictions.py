@@ -1,18 +1,17 @@
 """Implementation of ``hilboost predict``, and the columns of a table that a model uses."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import align_columns, features_for_fit, near_names, refuse_text
 from hilboost.cli.dates import PARTS, with_calendar
-from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
-from hilboost.cli.side_columns import check_offset_option, note_without_offset, split_aside
-from hilboost.cli.tables import DETECT, table_parts, write_tables
+from hilboost.cli.options import PredictJob
+from hilboost.cli.side_columns import check_offset_of_fitted, split_aside
+from hilboost.cli.tables import table_parts, write_tables
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted, with_article
 
@@ -20,26 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class PredictJob:
-    """The options of ``hilboost predict``."""
-
-    model: Path
-    table: Path
-    out: Path | None = None
-    proba: bool = False
-    coverage: float | None = None
-    spreadsheet_safe: bool = True
-    dialect: Dialect = DETECT
-    offset: str | None = None
-    keep: tuple[str, ...] = ()
-
-
 def run_predict(job: PredictJob) -> None:
-    """Predict the rows of a table with a saved model.
-
-    ``job``: the options of the prediction.
-    """
+    """Predict the rows of a table with a saved model."""
     if job.coverage is not None and not 0 < job.coverage < 1:
         raise UsageError(
             f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {job.coverage:g}."
@@ -60,8 +41,7 @@ def run_predict(job: PredictJob) -> None:
             f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
             "which has none; remove --proba, or fit with another loss."
         )
-    check_offset_option(model, job.offset)
-    note_without_offset(model, job.offset)
+    check_offset_of_fitted(model, job.offset)
     try:
         write_tables(_predicted(model, job), out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:

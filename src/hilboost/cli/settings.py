@@ -1,9 +1,9 @@
-"""Options and parameters of ``hilboost fit``: the job, from the command line and TOML files."""
+"""Options of ``hilboost fit`` in TOML files, and parameters of estimators."""
 
 import ast
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from inspect import signature
@@ -14,63 +14,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
+from hilboost.cli.options import FitJob, record_of
 from hilboost.cli.peer_options import option_for, parameter_for
-from hilboost.cli.task import TaskName
 from hilboost.estimators.peer_names import advice
-
-
-@dataclass(frozen=True)
-class FitJob:
-    """The options of ``hilboost fit``, which are also the keys of a configuration file.
-
-    ``None`` selects the library's default.
-    """
-
-    table: Path | None = None
-    target: str | None = None
-    out: Path | None = None
-    task: Literal["auto"] | TaskName = "auto"
-    family: Literal["tree", "kernel"] = "tree"
-    loss: str | None = None
-    quantile: tuple[float, ...] = ()
-    n_estimators: int | None = None
-    learning_rate: float | None = None
-    random_state: int | None = None
-    threads: int | None = None
-    weights: str | None = None
-    group: str | None = None
-    event: str | None = None
-    offset: str | None = None
-    ignore: tuple[str, ...] = ()
-    valid: tuple[Path, ...] = ()
-    metric: tuple[str, ...] = ()
-    sep: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    encoding: str | None = None
-    dates: Literal["ignore", "expand", "text"] = "ignore"
-    date_order: Literal["dmy", "mdy"] | None = None
-    missing: tuple[str, ...] = ()
-    coerce: bool = False
-    drop_missing_target: bool = False
-    time_budget: float | None = None
-    stream: bool = False
-    dask: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def dialect(self) -> Dialect:
-        """Form of the tables."""
-        return Dialect(
-            self.sep,
-            self.decimal,
-            self.encoding,
-            self.date_order,
-            self.missing,
-            self.coerce,
-            self.thousands,
-        )
-
 
 _KINDS: dict[Any, str] = {
     str: "a string",
@@ -78,17 +24,17 @@ _KINDS: dict[Any, str] = {
     int: "an integer",
     float: "a number",
     bool: "true or false",
-    tuple[float, ...]: "a number or a list of numbers",
-    tuple[str, ...]: "a string or a list of strings",
-    tuple[Path, ...]: "a string or a list of strings",
+    list[float]: "a number or a list of numbers",
+    list[str]: "a string or a list of strings",
+    list[Path]: "a string or a list of strings",
 }
 
 
 @cache
 def _keys() -> dict[str, tuple[Any, ...]]:
     """The keys of a configuration file: types of an option, without ``None``, or its choices."""
-    types = get_type_hints(FitJob)
-    del types["settings"]
+    types = get_type_hints(FitJob) | get_type_hints(Dialect)
+    del types["settings"], types["dialect"]
     return {name: _alternatives(kind) for name, kind in types.items()}
 
 
@@ -101,22 +47,19 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
     return () if kind is NoneType else (kind,)
 
 
-def options_of_fit(
-    given: dict[str, Any], config: Path | None, settings: Iterable[str]
-) -> dict[str, Any]:  # keys are the fields of :class:`FitJob`
-    """Add options of a TOML file to the options of the command line.
+def configured(job: FitJob, config: Path | None, settings: Iterable[str]) -> FitJob:
+    """Add the options of a TOML file to a job; options of the command line take precedence.
 
-    ``given``: options of the command line; ``None``, false or an empty list if an option is not
-    set. ``config``: its keys are the options, with "-" or "_"; paths are relative to its folder.
-    The table ``[set]`` contains parameters of the estimator. ``settings``: parameters of the
-    estimator, ``name=value``, which take precedence over ``[set]``.  Values are Python literals
-    (``5``, ``0.1``, ``None``, ``[0, 1]``); others are strings.
+    Keys of the file are options with "-" or "_", and a table ``[set]`` of parameters of the
+    estimator, which ``settings``, ``name=value``, replace.
     """
     options, parameters = ({}, {}) if config is None else _read_config(config)
-    for name, value in given.items():
-        if value is not False and value not in (None, [], ()):
-            options[name] = tuple(value) if isinstance(value, list) else value
-    return {**options, "settings": parameters | _parse_settings(settings)}
+    for name, value in (vars(job) | vars(job.dialect)).items():
+        if value is not False and value not in (None, []):
+            options[name] = value
+    parameters |= _parse_settings(settings)
+    completed: FitJob = replace(record_of(FitJob, options), settings=parameters)
+    return completed
 
 
 def _parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -201,10 +144,10 @@ def _checked(path: Path, key: str, value: Any) -> Any:
         raise CliError(f"'{path}': {key} must be {name}; got {value!r}.")
     if is_choice and value not in (kind, *more):
         raise CliError(f"'{path}': {key} must be one of {', '.join((kind, *more))}; got {value!r}.")
-    values = tuple(value) if isinstance(value, list) else (value,)
-    if kind in (Path, tuple[Path, ...]):
-        values = tuple(Path(one) if one == "-" else path.parent / one for one in values)
-    return values if get_origin(kind) is tuple else values[0]
+    values = value if isinstance(value, list) else [value]
+    if kind in (Path, list[Path]):
+        values = [Path(one) if one == "-" else path.parent / one for one in values]
+    return values if get_origin(kind) is list else values[0]
 
 
 def _is(value: Any, kind: str) -> bool:

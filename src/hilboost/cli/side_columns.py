@@ -57,16 +57,14 @@ def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def check_offset_option(model: Any, name: str | None) -> None:
-    """Reject ``--offset`` for models that do not support it.
-
-    ``name``: the column, if the option is given.
-    """
+    """Reject ``--offset`` for models that do not support it; ``name`` is the column, if given."""
     if name is not None and not model.takes_offsets:
         raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
 
 
-def note_without_offset(model: Any, name: str | None) -> None:
-    """Print a note if a model that was fitted with offsets predicts without ``--offset``."""
+def check_offset_of_fitted(model: Any, name: str | None) -> None:
+    """Check ``--offset``, with a note if the model was fitted with offsets and there is none."""
+    check_offset_option(model, name)
     if name is None and model.fitted_.beside_offsets:
         note(
             "the model was fitted with --offset, which is not given and counts as zero; add "

@@ -191,7 +191,7 @@ def _read_csv(
             sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
         found = detected(path, sample, dialect)
         encoding = found.encoding or encoding
-        form: dict[str, Any] = {"sep": found.separator, "encoding": found.encoding}
+        form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
         with open_csv(path, data, packed, nul) as source:
             header = pd.read_csv(
                 source, header=None, nrows=1, dtype=str, keep_default_na=False, **form
