@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,29 +41,12 @@ if TYPE_CHECKING:
     from hilboost.core.metric import Metric
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Features, targets, and weights for training or evaluation."""
-
-    X: "pd.DataFrame"
-    y: Any  # array (n,) of one target, data frame (n, k) of several
-    weights: "np.ndarray[Any, Any] | None"
-    groups: "np.ndarray[Any, Any] | None" = None
-    offset: "np.ndarray[Any, Any] | None" = None
-
-    def more(self, suffix: str = "") -> dict[str, Any]:
-        """Return the groups and offsets by the name of the argument, if there are any."""
-        given = {"groups": self.groups, "offset": self.offset}
-        return {f"{name}{suffix}": value for name, value in given.items() if value is not None}
+_Rows = dict[str, Any]
+"""Features, targets, and, where there are any, weights, groups and offsets, by argument of fit."""
 
 
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
-    """Fit a model on a table and save it.
-
-    ``job``: the options of the fit. ``as_json``: return JSON instead of sentences.
-
-    Returns str: summary of the fit: sentences, or one JSON object.
-    """
+    """Fit a model on a table, save it, and return a summary: sentences, or one JSON object."""
     path, target, out = completed(job)
     table = read_table(path, dialect=job.dialect)
     features, targets = split_targets(table, target, job.drop_missing_target)
@@ -80,12 +62,13 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     task = _task(targets, job)
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
-    told = dict(numbers_as_text(rows.X, categories != "from_dtype"))
+    X = rows["X"]
+    told = dict(numbers_as_text(X, categories != "from_dtype"))
     for sentence in told.values():
         note(sentence)
-    categorical = [*told, *(date_columns(rows.X) if job.dates == "text" else ())]
-    rows = replace(rows, X=rows.X.astype(dict.fromkeys(categorical, "category")))
-    valid = [_validation_rows(path, rows.X, target, job, task.name) for path in job.valid]
+    categorical = [*told, *(date_columns(X) if job.dates == "text" else ())]
+    rows["X"] = X = X.astype(dict.fromkeys(categorical, "category"))
+    valid = [_validation_rows(path, X, target, job, task.name) for path in job.valid]
 
     from hilboost.cli.progress import StageProgress
 
@@ -94,12 +77,11 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     start = time.perf_counter()
     with StageProgress("fitting") as progress:
         callbacks = (progress.callback("fitting"),)
-        held_out = _held_out(job, valid)
-        model.fit(rows.X, rows.y, rows.weights, callbacks=callbacks, **rows.more(), **held_out)
+        model.fit(**rows, **_held_out(job, valid), callbacks=callbacks)
     seconds = time.perf_counter() - start
     save_model(model, out)  # before scores, which may refuse a metric
     scores = [_scores(model, one, job, task.name) for one in valid]
-    return fit_summary(job, model, rows.X.shape, seconds, scores, as_json)
+    return fit_summary(job, model, X.shape, seconds, scores, as_json)
 
 
 def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
@@ -150,10 +132,8 @@ def _validation_rows(
 
 def _scores(model: Any, rows: _Rows, job: FitJob, task: TaskName) -> dict[str, float | None]:
     if task not in ("ranking", "survival"):
-        more = {**rows.more(), "sample_weight": rows.weights}
-        return chosen_scores(model, rows.X, rows.y, job.metric, **more)
-    score = {"ranking": "ndcg@10", "survival": "concordance"}[task]
-    return {score: model.score(rows.X, rows.y, rows.weights, **rows.more())}
+        return chosen_scores(model, metrics=job.metric, **rows)
+    return {{"ranking": "ndcg@10", "survival": "concordance"}[task]: model.score(**rows)}
 
 
 def completed(job: FitJob) -> tuple[Path, str, Path]:
@@ -205,29 +185,24 @@ def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: 
     if event is not None:
         assert job.event is not None
         y = survival_target(y, event, job.event, job.loss == "discrete_hazard")
-    return _Rows(features_for_fit(features), y, weights, groups, offset)
+    more = {"sample_weight": weights, "groups": groups, "offset": offset}
+    given = {name: values for name, values in more.items() if values is not None}
+    return {"X": features_for_fit(features), "y": y, **given}
 
 
 def _held_out(job: FitJob, valid: Sequence[_Rows]) -> dict[str, Any]:
     """The validation data as ``fit`` takes them: dicts by name if there are several tables."""
-    arguments = []
-    for one in valid:
-        found = {"X_val": one.X, "y_val": one.y, **one.more("_val")}
-        if one.weights is not None:
-            found["sample_weight_val"] = one.weights
-        arguments.append(found)
-    if len(arguments) < 2:
-        return arguments[0] if arguments else {}
-    return {
-        name: dict(zip(_names(job), (found[name] for found in arguments), strict=True))
-        for name in arguments[0]
-    }
+    names = valid[0] if valid else ()
+    return {f"{name}_val": _by_table(job, [rows[name] for rows in valid]) for name in names}
 
 
-def _names(job: FitJob) -> list[str]:
-    """Names of the tables of validation data: file names, or paths if names are alike."""
+def _by_table(job: FitJob, values: Sequence[Any]) -> Any:
+    """Return the value of a single table, or the values by name: file names, or paths if alike."""
+    if len(values) < 2:
+        return values[0] if values else None
     stems = [path.stem for path in job.valid]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in job.valid]
+    names = stems if len(set(stems)) == len(stems) else map(str, job.valid)
+    return dict(zip(names, values, strict=True))
 
 
 def chosen_scores(
@@ -305,7 +280,7 @@ def fit_summary(
                 "stages": stages,
                 "seconds": round(seconds, 3),
                 "training_loss": loss,
-                "scores": _scores_by_name(job, scores),
+                "scores": _by_table(job, scores),
             }
         )
     from hilboost.model.summary import summary
@@ -320,13 +295,6 @@ def fit_summary(
         )
         text += f"\nMetrics on '{path}': {listed}."
     return text
-
-
-def _scores_by_name(job: FitJob, scores: Sequence[dict[str, float | None]]) -> Any:
-    """Scores of a single table, or of several by name."""
-    if len(scores) < 2:
-        return scores[0] if scores else None
-    return dict(zip(_names(job), scores, strict=True))
 
 
 def new_model(job: FitJob, task: TaskName) -> Any:
