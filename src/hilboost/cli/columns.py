@@ -28,14 +28,7 @@ MANY_CLASSES = 100
 def split_targets(
     frame: "pd.DataFrame", target: str, drop_missing: bool = False
 ) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """Split a training table into features and targets.
-
-    ``frame``: the training table. ``target``: name of the target column, or of several, separated
-    by commas. ``drop_missing``: drop rows without a target.
-
-    Returns features: all other columns; targets: the targets; each row has at least one. The index
-    holds the rows of the file.
-    """
+    """Split a training table into features and targets; its index holds the rows of the file."""
     names = target_names(target, frame)
     features, targets = frame.drop(columns=names), frame[names]
     if features.shape[1] == 0:
@@ -86,12 +79,7 @@ def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.Dat
 def split_weights(
     features: "pd.DataFrame", name: str | None
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
-    """Split the weight column from the features, if there is one.
-
-    ``name``: name of the weight column.
-
-    Returns features: the other columns; weights, numpy.ndarray of shape (n_rows,) or None.
-    """
+    """Split the weight column, (n,), from the features, if there is one."""
     from pandas.api import types
 
     if name is None:
@@ -145,13 +133,7 @@ def prepare_targets(targets: "pd.DataFrame", task: TaskName) -> Any:
 
 
 def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]":
-    """Convert a target to an array of numbers or class labels.
-
-    ``column``: the target, without missing values for classification. ``task``: the task.
-
-    Returns numpy.ndarray of shape (n_rows,): booleans, numbers, or fixed-width text for
-    classification; otherwise floats.
-    """
+    """Convert a target to floats, or for classification to booleans, numbers or text."""
     from pandas.api import types
 
     if types.is_numeric_dtype(column):
@@ -180,10 +162,7 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
 
 
 def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
-    """Reject numbers with commas as classes, and names of rows; note very many classes.
-
-    ``column``: the target, without missing values. ``chosen``: whether the task was given.
-    """
+    """Reject numbers with commas and, unless the task was chosen, names; note very many classes."""
     from pandas.api import types
 
     n, n_classes = len(column), column.nunique()
@@ -215,12 +194,7 @@ def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
 
 
 def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Convert feature columns for an estimator, in the same way for fit and predict.
-
-    ``frame``: columns of numbers, booleans, or text.
-
-    Returns pandas.DataFrame: numbers and booleans as floats; text unchanged.
-    """
+    """Convert feature columns for an estimator, in the same way for fit and predict."""
     from pandas.api import types
 
     found: dict[str, Any] = {}
@@ -235,10 +209,7 @@ def features_for_fit(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def refuse_text(features: "pd.DataFrame", names: Collection[str]) -> None:
-    """Reject text in numeric columns.
-
-    ``features``: as returned by :func:`features_for_fit`. ``names``: the numeric columns.
-    """
+    """Reject text in numeric columns."""
     for name in names:
         column = features[name]
         if column.dtype.kind != "f" and column.notna().any():
@@ -271,12 +242,7 @@ def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
 
 
 def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:
-    """Select the columns of a model, in the order of fit.
-
-    ``frame``: A table with these columns in any order. ``names``: the columns of the model.
-
-    Returns features: the columns of the model; extra: names of the other columns.
-    """
+    """Select the columns of a model, in the order of fit."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         folded = {fold: name for fold, name in _folded(frame).items() if name not in names}

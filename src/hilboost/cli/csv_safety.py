@@ -27,12 +27,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 def open_csv(
     path: Path, data: bytes | None, packed: bool, nul: bool = False
 ) -> Iterator[IO[bytes] | Path]:
-    """Open a CSV file that rejects NUL bytes, at which pandas would truncate a field.
-
-    ``data``: the content, if it was read from a pipe. ``packed``: whether the file is gzip-
-    compressed, regardless of its name. ``nul``: whether the encoding has NUL bytes, which are then
-    not rejected.
-    """
+    """Open a file, or data of a pipe; refuse NUL bytes, at which pandas would truncate a field."""
     if data is None and path.suffix in ARCHIVES and not packed:
         yield path
         return
@@ -67,11 +62,7 @@ class _WithoutNul(io.RawIOBase):
 
 
 def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Prefix text that a spreadsheet would execute with an apostrophe.
-
-    Returns frame: numbers, and text that looks like a number, are unchanged; n_changed: number of
-    changed cells.
-    """
+    """Prefix text that a spreadsheet would execute with an apostrophe; count the changed cells."""
     from pandas.api import types
 
     changed: dict[Any, Any] = {}

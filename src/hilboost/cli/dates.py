@@ -130,13 +130,7 @@ def without_dates(features: pd.DataFrame, remedy: str = REMEDY) -> pd.DataFrame:
 
 
 def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
-    """Replace columns of dates by calendar numbers, such as ``day: month``.
-
-    ``names``: the columns of dates. ``order``: of dates whose year comes last, where values and
-    separators do not show it.
-
-    Returns pandas.DataFrame: missing dates give missing numbers; other text does so with a note.
-    """
+    """Replace columns of dates by calendar numbers, such as ``day: month``; others are missing."""
     import pandas as pd
 
     found: dict[str, Any] = {}
@@ -166,10 +160,7 @@ def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
 
 
 def with_calendar(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
-    """Expand the columns of dates whose calendar numbers a model uses.
-
-    ``names``: the columns of the model. ``order``: as for ``expanded``.
-    """
+    """Expand the columns of dates whose calendar numbers a model uses."""
     wanted = {name.rpartition(": ")[0] for name in names if name.rpartition(": ")[2] in PARTS}
     dates = [name for name in wanted - set(names) if name in frame.columns]
     return expanded(frame, dates, order) if dates else frame

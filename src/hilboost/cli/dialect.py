@@ -92,12 +92,7 @@ class Dialect:
 
 
 def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
-    """Complete a dialect from the beginning of a file, and print a note about what is unusual.
-
-    ``sample``: the first bytes, not compressed. ``given``: what the user specified.
-
-    Returns Dialect: with a separator, a decimal mark and an encoding.
-    """
+    """Complete a dialect from the first bytes of a file, with a note about what is unusual."""
     encoding = given.encoding or _encoding_of(sample)
     text = sample.decode(encoding, errors="replace").removeprefix("\ufeff")
     lines = text.splitlines()[:_LINES]

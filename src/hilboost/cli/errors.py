@@ -44,10 +44,7 @@ def raise_usage_error(message: str) -> NoReturn:
 
 @contextmanager
 def one_line_errors(debug: bool) -> Iterator[None]:
-    """Convert exceptions to one line on stderr.
-
-    ``debug``: re-raise the exception instead, so that its traceback is shown.
-    """
+    """Convert exceptions to one line on stderr, unless the full traceback is wanted."""
     try:
         with warnings.catch_warnings():
             # An interrupted command saves no model, so its number of stages is irrelevant.

@@ -17,10 +17,7 @@ _FORMATS = (
 
 
 def refuse_other_formats(path: Path, head: bytes) -> None:
-    """Reject files that start like another format than CSV.
-
-    ``head``: the first :data:`HEAD` bytes.
-    """
+    """Reject files that start like another format than CSV."""
     if path.suffix == ".zip":  # contains one CSV file
         return
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b'{"', b"[{")):

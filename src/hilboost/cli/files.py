@@ -21,10 +21,7 @@ def check_input(path: Path) -> None:
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Reject an invalid output path before the work starts.
-
-    ``path``: the file to write. ``inputs``: input files, which the output must not overwrite.
-    """
+    """Reject an invalid output path before the work starts."""
     if path.is_dir():
         raise CliError(f"Cannot write '{path}': it is a folder; use the path of a file.")
     if not path.parent.is_dir():
@@ -45,11 +42,7 @@ def check_output(path: Path, *inputs: Path) -> None:
 
 
 def load_model(path: Path, table: Path | None = None) -> Any:
-    """Load the model of a command.
-
-    ``path``: the model file. ``table``: the argument that comes next, which may be the model if the
-    two were exchanged.
-    """
+    """Load the model of a command; ``table`` may be the model if the two were exchanged."""
     check_input(path)
 
     import hilboost

@@ -35,7 +35,6 @@ from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from hilboost.core.metric import Metric

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of the fit
-    """Fit a model on a Parquet table that stays on disk, or on a Dask cluster, and save it.
-
-    ``job``: with ``stream`` or ``dask``. ``as_json``: return JSON instead of sentences.
-    """
+    """Fit a model on a Parquet table that stays on disk, or on a Dask cluster, and save it."""
     path, target, out = completed(job)
     _refuse(job, path)
 

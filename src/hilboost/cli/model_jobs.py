@@ -154,10 +154,7 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
 def run_evaluate(
     model_path: Path, table: LabeledTable, metrics: Sequence[str], as_json: bool
 ) -> str:  # one line per metric, or one JSON object
-    """Evaluate a model on a table.
-
-    ``metrics``: metrics to report; all if empty.
-    """
+    """Evaluate a model on a table."""
     model = load_model(model_path, table.table)
     X, y, more, _ = _rows(model, table)
     scores = chosen_scores(model, X, y, metrics, **more)
@@ -290,12 +287,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def run_export(model_path: Path, form: str, out: Path) -> str:
-    """Export a model to another format.
-
-    ``form``: one of :func:`~hilboost.export.registry.export_formats`.
-
-    Returns str: message with the path of the exported model.
-    """
+    """Export a model to another format, and return a message with the path."""
     check_output(out, model_path)
 
     from hilboost.export.registry import export_formats

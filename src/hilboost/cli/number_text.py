@@ -32,8 +32,7 @@ _MOST_TEXT = 0.5  # part of the values of a column of numbers
 def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[tuple[str, str]]:
     """Yield columns of text that contain mostly numbers, with notes; reject nearly numeric ones.
 
-    ``features``: input of an estimator: all columns that are not floats are text. ``chosen``:
-    whether the user has chosen the category columns, so that none is rejected.
+    With ``chosen`` category columns, none is rejected.
     """
     for name, column in features.items():
         if column.dtype.kind == "f":
@@ -117,11 +116,7 @@ def form_of_column(column: "pd.Series[Any]") -> Form | None:
 
 
 def refuse_words(form: Form, column: "pd.Series[Any]", what: str, otherwise: str) -> None:
-    """Reject a column of text that is numeric but for a few words.
-
-    ``what``: what the column is, such as ``"Column"``. ``otherwise``: another remedy than to read
-    the words as missing.
-    """
+    """Reject a column of text that is numeric but for a few words, and name another remedy."""
     row, value = first_of(column, form.words)
     texts = column.astype(str)
     raise CliError(
@@ -131,10 +126,7 @@ def refuse_words(form: Form, column: "pd.Series[Any]", what: str, otherwise: str
 
 
 def as_missing(words: "pd.Series[Any]", coerced: bool = True) -> str:
-    """Return the options that read words as missing, with the first few of them.
-
-    ``coerced``: whether --coerce does so, too.
-    """
+    """Return the options that read words as missing; --coerce may do so, too."""
     distinct = words.drop_duplicates().tolist()
     named = " ".join(f'--missing "{_shortened(word)}"' for word in distinct[:_WORDS_NAMED])
     if len(distinct) > _WORDS_NAMED:

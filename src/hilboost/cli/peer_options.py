@@ -61,11 +61,7 @@ _WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
 
 
 def option_for(name: str, known: Collection[str]) -> str | None:
-    """Return the option or argument of a command that has the purpose of another one's.
-
-    ``name``: an option here or elsewhere, such as ``label``, with underscores. ``known``: the
-    options of the command, with underscores, and its arguments, in capitals.
-    """
+    """Return the option, or argument in capitals, with the purpose of another library's option."""
     for one in (name, *_parameters(name)):
         same = OPTIONS.get(one, one)
         same = same if same in known else _WITHOUT_ARGUMENT.get(same, same)
@@ -75,10 +71,7 @@ def option_for(name: str, known: Collection[str]) -> str | None:
 
 
 def parameter_for(name: str) -> str | None:
-    """Return the parameter of the estimators that has this name or purpose.
-
-    ``name``: an option or parameter elsewhere, such as ``num_leaves``.
-    """
+    """Return the parameter of the estimators that has this name or purpose."""
     return next((one for one in _parameters(name) if one in _parameters_of_estimators()), None)
 
 

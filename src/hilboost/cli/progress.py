@@ -11,12 +11,7 @@ from hilboost.core.callback import Callback, Event
 
 
 class StageProgress:
-    """One progress bar over the rounds of one or more fits.
-
-    ``description``: Initial text next to the bar. ``total``: Total number of rounds of all fits; by
-    default the number of rounds of the current fit. ``console``: Console for the bar; stderr by
-    default.
-    """
+    """One progress bar over the rounds of one or more fits."""
 
     def __init__(
         self, description: str, total: int | None = None, console: Console | None = None

@@ -16,11 +16,7 @@ def split_aside(
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
     """Split the column that an option names from the features, if it names one.
 
-    ``option``: the option, for error messages. ``used``: features of a fitted model; a group or an
-    offset among them remains a feature.
-
-    Returns features: the columns that are features; column, numpy.ndarray of shape (n_rows,) or
-    None.
+    A group or an offset that is a feature of a fitted model, ``used``, remains a feature.
     """
     if name is None:
         return features, None
@@ -75,15 +71,7 @@ def check_offset_of_fitted(model: Any, name: str | None) -> None:
 def survival_target(
     time: "np.ndarray[Any, Any]", event: "np.ndarray[Any, Any]", name: str, causes: bool = False
 ) -> "np.ndarray[Any, Any]":
-    """Join times and events.
-
-    ``time``: numpy.ndarray of shape (n_rows,). ``event``: numpy.ndarray of shape (n_rows,): 1 or
-    true where the event has happened at this time, 0 or false where the row is censored. ``name``:
-    name of the event column. ``causes``: whether events may also be the numbers of their causes,
-    from 1 on.
-
-    Returns numpy.ndarray of shape (n_rows,): structured array of events and times.
-    """
+    """Join times (n,) and events (n,): 1, or 0 where censored; or with ``causes`` their numbers."""
     import numpy as np
 
     from hilboost.validation.event_times import seem_exchanged

@@ -29,13 +29,7 @@ _ROWS_OF_CODES = 10_000  # in which leading zeros are searched
 
 
 def read_svmlight(path: Path) -> "pd.DataFrame":
-    """Read an SVMlight file.
-
-    ``path``: lines such as ``2 qid:17 1:0.5 4:1``; ``qid`` may be missing.
-
-    Returns pandas.DataFrame: the columns ``label``, ``qid`` if there are queries, and the numbers
-    of the features, with zeros for values that are not in the file.
-    """
+    """Read an SVMlight file: ``label``, ``qid`` if there are queries, and the features."""
     import pandas as pd
     from sklearn.datasets import load_svmlight_file
 
@@ -61,15 +55,7 @@ PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
 def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT) -> "pd.DataFrame":
-    """Read a table with a header and at least one row.
-
-    ``path``: A CSV file, optionally compressed (``.csv.gz``), a Parquet file (``.parquet``,
-    ``.pq``) or a folder of them, an SVMlight file (``.svm``, ``.svmlight``, ``.libsvm``), or ``-``
-    for CSV on standard input. ``text``: columns of a CSV file to read as text even if all values
-    look like numbers. ``dialect``: form of a CSV file; what is not given is detected.
-
-    Returns pandas.DataFrame: empty fields are missing values.
-    """
+    """Read a table with a header and at least one row; columns of ``text`` stay text."""
     required("pandas", "reading a table")
     if not path.is_dir():
         check_input(path)
@@ -91,11 +77,7 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
 def table_parts(
     path: Path, text: Collection[str], dialect: Dialect, whole: bool
 ) -> Iterator["pd.DataFrame"]:
-    """Yield a table in parts of consecutive rows, in one part if it is small or if ``whole``.
-
-    ``path``, ``text``, ``dialect``: as for :func:`read_table`. Large Parquet files and folders of
-    them are read by parts; the index counts the rows of the table.
-    """
+    """Yield a Parquet file or folder in parts of consecutive rows, unless small or ``whole``."""
     if whole or dialect.converts or not _is_large(path):
         yield read_table(path, text, dialect)
         return
@@ -270,10 +252,7 @@ def _refuse_duplicates(path: Path, names: list[str]) -> None:
 def write_tables(
     frames: Iterable["pd.DataFrame"], path: Path | None, spreadsheet_safe: bool = True
 ) -> None:
-    """Write parts of a table to a CSV or Parquet file atomically, or to stdout if it is ``None``.
-
-    ``spreadsheet_safe``: prefix text that a spreadsheet would execute with an apostrophe.
-    """
+    """Write parts of a table to a CSV or Parquet file atomically, or to stdout without a path."""
     if path is None:
         if sys.stdout is None:
             raise CliError("There is no standard output to write to; specify a file with --out.")
