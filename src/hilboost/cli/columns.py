@@ -9,6 +9,7 @@ from hilboost.cli.errors import CliError, note
 from hilboost.cli.number_text import (
     REMEDIES,
     as_missing,
+    first_of,
     form_of_column,
     not_read,
     reading_options,
@@ -41,17 +42,23 @@ def split_targets(
             f"Column {place} has no name in the header; name it, or remove it if it only contains "
             "row numbers."
         )
+    known = rows_with_target(targets, drop_missing)
+    return features[known], targets[known]
+
+
+def rows_with_target(targets: "pd.DataFrame", drop_missing: bool) -> "np.ndarray[Any, Any]":
+    """Return which rows have a target, (n,); all of them unless some may be dropped."""
     missing = targets.isna().all(axis=1).to_numpy()
+    some = f"{missing.sum()} of {counted(len(targets), 'row')}"
     if missing.any() and drop_missing and not missing.all():
-        note(f"dropped {missing.sum()} of {counted(len(targets), 'row')}, which have no target.")
-        return features[~missing], targets[~missing]
-    if missing.any():
+        note(f"dropped {some}, which have no target.")
+    elif missing.any():
         raise CliError(
-            f"The target '{target}' is missing in {missing.sum()} of {len(targets)} rows (first "
-            f"in data row {missing.argmax() + 1}; NA, None, null, and similar words count as "
-            "missing); fill in the values, or drop these rows with --drop-missing-target."
+            f"The target {first_few(targets.columns)} is missing in {some} (first in data row "
+            f"{missing.argmax() + 1}; NA, None, null, and similar words count as missing); fill in "
+            "the values, or drop these rows with --drop-missing-target."
         )
-    return features, targets
+    return ~missing
 
 
 def target_names(target: str, frame: "pd.DataFrame") -> list[str]:
@@ -236,9 +243,7 @@ def _is_text(column: "pd.Series[Any]") -> "pd.Series[bool]":
 
 def _first_text(column: "pd.Series[Any]") -> tuple[int, str]:
     texts = _is_text(column)
-    position = int((texts if texts.any() else column.notna()).to_numpy().argmax())
-    value = str(column.iloc[position])
-    return int(column.index[position]) + 1, value if len(value) <= 40 else f"{value[:37]}..."
+    return first_of(column, column[texts if texts.any() else column.notna()][:1].astype(str))
 
 
 def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFrame", list[str]]:

@@ -55,7 +55,10 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
     if job.dates == "expand":
-        features = _with_calendar_numbers(features, job)
+        dates = date_columns(features)
+        if not dates:
+            note("no column contains dates, so that --dates expand has no effect.")
+        features = expanded(features, dates, job.dialect.date_order)
     elif job.dates != "text":
         features = without_dates(features)
     task = _task(targets, job)
@@ -103,13 +106,6 @@ def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
     if task.name == "classification":
         check_classes(columns[0], job.task == "classification")
     return task
-
-
-def _with_calendar_numbers(features: "pd.DataFrame", job: FitJob) -> "pd.DataFrame":
-    dates = date_columns(features)
-    if not dates:
-        note("no column contains dates, so that --dates expand has no effect.")
-    return expanded(features, dates, job.dialect.date_order)
 
 
 def _validation_rows(
@@ -301,21 +297,19 @@ def new_model(job: FitJob, task: TaskName) -> Any:
     import hilboost
 
     names = {
-        ("tree", "regression"): "BoostingRegressor",
-        ("tree", "classification"): "BoostingClassifier",
-        ("kernel", "regression"): "KernelBoostingRegressor",
-        ("kernel", "classification"): "KernelBoostingClassifier",
-        ("tree", "ranking"): "BoostingRanker",
-        ("tree", "survival"): "BoostingSurvival",
+        "regression": "BoostingRegressor",
+        "classification": "BoostingClassifier",
+        "ranking": "BoostingRanker",
+        "survival": "BoostingSurvival",
     }
-    family = job.family or "tree"
-    if (family, task) not in names:
+    kernel = "Kernel" if job.family == "kernel" else ""
+    if kernel and task in ("ranking", "survival"):
         raise UsageError(
             f"--family kernel does not support --task {task}; use --set learner=kernel instead."
         )
     if job.metric and task in ("ranking", "survival"):
         raise UsageError(f"--metric does not support --task {task}; use --set eval_metric=NAME.")
-    estimator = getattr(hilboost, names[family, task])
+    estimator = getattr(hilboost, kernel + names[task])
     seed = job.random_state
     if seed is None and "random_state" not in job.settings:
         seed = 0  # running the same command again gives the same model

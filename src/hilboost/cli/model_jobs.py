@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import target_names
+from hilboost.cli.columns import rows_with_target, target_names
 from hilboost.cli.dates import PARTS
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
@@ -59,7 +59,7 @@ def _rows(
         assert found is not None
         values[option] = found
     targets = _targets(model, frame, table.target)
-    known = _rows_with_target(frame[targets], table)
+    known = rows_with_target(frame[targets], table.drop_missing_target)
     frame = frame[known]
     values = {option: found[known] for option, found in values.items()}
     X = model_columns(model, frame, targets, table.dialect.date_order)
@@ -98,21 +98,6 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
                 "target; choose the column that the model predicts."
             )
     return names
-
-
-def _rows_with_target(targets: "pd.DataFrame", table: LabeledTable) -> "np.ndarray[Any, Any]":
-    """Return which rows have a target; all of them without ``drop_missing_target``."""
-    missing = targets.isna().all(axis=1).to_numpy()
-    some = f"{missing.sum()} of {counted(len(targets), 'row')}"
-    if missing.any() and table.drop_missing_target and not missing.all():
-        note(f"dropped {some}, which have no target.")
-    elif missing.any():
-        raise CliError(
-            f"The target {first_few(targets.columns)} is missing in {some} (first in data row "
-            f"{missing.argmax() + 1}); fill in the values, or drop these rows with "
-            "--drop-missing-target."
-        )
-    return ~missing
 
 
 def _other_columns(model: Any, frame: "pd.DataFrame", n_targets: int) -> list[str]:

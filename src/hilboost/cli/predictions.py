@@ -62,15 +62,11 @@ def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
         kept = _kept(part, job.keep)
         frame, offset = split_aside(part, job.offset, "--offset", names)
         more = {} if offset is None else {"offset": offset}
-        aside = [name for name in unused if name in frame]
+        # Without names in the model, its columns are all of the first ones.
+        by_name = model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
+        aside = [name for name in unused if name in frame] if by_name else []
         told: list[str] = []
-        X = model_columns(
-            model,
-            frame,
-            aside if _has_more_columns(model, frame) else [],
-            job.dialect.date_order,
-            told.append,
-        )
+        X = model_columns(model, frame, aside, job.dialect.date_order, told.append)
         own = {sentence.partition(" (for example")[0]: sentence for sentence in told}
         notes = {key: notes[key] for key in notes.keys() & own} if notes is not None else own
         found = _predictions(model, X, job.proba, more)
@@ -88,11 +84,6 @@ def _kept(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
         if name not in frame.columns:
             raise CliError(f"There is no column '{name}' for --keep; {near_names(name, frame)}.")
     return frame[list(dict.fromkeys(names))]
-
-
-def _has_more_columns(model: Any, frame: "pd.DataFrame") -> bool:
-    """Whether a table has columns that are not features; by number, if the model has no names."""
-    return model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
 
 
 def _beside(kept: "pd.DataFrame", predictions: "pd.DataFrame") -> "pd.DataFrame":

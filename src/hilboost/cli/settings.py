@@ -18,16 +18,14 @@ from hilboost.cli.options import FitJob, record_of
 from hilboost.cli.peer_options import option_for, parameter_for
 from hilboost.estimators.peer_names import advice
 
-_KINDS: dict[Any, str] = {
-    str: "a string",
-    Path: "a string",
-    int: "an integer",
-    float: "a number",
-    bool: "true or false",
-    list[float]: "a number or a list of numbers",
-    list[str]: "a string or a list of strings",
-    list[Path]: "a string or a list of strings",
+_KINDS: dict[Any, tuple[str, Any]] = {
+    str: ("a string", str),
+    Path: ("a string", str),
+    int: ("an integer", int),
+    float: ("a number", int | float),
+    bool: ("true or false", bool),
 }
+"""What a value in a file must be, by the type of the option."""
 
 
 @cache
@@ -138,26 +136,16 @@ def _instead(key: str) -> str | None:
 
 def _checked(path: Path, key: str, value: Any) -> Any:
     kind, *more = _keys()[key]
-    is_choice = isinstance(kind, str)
-    name = _KINDS[str if is_choice else kind]
-    if not _is(value, name):
-        raise CliError(f"'{path}': {key} must be {name}; got {value!r}.")
+    is_list, is_choice = get_origin(kind) is list, isinstance(kind, str)
+    of_one = get_args(kind)[0] if is_list else str if is_choice else kind
+    name, types = _KINDS[of_one]
+    values = value if is_list and isinstance(value, list) else [value]
+    fits = (isinstance(one, types) and isinstance(one, bool) == (of_one is bool) for one in values)
+    if not (values and all(fits)):
+        several = f" or a list of {name.partition(' ')[2]}s" if is_list else ""
+        raise CliError(f"'{path}': {key} must be {name}{several}; got {value!r}.")
     if is_choice and value not in (kind, *more):
         raise CliError(f"'{path}': {key} must be one of {', '.join((kind, *more))}; got {value!r}.")
-    values = value if isinstance(value, list) else [value]
-    if kind in (Path, list[Path]):
+    if of_one is Path:
         values = [Path(one) if one == "-" else path.parent / one for one in values]
-    return values if get_origin(kind) is list else values[0]
-
-
-def _is(value: Any, kind: str) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    one, _, is_list = kind.partition(" or a list of ")
-    if is_list:
-        values = value if isinstance(value, list) else [value]
-        return len(values) > 0 and all(_is(v, one) for v in values)
-    if kind == "a string":
-        return isinstance(value, str)
-    if kind == "true or false":
-        return isinstance(value, bool)
-    return number and (kind == "a number" or isinstance(value, int))
+    return values if is_list else values[0]

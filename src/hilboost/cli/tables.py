@@ -9,10 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.csv_safety import ARCHIVES, open_csv, without_formulas
+from hilboost.cli.csv_safety import (
+    ARCHIVES,
+    GZIP,
+    HEAD,
+    open_csv,
+    refuse_other_formats,
+    without_formulas,
+)
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.file_formats import GZIP, HEAD, refuse_other_formats
 from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.number_text import read_as_told
 from hilboost.core.packages import required
