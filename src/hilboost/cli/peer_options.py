@@ -1,7 +1,7 @@
 """Commands and options of other libraries, and their counterparts here."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from inspect import signature
@@ -153,13 +153,7 @@ class _Listed(dict[str, str]):
         else:
             from hilboost.losses import registry
 
-            losses: dict[str, Callable[[], Collection[str]]] = {
-                "regression": registry.regression_losses,
-                "classification": registry.classification_losses,
-                "ranking": registry.ranking_losses,
-                "survival": registry.survival_losses,
-            }
-            names = sorted(losses[kind]())
+            names = sorted(getattr(registry, f"{kind}_losses")())
         return f"{', '.join(names[:-1])} or {names[-1]}"
 
 

@@ -1,7 +1,6 @@
 """Progress bar over boosting rounds on stderr, shown only on a terminal."""
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -25,12 +24,7 @@ class StageProgress:
             self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self._progress.disable:
             self._progress.stop()
 
