@@ -12,7 +12,7 @@ from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
 from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
-from hilboost.cli.side_columns import survival_target
+from hilboost.cli.columns import survival_target
 from hilboost.cli.tables import read_table
 
 FAST = ("--n-estimators", 5)

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.columns import (
     align_columns,
     check_classes,
+    check_offset_option,
     features_for_fit,
     prepare_targets,
+    split_aside,
     split_targets,
     split_weights,
+    survival_target,
     without_columns,
 )
 from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
@@ -21,7 +24,6 @@ from hilboost.cli.files import check_output, save_model
 from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
 from hilboost.cli.options import FitJob
 from hilboost.cli.settings import parameters_of
-from hilboost.cli.side_columns import check_offset_option, split_aside, survival_target
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import (
     MAX_INTEGER_CLASSES,

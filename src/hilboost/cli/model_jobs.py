@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import rows_with_target, target_names
+from hilboost.cli.columns import (
+    check_offset_of_fitted,
+    rows_with_target,
+    split_aside,
+    survival_target,
+    target_names,
+)
 from hilboost.cli.dates import PARTS
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.options import LabeledTable
 from hilboost.cli.predictions import model_columns, text_columns
-from hilboost.cli.side_columns import (
-    check_offset_of_fitted,
-    split_aside,
-    survival_target,
-)
 from hilboost.cli.tables import read_table
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted

@@ -15,6 +15,9 @@ from hilboost.cli.task import TaskName
 _TABLE_HELP = (
     "CSV, CSV.GZ, Parquet, a folder of Parquet files, or SVMlight; - reads CSV from standard input."
 )
+_TABLE = Argument(
+    metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
+)
 
 Debug = Annotated[bool, Option("--debug", help="Show the full traceback of errors.")]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
@@ -65,12 +68,7 @@ class FitJob:
     ``None`` selects the library's default.
     """
 
-    table: Annotated[
-        Path | None,
-        Argument(
-            metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
-        ),
-    ] = None
+    table: Annotated[Path | None, _TABLE] = None
     target: Annotated[
         str | None,
         Option(
@@ -167,12 +165,7 @@ class PredictJob:
     """The options of ``hilboost predict``."""
 
     model: Model
-    table: Annotated[
-        Path,
-        Argument(
-            metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
-        ),
-    ]
+    table: Annotated[Path, _TABLE]
     out: Annotated[
         Path | None, Option(metavar="FILE", help="CSV file for the predictions; default stdout.")
     ] = None

@@ -5,12 +5,18 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import align_columns, features_for_fit, near_names, refuse_text
+from hilboost.cli.columns import (
+    align_columns,
+    check_offset_of_fitted,
+    features_for_fit,
+    near_names,
+    refuse_text,
+    split_aside,
+)
 from hilboost.cli.dates import PARTS, with_calendar
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.options import PredictJob
-from hilboost.cli.side_columns import check_offset_of_fitted, split_aside
 from hilboost.cli.tables import table_parts, write_tables
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted, with_article
