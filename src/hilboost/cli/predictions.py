@@ -199,22 +199,20 @@ def _check_calibrated(model: Any, path: Path) -> None:
         )
     calibration = model.fitted_.calibration
     if calibration is None:
+        remedy = "call"
+        if "cv_folds" in model.get_params():
+            remedy = (
+                "fit it again without --valid, to at least 200 rows with --set cv_folds=4, or call"
+            )
         raise CliError(
-            f"--coverage requires a calibrated model, and '{path}' is not; {_remedy(model)} its "
-            "method calibrate in Python, with rows that the fit has not seen."
+            f"--coverage requires a calibrated model, and '{path}' is not; {remedy} its method "
+            "calibrate in Python, with rows that the fit has not seen."
         )
     if calibration.group_names is not None and not calibration.by_class:
         raise CliError(
             f"--coverage does not support '{path}', which was calibrated by group; call its method "
             f"{method} with groups in Python, or remove --coverage."
         )
-
-
-def _remedy(model: Any) -> str:
-    """Say how to fit a calibrated model, if such models have folds."""
-    if "cv_folds" not in model.get_params():
-        return "call"
-    return "fit it again without --valid, to at least 200 rows with --set cv_folds=4, or call"
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:
