@@ -42,11 +42,14 @@ def split_targets(
             f"Column {place} has no name in the header; name it, or remove it if it only contains "
             "row numbers."
         )
-    known = rows_with_target(targets, drop_missing)
+    remark = "; NA, None, null, and similar words count as missing"
+    known = rows_with_target(targets, drop_missing, remark)
     return features[known], targets[known]
 
 
-def rows_with_target(targets: "pd.DataFrame", drop_missing: bool) -> "np.ndarray[Any, Any]":
+def rows_with_target(
+    targets: "pd.DataFrame", drop_missing: bool, remark: str = ""
+) -> "np.ndarray[Any, Any]":
     """Return which rows have a target, (n,); all of them unless some may be dropped."""
     missing = targets.isna().all(axis=1).to_numpy()
     some = f"{missing.sum()} of {counted(len(targets), 'row')}"
@@ -55,8 +58,8 @@ def rows_with_target(targets: "pd.DataFrame", drop_missing: bool) -> "np.ndarray
     elif missing.any():
         raise CliError(
             f"The target {first_few(targets.columns)} is missing in {some} (first in data row "
-            f"{missing.argmax() + 1}; NA, None, null, and similar words count as missing); fill in "
-            "the values, or drop these rows with --drop-missing-target."
+            f"{missing.argmax() + 1}{remark}); fill in the values, or drop these rows with "
+            "--drop-missing-target."
         )
     return ~missing
 
