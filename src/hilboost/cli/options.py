@@ -225,40 +225,44 @@ class LabeledTable:
 def as_command(function: Callable[..., None]) -> Callable[..., None]:
     """Give a function --debug, errors of one line, and options for the fields of records."""
     kinds = get_type_hints(function, include_extras=True)
-    own = [
-        one.replace(annotation=kinds[name]) for name, one in signature(function).parameters.items()
+    parameters = [
+        parameter.replace(annotation=kinds[name])
+        for name, parameter in signature(function).parameters.items()
     ]
 
     def command(**given: Any) -> None:
         with one_line_errors(given["debug"]):
-            function(**{one.name: _value(one.annotation, one.name, given) for one in own})
+            function(**{one.name: _value(one.annotation, one.name, given) for one in parameters})
 
     debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    options = [option for one in (*own, debug) for option in _options(one)]
+    options = [option for parameter in (*parameters, debug) for option in _options(parameter)]
     command.__signature__ = Signature(options)  # type: ignore[attr-defined]
     command.__name__, command.__doc__ = function.__name__, function.__doc__
     return command
 
 
-def _options(one: Parameter) -> Iterator[Parameter]:
-    """Yield a parameter, or those of the fields of a record."""
-    if not is_dataclass(one.annotation):
-        yield one.replace(kind=Parameter.KEYWORD_ONLY)
+def _options(parameter: Parameter) -> Iterator[Parameter]:
+    """Yield a parameter, or one for each field of a record."""
+    if not is_dataclass(parameter.annotation):
+        yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
         return
-    for own, kind in _fields(one.annotation):
-        required = own.default is MISSING and own.default_factory is MISSING
-        default = Parameter.empty if required else None if own.default is MISSING else own.default
+    for option, kind in _fields(parameter.annotation):
+        default = None if option.default is MISSING else option.default
+        if option.default is MISSING and option.default_factory is MISSING:
+            default = Parameter.empty  # the option is required
         yield from _options(
-            Parameter(own.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         )
 
 
 def _fields(record: Any) -> list[tuple[Any, Any]]:
     """Return the fields of a record that are options or records, with their types."""
     kinds = get_type_hints(record, include_extras=True)
-    named = ((own, kinds[own.name]) for own in fields(record))
+    typed = ((option, kinds[option.name]) for option in fields(record))
     return [
-        (own, kind) for own, kind in named if get_origin(kind) is Annotated or is_dataclass(kind)
+        (option, kind)
+        for option, kind in typed
+        if get_origin(kind) is Annotated or is_dataclass(kind)
     ]
 
 
@@ -266,7 +270,7 @@ def _value(kind: Any, name: str, given: dict[str, Any]) -> Any:
     return record_of(kind, given) if is_dataclass(kind) else given.get(name)
 
 
-def record_of(kind: Any, given: dict[str, Any]) -> Any:
+def record_of(record: Any, given: dict[str, Any]) -> Any:
     """Create a record from the options that are given: neither ``None`` nor an empty list."""
-    values = {own.name: _value(one, own.name, given) for own, one in _fields(kind)}
-    return kind(**{name: value for name, value in values.items() if value not in (None, [])})
+    values = {option.name: _value(kind, option.name, given) for option, kind in _fields(record)}
+    return record(**{name: value for name, value in values.items() if value not in (None, [])})
