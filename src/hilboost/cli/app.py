@@ -4,7 +4,7 @@ Heavy imports are inside the commands, so that ``hilboost --help`` starts quickl
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +24,17 @@ from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
 
 
-def _examples(*commands: str) -> str:
+def _examples(commands: Sequence[str]) -> str:
     return "\n\n  ".join(["[bold]Examples[/bold]", *commands])
 
 
 EXAMPLES = _examples(
-    "hilboost demo",
-    "hilboost fit houses.csv --target price --out houses.model",
-    "hilboost predict houses.model new.csv --out prices.csv",
-    "hilboost report houses.model sold.csv --target price --out report.html",
+    [
+        "hilboost demo",
+        "hilboost fit houses.csv --target price --out houses.model",
+        "hilboost predict houses.model new.csv --out prices.csv",
+        "hilboost report houses.model sold.csv --target price --out report.html",
+    ]
 )
 EXIT_CODES = (
     "[bold]Exit codes[/bold]: 0 success, 1 error in the data, files, or parameters, 2 incomplete "
@@ -78,7 +80,7 @@ def _options(
 
 def _command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a command with these examples; the fields of records among its parameters are options."""
-    add = app.command(cls=Command, epilog=_examples(*examples) if examples else None)
+    add = app.command(cls=Command, epilog=_examples(examples) if examples else None)
     return lambda command: add(as_command(command))
 
 

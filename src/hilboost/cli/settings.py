@@ -25,7 +25,7 @@ _KINDS: dict[Any, tuple[str, Any]] = {
     float: ("a number", int | float),
     bool: ("true or false", bool),
 }
-"""What a value in a file must be, by the type of the option."""
+"""Name and types of values in a file, by the type of the option."""
 
 
 @cache
