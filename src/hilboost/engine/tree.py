@@ -102,13 +102,16 @@ class Tree(LeafModel):
 
     def node_counts(self, leaf_of_row: NDArray[np.int32]) -> NDArray[np.int64]:
         """Count the rows that reach each node, (n_nodes,), by the leaf of each row (n,)."""
-        of_leaves = np.bincount(leaf_of_row, minlength=len(self.leaf_values))
+        return self.node_sums(np.bincount(leaf_of_row, minlength=len(self.leaf_values)))
+
+    def node_sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
+        """Sum numbers of the leaves, (n_leaves,), over the leaves below each node, (n_nodes,)."""
         is_leaf = self.leaf_number >= 0
-        counts = np.where(is_leaf, of_leaves[self.leaf_number], 0)
+        sums = np.where(is_leaf, of_leaves[self.leaf_number], 0)
         for node in np.flatnonzero(~is_leaf)[::-1]:  # children come after their parents
             child = self.child[node]
-            counts[node] = counts[child] + counts[child + 1]
-        return counts
+            sums[node] = sums[child] + sums[child + 1]
+        return sums
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether splits only use these columns, and leaves have this number of outputs."""

@@ -38,14 +38,6 @@ class ScalarTree:
         """Values of the nodes, (n_nodes,) float64, NaN at inner nodes."""
         return np.where(self.is_leaf, self.values[self.tree.leaf_number], np.nan)
 
-    def sums(self, of_leaves: NDArray[Any]) -> NDArray[Any]:
-        """Sum numbers of the leaves, (n_leaves,), over the leaves below each node, (n_nodes,)."""
-        sums = np.where(self.is_leaf, of_leaves[self.tree.leaf_number], 0)
-        for node in np.flatnonzero(~self.is_leaf)[::-1]:  # children come after their parents
-            child = self.tree.child[node]
-            sums[node] = sums[child] + sums[child + 1]
-        return sums
-
 
 def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[ScalarTree]:
     """Return all trees of a fitted estimator by stage, one for each output of vector leaves."""

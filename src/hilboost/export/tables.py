@@ -56,7 +56,7 @@ def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
     if X is not None:
         counts = leaf_counts(model, trees, X)
         for tree, frame in zip(trees, frames, strict=True):
-            frame["rows"] = tree.sums(counts[tree.stage, tree.number])
+            frame["rows"] = tree.tree.node_sums(counts[tree.stage, tree.number])
     types = {
         **dict.fromkeys(("stage", "tree", "output", "node", "depth"), "int64"),
         "column": "object",

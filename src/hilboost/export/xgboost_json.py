@@ -189,7 +189,7 @@ def _tree(tree: ScalarTree, number: int, n_features: int, counts: Floats | None)
     weights = np.where(is_leaf, tree.node_values, 0.0)
     covers = np.zeros(n)
     if counts is not None:
-        covers = tree.sums(np.maximum(counts, _EMPTY_LEAF))
+        covers = nodes.node_sums(np.maximum(counts, _EMPTY_LEAF))
     return {
         "base_weights": _single(weights),
         "categories": [],
