@@ -292,7 +292,7 @@ def test_identifiers_are_kept(folder):
 def test_identifiers_beside_columns_without_names(folder):
     frame = table().drop(columns=["kind", "price"])
     model = hilboost.BoostingRegressor(n_estimators=2, random_state=0)
-    model.fit(frame.to_numpy(), frame["width"]).save("model")
+    model.fit(frame.to_numpy(), -frame["width"]).save("model")
     frame.insert(0, "id", [f"{k:05d}" for k in range(120)])
     result = run("predict", "model", write(frame, "new.csv"), "--keep", "id")
     assert result.exit_code == 0, result.output

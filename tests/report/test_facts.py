@@ -67,7 +67,7 @@ def structures(kind, n=60):
         return X, np.array([np.eye(2) * (1 + x) for x in first])
     if kind == "gaussian":
         return X, rng.normal(size=(n, 2, 2)) * 0.1 + first[:, None, None]
-    return X, np.column_stack([first, 1 - first, first**2])  # linear
+    return X, np.column_stack([first, 2 - first, first**2])  # linear
 
 
 MODELS = {
@@ -377,7 +377,7 @@ def test_many_classes_and_large_pictures_keep_the_page_small():
     report = model.report(X, y)
     assert "The 40 most frequent of 60 classes." in report.html
     assert report.facts["classes"]["confusion"]["matrix"] is None
-    Y = np.broadcast_to(X[:40, 0, None, None], (40, 260, 10))
+    Y = np.broadcast_to(-X[:40, 0, None, None], (40, 260, 10))
     model = OutputKernelBoostingRegressor("linear", n_estimators=2, random_state=0)
     gallery = model.fit(X[:40], Y.reshape(40, -1)).report_facts(X[:40], Y.reshape(40, -1))
     item = gallery["structured"]["gallery"]["parts"][0]["items"][0]

@@ -60,7 +60,7 @@ def test_the_page_has_a_row_for_each_target():
 
 
 def test_targets_beyond_the_plots_have_scores():
-    many = np.column_stack([X[:, 0] + k * X[:, 1] for k in range(6)])
+    many = np.column_stack([X[:, 0] - k * X[:, 1] for k in range(1, 7)])
     model = BoostingRegressor(**PLAIN).fit(X[:200], many[:200])
     found = report(model, X[200:], many[200:])
     assert len(found.facts["regression"]) == 6
