@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
 
 import numpy as np
 
@@ -34,7 +34,7 @@ _SHARE_OF_TREES = 0.5  # of a time budget, if the rest suffices for a kernel mac
 _SHARE_OF_RACE = 0.25  # of the time of the trees
 _SHARE_OF_PROBE = 0.1  # of the time of the trees, for a run that tells how many stages they need
 _TIMED_STAGES = 4
-_STEP_OF_PROBE, _STEP_OF_TRIAL = 10, 16  # stages
+_STEP_OF_PROBE = 10  # stages
 _LARGEST_RATE = 0.3
 _SMALLER_RATES = 1.3  # they need a larger sum of rates than the largest one, by this factor
 _UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
@@ -49,7 +49,6 @@ class Trial:
     config: BoostingConfig
     state: TrainingState
     validation: Validation | None
-    lock: Lock = field(default_factory=Lock)  # of the thread that continues the run
 
     @classmethod
     def of(
@@ -106,9 +105,7 @@ class Trial:
     @property
     def is_going_on(self) -> bool:
         """Whether early stopping has not ended the run."""
-        stopping, config = self.config.stopping, self.config
-        stops = stopping is not None and stopping.should_stop(config.watched(self.state))
-        return self.n_stages == config.n_stages and not stops
+        return self.n_stages == self.config.n_stages
 
     def run(self, n_stages: int) -> None:
         """Continue to a number of stages, unless early stopping has ended the run."""
@@ -116,11 +113,6 @@ class Trial:
             self.config = replace(self.config, n_stages=n_stages)
             target, team = self.fit.recipe.data.target, self.fit.team
             boost(self.config, target, self.state, team, self.validation)
-
-    def step(self, n_stages: int) -> None:
-        """Continue by a few stages towards a number of them; an interrupt waits for no more."""
-        with self.lock:
-            self.run(min(self.n_stages + _STEP_OF_TRIAL, n_stages))
 
 
 def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
@@ -212,14 +204,14 @@ def best_candidate(run: FitRun) -> Candidate:
     n_rows = recipe.data.target.n_rows
     if len(recipe.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
         return _best_one_by_one(run, short, most)
-    found = _trials(run, short)
+    found = [Trial.of(run, candidate, short) for candidate in recipe.candidates]
     if len(found) > _FINALISTS:
-        found = _in_order(run, found, first)[:_FINALISTS]
+        found = _in_order(found, first)[:_FINALISTS]
     for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
-        best, second = _in_order(run, found, most // part)
+        best, second = _in_order(found, most // part)
         if second.loss - best.loss > lead * abs(best.loss):
             return best.candidate
-    return _in_order(run, found, most)[0].candidate
+    return _in_order(found, most)[0].candidate
 
 
 def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Candidate:
@@ -237,32 +229,10 @@ def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Cand
     return run.recipe.candidates[losses.index(min(losses))]
 
 
-def _trials(run: FitRun, config: BoostingConfig) -> list[Trial]:
-    """Start a run of each candidate."""
-    found = [Trial.of(run, candidate, config) for candidate in run.recipe.candidates]
-    if _is_side_by_side(run):  # no run uses what the trees of another one leave to their next ones
-        learner, members = found[0].config.learner, [trial.state.members[0] for trial in found]
-        each = learner.for_members(members[0].data, len(found), None)
-        for member, data in zip(members, each, strict=True):
-            member.data = data
-    return found
-
-
-def _is_side_by_side(run: FitRun) -> bool:
-    """Whether runs have a thread each; otherwise, all threads or workers grow the trees of one."""
-    state = run.initial.state
-    is_shared = run.recipe.data.target.share is not None or state.rotation is not None
-    return state.folds is not None and not is_shared
-
-
-def _in_order(run: FitRun, trials: list[Trial], n_stages: int) -> list[Trial]:
+def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
     """Continue to a number of stages; the best one comes first."""
-    if _is_side_by_side(run):
-        n_steps = -(-(n_stages - trials[0].n_stages) // _STEP_OF_TRIAL)
-        run.team.map(lambda trial: trial.step(n_stages), trials * n_steps)
-    else:
-        for trial in trials:
-            trial.run(n_stages)
+    for trial in trials:
+        trial.run(n_stages)
     return sorted(trials, key=lambda trial: trial.loss)
 
 
