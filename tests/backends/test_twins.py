@@ -74,7 +74,7 @@ SEEDS = range(6)
 # `draw_candidates` of `grow_vector`, which have twins
 BATCHES = {
     "partition_nodes", "run_operation", "inherit", "draw_candidates",
-    "mark_bins", "sum_bins", "search_sums", "choose_candidate",
+    "mark_bins", "sum_bins", "search_sums", "choose_candidate", "find_common_split",
 }  # fmt: skip
 seeded = pytest.mark.parametrize("seed", SEEDS)
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"

@@ -41,7 +41,7 @@ def added(model, X, y):
 @pytest.mark.parametrize("kind", tables())
 def test_inputs_are_not_copied(kind):
     X = tables()[kind]
-    y = np.asarray(X)[:, 0].astype(np.float64)
+    y = -np.asarray(X)[:, 0].astype(np.float64)
     model = BoostingRegressor(n_estimators=3, max_leaf_nodes=7, early_stopping=False, n_jobs=2)
     assert added(model, X, y) < 45
 

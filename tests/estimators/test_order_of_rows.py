@@ -150,7 +150,8 @@ def test_tables_of_new_arrays_do_not_warn():
     model = BoostingRegressor(**TREES)
     assert not warned(lambda: cross_val_score(model, scaled, train["y"], cv=3))
     assert not warned(lambda: model.fit(train[["a", "b"]], pd.Series(train["y"].to_numpy())))
-    assert warned(lambda: cross_val_score(model, train[["a", "b"]], frame["y"][:45], cv=3)) == {"y"}
+    with pytest.warns(DataWarning, match="^y .*in a different order"):
+        cross_val_score(model, train[["a", "b"]], frame["y"][:45], cv=3)
 
 
 def rows_of_others(call):
