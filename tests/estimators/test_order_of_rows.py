@@ -68,13 +68,13 @@ CALLS = [
 ]
 
 
-def warned(call, by="in a different order"):
+def warned(call, by="in a different order", n_calls=1):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
     texts = [str(one.message) for one in caught if one.category is DataWarning]
     names = [text.partition(" ")[0] for text in texts if by in text]
-    assert len(names) == len(set(names))  # each warning once
+    assert len(names) <= n_calls * len(set(names))  # each warning once in a call
     return set(names)
 
 
@@ -150,8 +150,8 @@ def test_tables_of_new_arrays_do_not_warn():
     model = BoostingRegressor(**TREES)
     assert not warned(lambda: cross_val_score(model, scaled, train["y"], cv=3))
     assert not warned(lambda: model.fit(train[["a", "b"]], pd.Series(train["y"].to_numpy())))
-    with pytest.warns(DataWarning, match="^y .*in a different order"):
-        cross_val_score(model, train[["a", "b"]], frame["y"][:45], cv=3)
+    mixed = train[["a", "b"]], frame["y"][:45]
+    assert warned(lambda: cross_val_score(model, *mixed, cv=3), n_calls=6) == {"y"}
 
 
 def rows_of_others(call):
