@@ -19,6 +19,7 @@ from hilboost import (
     BoostingSurvival,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
+    OutputKernelForestRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
 )
@@ -184,3 +185,13 @@ def test_copies_warn_by_name_or_by_many_rows(n, d, kind, seed):
     other = y.copy()
     other[-1] += 1
     assert not columns_told(X, pd.Series(other, name=names[place]), names)
+
+
+@pytest.mark.parametrize("first", [[], ["wet"], ["dry", "hot"]], ids=str)
+@pytest.mark.parametrize("kind", [list, tuple, np.array], ids=["list", "tuple", "array"])
+def test_columns_of_structures_are_no_values(first, kind):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    tags = [kind(first), *(kind(["wet"] if x > 0 else ["dry", "hot"]) for x in X[1:, 0])]
+    model = OutputKernelForestRegressor("label_set", n_estimators=2, random_state=0)
+    expected = model.fit(X, tags).predict(X)
+    assert model.fit(X, pd.Series(tags)).predict(X) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -74,16 +75,22 @@ def _targets(y: Any) -> list[tuple[object, NDArray[Any]]]:
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return [(name, y[name]) for name in y.dtype.names]
     try:
+        named: list[tuple[object, NDArray[Any]]] = []
         columns = named_columns(y, "y")
         if columns is not None:
-            return [(name, np.asarray(column)) for name, column in columns.items()]
-        values = np.asarray(as_array(y))
+            named = [(name, np.asarray(column)) for name, column in columns.items()]
+        else:
+            values, name = np.asarray(as_array(y)), getattr(y, "name", None)
+            named = [(name, column) for column in ([values] if values.ndim == 1 else values.T)]
     except (TypeError, ValueError):  # of an output kernel
         return []
-    if values.ndim not in (1, 2):
-        return []
-    name = getattr(y, "name", None)
-    return [(name, column) for column in values.reshape(len(values), -1).T]
+    return [(name, column) for name, column in named if column.ndim == 1 and _are_single(column)]
+
+
+def _are_single(values: NDArray[Any]) -> bool:
+    """Whether they are numbers or texts, and not lists, sets or other structures."""
+    kinds = str, Number, np.generic
+    return values.dtype != object or all(isinstance(value, kinds) for value in values)
 
 
 def _has_many_orders(column: Floats) -> bool:
