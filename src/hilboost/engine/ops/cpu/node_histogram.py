@@ -7,8 +7,8 @@ sums into memory of its own, and the sums of all threads are added when a column
     word 0      task 0   task 1         columns 0 … 7
     word 1      task 2   task 3         columns 8 … 15
 
-Where the rows of no node are divided, whoever searches some words sums them first, and finds them
-in the cache.
+Where threads share a tree and the rows of no node are divided, whoever searches some words sums
+them first, and finds them in the cache.
 """
 
 from numba import int64, uint64
@@ -57,7 +57,7 @@ def sums_when_searching(n_threads, growth, joint):
     batch, fields, work = growth.batch, growth.nodes.fields, int64(0)
     for i in range(batch.state[N_SUMMED]):
         n_rows = fields[batch.summed[i], END] - fields[batch.summed[i], BEGIN]
-        if _joins(n_rows, joint) or (n_threads > 1 and n_rows >= 2 * _ROWS_PER_TASK):
+        if n_threads == 1 or _joins(n_rows, joint) or n_rows >= 2 * _ROWS_PER_TASK:
             return False
         work += _NANOSECONDS_PER_WORD * growth.table.words.shape[0] * n_rows
     batch.n_parts[: batch.state[N_SUMMED]] = 0
