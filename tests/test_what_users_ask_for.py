@@ -160,6 +160,7 @@ def test_polars_and_arrow_tables_give_the_model_of_pandas():
         assert (model.predict(same) == expected).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_a_fit_holds_less_than_the_table_once_more():
     """Inputs are not copied, in training or in prediction."""
     rows = RNG.normal(size=(20_000, 60))

@@ -105,6 +105,7 @@ def test_options_of_a_file(frame, tmp_path):
 WORDS = st.text(st.characters(codec="ascii", categories=["Lu", "Ll"]), min_size=1, max_size=9)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @given(st.lists(WORDS.map("x{}".format), min_size=1, max_size=8), st.integers(100, 900))
 def test_the_limit_is_one_percent(tmp_path_factory, words, n):
     folder = tmp_path_factory.mktemp("table")

@@ -729,6 +729,7 @@ def damaged(y, value):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize(("make", "y"), ROWS.values(), ids=ROWS)
 def test_scores_name_the_row(make, y):
     model, one = make().fit(X, y), np.ones(40)

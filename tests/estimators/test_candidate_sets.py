@@ -168,6 +168,7 @@ def test_refusals():
         model.predict_set(X, candidates=RANKS, allowed=[[0]])
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_a_space_of_ones_own_needs_candidates():
     class Numbers(OutputSpace):
         def fit(self, labels):

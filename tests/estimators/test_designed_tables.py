@@ -247,6 +247,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_designs_without_noise_are_learned(name):
     X, y = DESIGNS[name]()
@@ -271,6 +272,7 @@ def test_parities_of_balanced_columns(repeats, columns, kind):
         np.testing.assert_array_equal(classes.predict(X), truth)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_which_rows_are_drawn_for_a_parity():
     cells = np.array(list(product(range(2), repeat=2)) * 250)
     hidden = cells.sum(axis=1) % 2

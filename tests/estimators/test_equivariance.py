@@ -208,6 +208,7 @@ def test_a_loss_derived_from_a_built_in_one_sees_the_target_as_it_is():
     assert set(seen) == {4 * y.max()}
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("loss", ["squared_error", "huber"])
 def test_targets_whose_squares_are_no_numbers(loss):
     X, y = np.arange(30.0)[:, None], np.arange(30.0)

@@ -132,6 +132,7 @@ def test_trees_of_a_users_own_are_adapted_like_the_built_in_ones(settings, n_lev
     assert own.learner_.trees.min_hessian == 4
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_directions_of_trees_of_a_users_own_do_not_order_categories():
     table = pd.DataFrame({"kind": pd.Categorical(list("wxyz") * 10), "a": np.arange(40.0)})
     model = BoostingRegressor(learner=OwnTrees(TreeLearner(monotonic=(1, 0))))

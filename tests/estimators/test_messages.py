@@ -270,6 +270,7 @@ def test_a_type_in_validation_data():
 MANY = np.arange(500.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize(
     "call",
     [

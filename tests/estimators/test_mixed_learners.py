@@ -190,6 +190,7 @@ def test_reports_show_the_learners():
     assert "stages by learner: tree" in report.html
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_output_spaces(tmp_path):
     targets = np.column_stack([Y, Y**2, X[:, 2]])
     for learner in (["tree", "kernel", "linear"], ["ok3", "extra_trees", Ridge()]):

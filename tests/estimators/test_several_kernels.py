@@ -348,6 +348,7 @@ def test_losses_of_classes(loss):
         np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_several_targets():
     targets = np.column_stack([Y, X @ [0, 0, 1, 0, 0, 0]])
     model = build(regularization="auto").fit(X, targets)

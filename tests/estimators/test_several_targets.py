@@ -267,6 +267,7 @@ def test_standard_deviations_of_several_targets(tmp_path):
     np.testing.assert_allclose(std, np.column_stack([alone, alone]), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_targets_of_a_data_frame_keep_their_names(tmp_path):
     X = np.random.default_rng(0).normal(size=(120, 2))
     Y = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X.sum(axis=1)})

@@ -99,6 +99,7 @@ def predicted(model):
     return model.predict_set(rows, 0.8, **groups)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
 def test_round_trip(make, tmp_path):
     model, path = make(), tmp_path / "model"
@@ -177,6 +178,7 @@ EDITS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("name", EDITS)
 def test_edited_arrays(name, tmp_path):
     make, change = EDITS[name]
@@ -187,6 +189,7 @@ def test_edited_arrays(name, tmp_path):
         hilboost.load(path)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("width", [0.0, -1.0, float("inf"), "wide", None])
 def test_edited_widths(width, tmp_path):
     path = tmp_path / "model"
@@ -196,6 +199,7 @@ def test_edited_widths(width, tmp_path):
         hilboost.load(path)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_a_file_of_an_earlier_version_has_no_scale(tmp_path):
     path, model = tmp_path / "model", forest()
     hilboost.save(model, path, training_data=True)

@@ -213,6 +213,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize(("output", "y", "message"), REFUSED.values(), ids=list(REFUSED))
 def test_outputs_that_files_do_not_hold(output, y, message, tmp_path):
     model = forest(output, max_depth=2).fit(X, y)

@@ -137,6 +137,7 @@ def test_rows_that_recur_by_chance_are_no_training_rows(tmp_path):
     assert again[0].startswith("100% of these 1400 rows also occur in the training data")
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_rows_that_a_kernel_machine_merges_recur_by_chance():
     cells = RNG.integers(20, size=(600, 2)).astype(float)
     model = KernelBoostingRegressor(n_estimators=2).fit(cells[:500], cells[:500, 0])
@@ -181,6 +182,7 @@ def test_models_from_files_recognize_training_rows_alone(tmp_path_factory, data)
         assert marks.leaked_share(known[n // 2 : n + n // 2]) > 0.3
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_files_have_marks_of_few_rows(tmp_path):
     rows = RNG.normal(size=(30_000, 2))
     model = BoostingRegressor(**PLAIN | {"n_estimators": 1}).fit(rows[:20_000], rows[:20_000, 0])

@@ -350,6 +350,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("kind", KERNELS)
 @pytest.mark.parametrize(
     ("value", "said"),

@@ -28,6 +28,7 @@ class Stream:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("kind", [pa.Table, pa.RecordBatch, Stream])
 @given(
     names=st.lists(st.sampled_from([None, "id", "day"]), min_size=1, max_size=3, unique=True),
@@ -47,6 +48,7 @@ def test_an_index_is_no_feature_and_no_target(kind, names, seed):
     np.testing.assert_array_equal(found.predict(X), expected.predict(FRAME))
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_an_index_that_is_chosen_alone_is_a_column():
     table = pa.Table.from_pandas(FRAME.set_index("a"))
     assert list(clone(MODEL).fit(table.select(["a"]), Y).feature_names_in_) == ["a"]

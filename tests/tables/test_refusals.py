@@ -323,6 +323,7 @@ def test_records_are_no_table(what):
         BoostingRegressor().fit(RECORDS[what](frame), frame["km"])
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_one_row_is_no_table():
     frame = pd.DataFrame({"town": ["a", "b"] * 30, "km": np.arange(60.0)})
     model = BoostingRegressor(n_estimators=2).fit(frame.to_numpy(), frame["km"])

@@ -143,6 +143,7 @@ def test_many_blocks_of_rows_and_columns_and_bins_from_a_sample_of_rows(n, d):
     same(model, S, dense, y)
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_memory_follows_what_is_filled():
     n, d = 20_000, 300
     places = np.random.default_rng(0).integers([[n], [d]], size=(2, n * d // 100))
