@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import conformal as naive
 
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import DataWarning, IncompatibleParts
 from hilboost.losses import (
     BinomialLogLoss,
     MultinomialLogLoss,
@@ -40,7 +40,9 @@ def test_pairs_of_quantile_levels_from_the_outside_to_the_inside():
     low, high = scores.interval_ends(loss, raw, 1)
     np.testing.assert_array_equal([low[0], high[0]], [[1, 2], [5, 4]])
     assert scores.n_columns(loss, 1) == 2
-    assert [scores.nearest_pair(loss, c) for c in (0.99, 0.9, 0.5, 0.1)] == [0, 0, 1, 1]
+    assert [scores.nearest_pair(loss, c) for c in (0.99, 0.9, 0.5)] == [0, 0, 1]
+    with pytest.warns(DataWarning, match=r"the levels 0\.45 and 0\.55 as well"):
+        assert scores.nearest_pair(loss, 0.1) == 1
     # 2 lies 1 above the lowest and 0 above the second lowest quantile
     np.testing.assert_array_equal(scores.interval_scores(np.array([[2.0]]), low, high), [[-1, 0]])
 

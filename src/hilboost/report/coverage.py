@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import HilboostError
+from hilboost.core.errors import DataWarning, HilboostError
 from hilboost.core.words import counted
 from hilboost.model.fitted import FittedModel
 from hilboost.report.table import Columns, number_text
@@ -122,7 +123,10 @@ def _attempt(fitted: FittedModel, predict: Callable[[float], Any], coverage: flo
     if fitted.calibration is None:
         return None
     try:
-        return predict(coverage)
+        with warnings.catch_warnings():
+            # Not all of these coverages are what the model is for: the page shows how far they are.
+            warnings.simplefilter("ignore", DataWarning)
+            return predict(coverage)
     except HilboostError:
         return None
 
