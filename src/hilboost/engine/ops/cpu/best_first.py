@@ -153,7 +153,8 @@ def choose_batch(growth):
     nodes, batch, limits = growth.nodes, growth.batch, growth.limits
     state = batch.state
     state[N_DIVIDED] = 0
-    if _accept_splits(limits.max_leaves - 1, batch, nodes) < 0:
+    node = _accept_splits(limits.max_leaves - 1, batch, nodes)
+    if node < 0:
         return
     # Others than the first one may be divided in vain, for which there is not always room.
     n_left, n_divided = limits.max_leaves - 1 - state[N_SPLITS], nodes.control[N_NODES] // 2
@@ -162,7 +163,8 @@ def choose_batch(growth):
         room = min(nodes.fields.shape[0] // 2, growth.histograms.slots.shape[0] - 1)
     most = min(limits.batch_size, n_left, 1 + room - n_divided - n_left)
     for i in range(most):
-        node = _best_open(batch, nodes, True)
+        if i > 0:
+            node = _best_open(batch, nodes, True)
         if node < 0:
             break
         batch.divided[i], batch.is_split[node] = node, 1

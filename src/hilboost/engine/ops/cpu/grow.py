@@ -18,6 +18,7 @@ out the code that reads them, which shortens the first fit.
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     DONE,
     FLAG,
@@ -87,7 +88,7 @@ def grow(threads, growth, summed):
     -----
     Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
     """
-    task = claim(threads)
+    growth, task = by_reference(growth), claim(threads)
     while task >= 0:
         do_task(task, threads, growth, summed)
         if is_last(threads) and not take_steps(threads, growth, summed):

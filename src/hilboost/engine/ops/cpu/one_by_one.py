@@ -8,6 +8,7 @@ begins the next one alone, see :mod:`hilboost.engine.ops.cpu.sync`::
 """
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -68,7 +69,7 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
         else:
             value_leaves(tree, place, task - n_parts, n_parts, stage, memory, grown)
     else:
-        do_task(task, threads, growth_of_tree(memory), memory.summed)
+        do_task(task, threads, by_reference(growth_of_tree(memory)), memory.summed)
 
 
 @inner
@@ -114,8 +115,8 @@ def _next_steps(threads, series, stage, memory, grown, leaf_of_row):
     """Go on alone, from step to step and tree to tree, up to a step that is worth sharing."""
     batch = memory.growth.batch
     while True:
-        grows = batch.state[STEP] < DONE
-        if grows and take_steps(threads, growth_of_tree(memory), memory.summed):
+        growth = by_reference(growth_of_tree(memory))
+        if batch.state[STEP] < DONE and take_steps(threads, growth, memory.summed):
             return
         if not _follow(threads, series, stage, memory, grown, leaf_of_row):
             finish(threads)
@@ -141,6 +142,7 @@ def grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row):
     -----
     Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
     """
+    stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
     task = claim(threads)
     while task >= 0:
         _do_task(task, threads, series, stage, memory, grown, leaf_of_row)

@@ -1,6 +1,7 @@
 """Operations on batches of nodes, one at a time, whose tasks the threads of a fit share."""
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -85,7 +86,7 @@ def run_operation(threads, operation, growth):
 
     threads : Threads; operation : int, SUM or SEARCH; growth : Growth
     """
-    task = claim(threads)
+    growth, task = by_reference(growth), claim(threads)
     while task >= 0:
         do_task(task, threads, growth, None)
         if is_last(threads):

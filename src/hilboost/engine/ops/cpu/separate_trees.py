@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     STEP,
@@ -389,7 +390,8 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         choose_steps(place, stage, memory, grown)
         pack(tree, place, 0, m, 0, stage, memory)
         open_tree(place, stage, memory)
-        take_steps(memory.alone, growth_of_tree(memory), memory.summed)
+        growth = by_reference(growth_of_tree(memory))
+        take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
         mark_rows(tree, place, 0, 1, memory, grown, leaf_of_row)
         value_leaves(tree, place, 0, 1, stage, memory, grown)
@@ -409,6 +411,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     -----
     Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
     """
+    stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
     weights, whole = stage.weights, stage.learned.whole
     evaluate_share(team, -1, series, weights, whole)
     for number in range(n_stages_of(series)):

@@ -16,6 +16,7 @@ import numpy as np
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -347,6 +348,7 @@ def find_common_split(threads, growth, summed):
     threads : Threads; growth : Growth
     summed : (n_threads, 512) float64, working memory
     """
+    growth = by_reference(growth)
     batch, task = growth.batch, claim(threads)
     while task >= 0:
         if batch.state[STEP] == SEARCH:

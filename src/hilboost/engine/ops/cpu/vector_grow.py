@@ -9,6 +9,7 @@ from numba import int64
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     CANDIDATES,
@@ -368,7 +369,7 @@ def grow_vector(threads, growth):
     Cost O(m d k log(leaves)) for balanced trees, with the number of columns drawn in place of ``d``
     where these are.
     """
-    task = claim(threads)
+    growth, task = by_reference(growth), claim(threads)
     while task >= 0:
         _do_task(task, threads, growth)
         if is_last(threads):
