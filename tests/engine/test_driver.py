@@ -120,8 +120,8 @@ def tree_of(growth, with_rows=True):
     inner = fields[:n_nodes, LEFT] >= 0
     of_device = [BEGIN, END, ARRAY, LEFT_ARRAY, SLOT]  # where its rows and sums lie
     compared = np.delete(fields[:n_nodes], of_device, axis=1)[inner]
-    categories = growth.categories
-    sets = np.empty((n_nodes, 0)) if categories is None else categories.left_sets[:n_nodes]
+    by_level = growth.categories is not None and len(growth.categories.left_sets)
+    sets = growth.categories.left_sets[:n_nodes] if by_level else np.empty((n_nodes, 0))
     places = fields[:n_nodes, [ARRAY, BEGIN, END]][~inner]
     rows = [growth.buffers.rows[array, begin:end] for array, begin, end in places]
     leaves = np.concatenate(rows) if with_rows else rows[:0]

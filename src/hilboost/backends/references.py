@@ -4,8 +4,6 @@ A record is otherwise copied to every function that is called with it, one argum
 in it, which takes longer than a short function does, and long to compile.
 """
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -26,7 +24,7 @@ class Reference(types.Type):
 
 @register_model(Reference)
 class _ReferenceModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, reference: Reference) -> None:
+    def __init__(self, manager, reference):
         value_type = manager.lookup(reference.record).get_value_type()
         super().__init__(manager, reference, value_type.as_pointer())
 
@@ -41,12 +39,12 @@ class _FieldsOfReferences(AttributeTemplate):
 
 
 @lower_getattr_generic(Reference)
-def _load_field(context: Any, builder: Any, reference: Reference, pointer: Any, field: str) -> Any:
+def _load_field(context, builder, reference, pointer, field):
     place = reference.record.fields.index(field)
     return _load(builder, cgutils.gep_inbounds(builder, pointer, 0, place))
 
 
-def _load(builder: Any, pointer: Any) -> Any:
+def _load(builder, pointer):
     """Load number by number, so that the compiler leaves out those that nobody reads."""
     kind = pointer.type.pointee
     if not isinstance(kind, ir.LiteralStructType | ir.ArrayType):
@@ -72,8 +70,9 @@ def by_reference(typing_context, record):
     return Reference(record)(record), codegen
 
 
-if INTERPRETED:
+def _itself(record):
+    return record
 
-    def by_reference(record):
-        """Return the record itself."""
-        return record
+
+if INTERPRETED:
+    by_reference = _itself

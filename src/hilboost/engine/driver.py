@@ -136,7 +136,7 @@ def arrays_by_node(growth: Growth) -> list[NDArray[Any]]:
     """Return the arrays with an entry for each node."""
     arrays: list[NDArray[Any]] = [growth.nodes.fields, growth.nodes.gains]
     arrays += [growth.sums.totals, growth.sums.left_totals]
-    if growth.categories is not None:
+    if growth.categories is not None and len(growth.categories.left_sets):
         arrays.append(growth.categories.left_sets)
     if growth.constraints is not None:
         arrays.append(growth.constraints.bounds)

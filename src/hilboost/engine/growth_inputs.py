@@ -86,7 +86,7 @@ def growth_of(
 ) -> Growth:
     """Collect the inputs of growth for one tree, with an open root.
 
-    Inputs that a tree does not need are None, so that their code is not compiled.
+    Inputs that few trees need are None in all others, so that their code is not compiled.
     """
     table = data.table
     d, n_channels = len(table.n_values), len(packed.totals)
@@ -116,7 +116,7 @@ def growth_of(
         constraints=constraints,
         nodes=space.nodes,
         sums=sums,
-        categories=CategorySplits(is_category, space.left_sets) if settings.categorical else None,
+        categories=None if constraints is None else CategorySplits(is_category, space.left_sets),
         buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,

@@ -80,10 +80,6 @@ class TreeGrower:
             self.memory[n_trees] = _empty_trees(n_trees, self.growth), undrawn
         return self.memory[n_trees]
 
-    def given(self, stage: SeparateTrees) -> TreeMemory:
-        """Inputs and memory of compiled code."""
-        return self.inputs if len(stage.rows) else self.inputs._replace(walk=None)
-
 
 def fit_separately(
     settings: TreeSettings,
@@ -114,8 +110,7 @@ def fit_separately(
         stage = stage._replace(draws=draws or undrawn)
 
         def work(thread: int) -> None:
-            memory = growers[thread].given(stage)
-            threads = Threads(thread, n_threads, sync)
+            threads, memory = Threads(thread, n_threads, sync), growers[thread].inputs
             grow_separate_trees(threads, series, stage, memory, grown, leaf_of_row)
 
         def give_up() -> None:
@@ -125,7 +120,7 @@ def fit_separately(
         if n_growers == n_threads:
             data.team.run(work, on_error=give_up)
         else:
-            memory = growers[0].given(stage)
+            memory = growers[0].inputs
             memory.growth.batch.state[STEP] = DONE
             data.processor.cooperate(
                 lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -52,12 +52,12 @@ class RequestedStages:
         request = request.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
         # In Fortran order, so that the columns of a task are views.
         negative = np.empty((r, n))
-        hessian = None if request.loss == _SQUARED_ERROR else np.empty((r, n))
+        hessian = np.empty((0 if request.loss == _SQUARED_ERROR else r, n))
         # The rows to learn from, or memory for those that a stage draws.
         m = request.n_drawn
         rows = request.rows if m is None else np.zeros(m, dtype=dtypes.ROW)
         sample = RowSample(rows, request.weight, stage=request.number)
-        curved = None if hessian is None else hessian.T
+        curved = hessian.T if len(hessian) else None
         gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
         series = _compiled(request, negative, hessian, data.team.n_threads)
         return cls(gradients, sample, series, request.generators, request.raw.copy(order="F"))
@@ -88,33 +88,27 @@ def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest)
     return request.weight is None or request.n_drawn is None
 
 
-def _compiled(
-    request: StageRequest, negative: Floats, hessian: Floats | None, n_threads: int
-) -> Series:
+def _compiled(request: StageRequest, negative: Floats, hessian: Floats, n_threads: int) -> Series:
     """Inputs of the compiled code besides the trees."""
     n, _ = request.raw.shape
     n_stages = len(request.generators)
     parts = np.full(n, LEARNED if request.rows is None else HELD_OUT, dtype=np.int64)
     if request.rows is not None:
         parts[request.rows] = LEARNED
-    y: Any = np.array(request.y.T, dtype=dtypes.RAW, order="C")
-    codes = None
-    if request.loss == _SOFTMAX:
-        y, codes = None, np.array(request.y[:, 0], dtype=np.int64)
-    draws = None
-    if request.n_drawn is not None:
-        pool = np.empty(0, dtype=dtypes.ROW) if request.rows is None else request.rows
-        hashes = np.empty((2, len(pool) or n), dtype=np.uint64)
-        draws = RowDraws(pool, hashes, request.keys)
+    codes = request.y[: n if request.loss == _SOFTMAX else 0, 0]
+    pool, draws_rows = request.rows, request.n_drawn is not None
+    if pool is None or not draws_rows:
+        pool = np.empty(0, dtype=dtypes.ROW)
+    hashes = np.empty((2, (len(pool) or n) if draws_rows else 0), dtype=np.uint64)
     return Series(
         n_stages=n_stages,
-        y=y,
-        codes=codes,
+        y=np.array(request.y.T, dtype=dtypes.RAW, order="C"),
+        codes=np.array(codes, dtype=np.int64),
         raw=request.raw.T.reshape(-1),
         negative=negative.reshape(-1),
-        hessian=None if hessian is None else hessian.reshape(-1),
+        hessian=hessian.reshape(-1),
         parts=parts,
-        draws=draws,
+        draws=RowDraws(pool, hashes, request.keys if draws_rows else np.empty(0, np.uint64)),
         rate=request.rate,
         values=np.empty((2, n)),
         losses=empty_sums(n_threads, n_stages, 2),

@@ -211,7 +211,7 @@ def _renumber(nodes, sums, categories, constraints, batch):
         _swap(fields, i, j)
         _swap(sums.totals, i, j)
         _swap(sums.left_totals, i, j)
-        if categories is not None:
+        if categories is not None and categories.is_category.shape[0] > 0:
             _swap(categories.left_sets, i, j)
         if constraints is not None and constraints.bounds.shape[0] > 0:
             for k in range(constraints.bounds.shape[1]):

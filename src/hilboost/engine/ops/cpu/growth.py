@@ -89,7 +89,7 @@ class Growth(NamedTuple):
     # batches of several nodes for more
     nodes: NodeStore
     sums: NodeSums  # ``totals[0]`` filled
-    categories: CategorySplits | None  # ``None`` where all columns are numbers
+    categories: CategorySplits | None  # ``None`` without constraints
     buffers: RowBuffers  # ``rows[0]``, and ``ordered[0]`` if there, filled
     histograms: Histograms
     scratch: SearchScratch  # ``permitted`` and ``drawn`` filled with the allowed columns

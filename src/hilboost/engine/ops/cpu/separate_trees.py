@@ -19,10 +19,7 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
 from hilboost.backends.references import by_reference
-from hilboost.engine.ops.cpu.batch import (
-    BEGIN_TREE,
-    STEP,
-)
+from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import (
     BinnedTree,
     WalkScratch,
@@ -54,10 +51,7 @@ from hilboost.engine.ops.cpu.stage_series import (
     evaluate_share,
     n_stages_of,
 )
-from hilboost.engine.ops.cpu.sync import (
-    Threads,
-    barrier,
-)
+from hilboost.engine.ops.cpu.sync import Threads, barrier
 
 
 class TreeDraws(NamedTuple):
@@ -115,8 +109,7 @@ class TreeMemory(NamedTuple):
     growth: Growth  # each tree replaces its gradients, rows, root and columns
     steps: NDArray[np.float64]  # (2,) float64: of the fixed-point numbers of the tree that grows
     scratch: StageScratch
-    # for rows that trees have not learned from; ``None`` if there are none
-    walk: WalkScratch | None
+    walk: WalkScratch  # for rows that trees have not learned from
     # (n_threads, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
     summed: NDArray[np.float64] | None
 
@@ -353,8 +346,8 @@ def _keep_sets(place, n_nodes, categories, grown):
 def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
     """Find the leaves of the rows that the last tree has not learned from, if there are any."""
     keep_apart()
-    if walk is not None:
-        n, n_nodes = leaf_of_row.shape[0], grown.sizes[place]
+    n, n_nodes = leaf_of_row.shape[0], grown.sizes[place]
+    if growth.buffers.flags.shape[0] < n:
         leaf_number = grown.trees.leaf_number[place][:n_nodes]
         order_leaves(grown.trees.child[place][:n_nodes], leaf_number, walk)
         nodes, in_order = growth.nodes.fields[:n_nodes], walk.in_order[: (n_nodes + 1) // 2]

@@ -25,30 +25,24 @@ LEARNED, HELD_OUT = range(2)
 
 
 class RowDraws(NamedTuple):
-    """How each stage draws rows."""
+    """How each stage draws rows, if it does not learn from all of them."""
 
     pool: NDArray[np.uint32]  # (m,) uint32: the rows to draw from; (0,) for all
     hashes: NDArray[np.uint64]  # (2, m) uint64: working memory
-    keys: NDArray[np.uint64]  # (n_stages,) uint64: of the stages
+    keys: NDArray[np.uint64]  # (n_stages,) uint64: of the stages; (0,) for all rows
 
 
 class Series(NamedTuple):
-    """Consecutive stages of one member of an ensemble.
-
-    What a loss does not need is ``None``, and then not compiled.
-    """
+    """Consecutive stages of one member of an ensemble."""
 
     n_stages: int
-    # (c, n) float64 or None: targets, unless they are classes in ``codes``
-    y: NDArray[np.float64] | None
-    # (n,) int64 or None: classes of the log loss of more than two classes
-    codes: NDArray[np.int64] | None
+    y: NDArray[np.float64]  # (c, n) float64: targets, unless they are classes in ``codes``
+    codes: NDArray[np.int64]  # (n,) int64: of the log loss of more than two classes; (0,)
     raw: NDArray[np.float64]  # (r n,) float64: the outputs, column after column; updated
     negative: NDArray[np.float64]  # (r n,) float64: the memory of the gradients of the trees
-    # (r n,) float64 or None: the same; ``None`` for squared error
-    hessian: NDArray[np.float64] | None
+    hessian: NDArray[np.float64]  # (r n,) float64: the same; (0,) for squared error
     parts: NDArray[np.int64]  # (n,) int64: ``LEARNED`` or ``HELD_OUT``
-    draws: RowDraws | None  # ``None`` if stages learn from all rows
+    draws: RowDraws
     rate: float  # factor of the leaf values
     values: NDArray[np.float64]  # (2, n) float64: working memory
     # (n_threads, n_stages, 2, 5) int64: exact sums of the losses of both parts after each stage, by
@@ -90,10 +84,10 @@ def _smallest(numbers, k):
 def draw_rows(number, draws, rows):
     """Draw the rows of a stage, as :func:`hilboost.backends.row_draws.draw_rows`.
 
-    draws : RowDraws or None; rows : (size,) uint32, written
+    rows : (size,) uint32, written
     """
     keep_apart()
-    if draws is not None:
+    if draws.keys.shape[0] > 0:
         pool, hashes, copies = draws.pool, draws.hashes[0], draws.hashes[1]
         hashes_of_rows(draws.keys[number], pool, hashes)
         for i in range(hashes.shape[0]):
@@ -106,27 +100,25 @@ def draw_rows(number, draws, rows):
 
 
 @inner
-def _of_targets(series, y, hessian, begin, end):
-    """Compute the gradients and losses of some rows, if there are targets."""
-    if y is not None:
-        raw, value, negative = series.raw, series.values[0], series.negative
-        if hessian is not None:
-            gradients, hessians = negative[begin:end], hessian[begin:end]
-            logistic(y[0, begin:end], raw[begin:end], value[begin:end], gradients, hessians)
-        else:
-            for k in range(y.shape[0]):
-                own = slice(k * series.values.shape[1] + begin, k * series.values.shape[1] + end)
-                add_squares(y[k, begin:end], raw[own], k == 0, value[begin:end], negative[own])
+def _evaluate_classes(series, begin, end):
+    """Compute the gradients and log losses of some rows."""
+    n, value, totals = series.values.shape[1], series.values[0], series.values[1]
+    raw, negative, n_classes = series.raw, series.negative, series.raw.shape[0] // n
+    of_rows = series.codes[begin:end], value[begin:end], totals[begin:end]
+    softmax(n_classes, raw[begin:], n, *of_rows, negative[begin:], series.hessian[begin:], n)
 
 
 @inner
-def _of_classes(series, codes, hessian, begin, end):
-    """Compute the gradients and losses of some rows, if there are classes."""
-    if codes is not None:
-        n, value, totals = series.values.shape[1], series.values[0], series.values[1]
-        raw, negative, n_classes = series.raw, series.negative, series.raw.shape[0] // n
-        of_rows = codes[begin:end], value[begin:end], totals[begin:end]
-        softmax(n_classes, raw[begin:], n, *of_rows, negative[begin:], hessian[begin:], n)
+def _evaluate_targets(series, begin, end):
+    """Compute the gradients and losses of some rows."""
+    y, raw, value, negative = series.y, series.raw, series.values[0], series.negative
+    if series.hessian.shape[0] > 0:
+        gradients, hessians = negative[begin:end], series.hessian[begin:end]
+        logistic(y[0, begin:end], raw[begin:end], value[begin:end], gradients, hessians)
+        return
+    for k in range(y.shape[0]):
+        own = slice(k * series.values.shape[1] + begin, k * series.values.shape[1] + end)
+        add_squares(y[k, begin:end], raw[own], k == 0, value[begin:end], negative[own])
 
 
 @inner
@@ -135,8 +127,10 @@ def evaluate_rows(begin, end, thread, number, series, weights, whole):
 
     weights : (n,) float64, or (0,) for ones; whole : bool, whether they are whole numbers
     """
-    _of_targets(series, series.y, series.hessian, begin, end)
-    _of_classes(series, series.codes, series.hessian, begin, end)
+    if series.codes.shape[0] > 0:
+        _evaluate_classes(series, begin, end)
+    else:
+        _evaluate_targets(series, begin, end)
     if number >= 0:
         _add_up_losses(begin, end, thread, number, series, weights, whole)
 
