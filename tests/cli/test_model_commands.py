@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -322,13 +323,22 @@ def test_weights_are_those_of_a_column(folder):
     expected = hilboost.BoostingRegressor(n_estimators=5, random_state=0)
     expected.fit(X, frame["price"], frame["weight"])
     np.testing.assert_array_equal(hilboost.load("model").predict(X), expected.predict(X))
+    weighted = ("weighted.csv", "--target", "price", "--weights", "weight")
+    measured = json.loads(done("evaluate", "model", *weighted, "--json"))["scores"]
+    mae = np.average(abs(frame["price"] - expected.predict(X)), weights=frame["weight"])
+    assert measured["mae"] == pytest.approx(mae)
+    done("report", "model", *weighted, "--out", "page.html", "--train", "weighted.csv")
+    assert "Rows have weights, of sum 150" in Path("page.html").read_text(encoding="utf-8")
+    shutil.copy("model", "same")
+    done("report", "model", *weighted, "--out", "page.html", "--versus", "same")
+    assert "weights of sum 150" in Path("page.html").read_text(encoding="utf-8")
     start = ("fit", "weighted.csv", "--target", "price", "--out", "model", "--weights")
-    assert "no column 'wait' for the weights" in refused(*start, "wait")
+    assert "no column 'wait' for --weights" in refused(*start, "wait")
     frame["weight"] = None
     frame.to_csv("weighted.csv", index=False)
-    assert "must be numbers without missing values" in refused(*start, "weight")
+    assert "'weight' of --weights is empty in data row 1" in refused(*start, "weight")
     frame[["price", "weight"]].assign(weight=1).to_csv("weighted.csv", index=False)
-    assert "leave no feature column" in refused(*start, "weight")
+    assert "leaves no feature column" in refused(*start, "weight")
 
 
 def test_held_out_rows_stop_the_fit(folder):

@@ -86,30 +86,6 @@ def without_columns(features: "pd.DataFrame", names: Collection[str]) -> "pd.Dat
     return rest
 
 
-def split_weights(
-    features: "pd.DataFrame", name: str | None
-) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
-    """Split the weight column, (n,), from the features, if there is one."""
-    from pandas.api import types
-
-    if name is None:
-        return features, None
-    if name not in features.columns:
-        raise CliError(
-            f"There is no column '{name}' for the weights; {near_names(name, features)}."
-        )
-    column = features[name]
-    if not types.is_numeric_dtype(column) or column.isna().any():
-        raise CliError(
-            f"The weights '{name}' must be numbers without missing values; fill in the values or "
-            "remove the rows."
-        )
-    rest = features.drop(columns=name)
-    if rest.shape[1] == 0:
-        raise CliError(f"The weights '{name}' leave no feature column; add at least one feature.")
-    return rest, column.to_numpy(dtype=float)
-
-
 def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     """Suggest columns of a table for a name that it does not have."""
     names = list(frame.columns)
@@ -274,7 +250,7 @@ def split_aside(
 ) -> tuple["pd.DataFrame", "np.ndarray[Any, Any] | None"]:
     """Split the column that an option names from the features, if it names one.
 
-    A group or an offset that is a feature of a fitted model, ``used``, remains a feature.
+    A group, weight or offset that is a feature of a fitted model, ``used``, remains a feature.
     """
     if name is None:
         return features, None
@@ -289,22 +265,22 @@ def split_aside(
     if column.isna().any():
         row = int(column.index[column.isna()][0]) + 1
         raise CliError(f"Column '{name}' of {option} is empty in data row {row}; fill it in.")
-    if option == "--offset":
-        column = _numbers(column)
+    if option in ("--offset", "--weights"):
+        column = _numbers(column, option)
     if rest.shape[1] == 0:
         raise CliError(f"{option} '{name}' leaves no feature column; add at least one feature.")
     return rest, column.to_numpy()
 
 
-def _numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return the column of ``--offset`` as numbers."""
+def _numbers(column: "pd.Series[Any]", option: str) -> "pd.Series[Any]":
+    """Return the column of an option as numbers."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
     if numbers.isna().any():
         row = int(numbers.index[numbers.isna()][0])
         raise CliError(
-            f"Column '{column.name}' of --offset must contain numbers, but data row {row + 1} "
+            f"Column '{column.name}' of {option} must contain numbers, but data row {row + 1} "
             f"contains '{column[row]}'; replace it by a number."
         )
     return numbers

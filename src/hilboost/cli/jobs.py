@@ -14,7 +14,6 @@ from hilboost.cli.columns import (
     prepare_targets,
     split_aside,
     split_targets,
-    split_weights,
     survival_target,
     without_columns,
 )
@@ -174,7 +173,7 @@ def _refuse_columns_named_twice(job: FitJob) -> None:
 
 
 def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: TaskName) -> _Rows:
-    features, weights = split_weights(features, job.weights)
+    features, weights = split_aside(features, job.weights, "--weights")
     features, groups = split_aside(features, job.group, "--group")
     features, event = split_aside(features, job.event, "--event")
     features, offset = split_aside(features, job.offset, "--offset")

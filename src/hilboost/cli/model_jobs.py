@@ -31,7 +31,7 @@ _TARGETS_SHOWN = 10
 
 
 def _asides(model: Any, table: LabeledTable) -> dict[str, str]:
-    """Return columns of groups, events and offsets by option, as the model requires them."""
+    """Return columns beside the target by option, as the model requires them."""
     survival = model.fitted_.codec.kind == "survival"
     found = {}
     for option, name, needed, what in (
@@ -45,13 +45,14 @@ def _asides(model: Any, table: LabeledTable) -> dict[str, str]:
         if name is not None:
             found[option] = name
     check_offset_of_fitted(model, table.offset)
-    return found if table.offset is None else {**found, "--offset": table.offset}
+    others = {"--offset": table.offset, "--weights": table.weights}
+    return found | {option: name for option, name in others.items() if name is not None}
 
 
 def _rows(
     model: Any, table: LabeledTable
 ) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"], set[str]]:
-    """Return features, true values, groups and offsets by argument, and columns not used as X."""
+    """Return features, true values, other columns by argument, and columns not used as X."""
     frame = read_table(table.table, text_columns(model), table.dialect)
     asides = _asides(model, table)
     values = {}
@@ -69,8 +70,8 @@ def _rows(
     if "--event" in values:
         causes = model.loss == "discrete_hazard"
         y = survival_target(y, values["--event"], asides["--event"], causes)
-    arguments = (("groups", "--group"), ("offset", "--offset"))
-    more = {name: values[option] for name, option in arguments if option in values}
+    arguments = {"groups": "--group", "offset": "--offset", "sample_weight": "--weights"}
+    more = {name: values[option] for name, option in arguments.items() if option in values}
     return X, y, more, {*targets, *asides.values()}
 
 

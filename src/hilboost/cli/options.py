@@ -44,6 +44,7 @@ Offset = Annotated[
         "exposure with --loss poisson.",
     ),
 ]
+Weights = Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")]
 DropMissingTarget = Annotated[
     bool, Option("--drop-missing-target", help="Drop rows without a target.")
 ]
@@ -108,9 +109,7 @@ class FitJob:
         list[float],
         Option("--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."),
     ] = field(default_factory=list)
-    weights: Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")] = (
-        None
-    )
+    weights: Weights = None
     group: Group = None
     event: Event = None
     offset: Offset = None
@@ -215,6 +214,7 @@ class LabeledTable:
             help="Column of the true values; default: the only column that the model does not use.",
         ),
     ] = None
+    weights: Weights = None
     group: Group = None
     event: Event = None
     offset: Offset = None
