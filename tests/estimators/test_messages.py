@@ -439,6 +439,8 @@ def test_models_without_offsets():
 def test_resolved_parameters():
     model = BoostingRegressor(learner="tree", n_estimators=2).fit(X, Y)
     assert model.resolved_.max_leaf_nodes == 31
+    again = BoostingRegressor(**model.resolved_.fill(model.get_params())).fit(X, Y)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
     model = BoostingRegressor(learner="kernel", n_estimators=2).fit(X, Y)
     assert model.resolved_.learning_rate == 1
 

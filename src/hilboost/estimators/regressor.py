@@ -153,7 +153,8 @@ default="from_dtype"
         (``counts``).  Defined only for models of several learners.
     resolved_ : ResolvedParameters
         Values of the parameters that may be ``"auto"``, as the fit used them, such as
-        ``resolved_.learning_rate``.
+        ``resolved_.learning_rate``.  ``resolved_.fill(model.get_params())`` are all parameters
+        with these values.
     parts_ : dict of str to ModelPart
         With ``learner="auto"``, the weight, the gain with its standard error, and the seconds of
         the trees (``"tree"``) and of the kernel machine (``"kernel"``).
