@@ -31,6 +31,7 @@ GOES_ON = (
     "ranking.md",
     "survival.md",
     "recipes/imbalanced.md",
+    "recipes/insurance.md",
     "recipes/time_series.md",
 )
 """Pages to be read from the top: their code goes on from block to block."""
