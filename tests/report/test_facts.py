@@ -402,6 +402,8 @@ def test_mistakes_are_told(tmp_path):
         model.report(X[:, :2], y)
     with pytest.raises(InvalidParameter, match="is a folder"):
         model.report(X, y, tmp_path)
+    with pytest.raises(InvalidData, match=r"X is the path 'r\.html', which comes after the rows"):
+        model.report("r.html", X, y)
     with pytest.raises(InvalidParameter, match="no folder"):
         model.report(X, y, tmp_path / "nowhere" / "report.html")
     with pytest.raises(InvalidType, match="hilboost estimator; got Ridge"):
@@ -418,6 +420,7 @@ def test_thresholds_count_the_rows_above_them():
     for positive in ("ill", "well"):
         found = report_facts(model, X[100:], y[100:], positive_class=positive)
         facts, scores = found["classes"], {one["key"]: one["value"] for one in found["scores"]}
+        assert f"curve of class {positive}" in str(found["scores"])
         p = model.predict_proba(X[100:])[:, facts["positive"]]
         assert facts["classes"][facts["positive"]] == positive
         hits = y[100:] == positive

@@ -47,7 +47,7 @@ def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, An
         hits, stated = codes == best, proba.max(axis=1)
     return {
         "classes": names,
-        "scores": class_scores(codes, proba, guess, weights, has_probabilities, positive),
+        "scores": class_scores(codes, proba, guess, weights, has_probabilities, positive, names),
         "by_class": _by_class(names, codes, best, weights),
         "confusion": _confusion(names, codes, best, weights),
         "positive": positive if len(names) == 2 else None,

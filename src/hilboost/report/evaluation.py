@@ -215,9 +215,9 @@ def scorer(rows: Rows, positive: int) -> Measured:
         )
     numbers, proba = codes[:, 0].astype(np.intp), probabilities(fitted, raw)
     guess = class_guess(rows)
-    stated = gives_probabilities(fitted.loss)
+    stated, classes = gives_probabilities(fitted.loss), [shortened(c, 30) for c in fitted.classes]
     return lambda some: class_scores(
-        numbers[some], proba[some], guess[some], weights[some], stated, positive
+        *(numbers[some], proba[some], guess[some], weights[some], stated, positive, classes)
     )
 
 

@@ -105,7 +105,8 @@ def class_scores(
     guess: Floats,  # (n, k) float64: predictions of the baseline
     weights: Floats,  # (n,) float64
     gives_probabilities: bool = True,  # whether to include the measures of probabilities
-    positive: int = 1,  # index of the class, of two, that the average precision is about
+    positive: int = 1,  # index of the class, of two, that the curves are about
+    names: Sequence[str] = (),  # names of the classes
 ) -> list[dict[str, Any]]:
     """Compute classification scores."""
     best = proba.argmax(axis=1)
@@ -132,12 +133,12 @@ def class_scores(
         scores += _probability_scores(codes, proba, guess, weights)
     if proba.shape[1] == 2 and len(present) == 2:
         auc = metrics.roc_auc_score(codes, proba[:, 1], sample_weight=weights)
-        says = "probability that a row of the second class ranks above a row of the first"
+        chosen, other = names[positive], names[1 - positive]
+        says = f"probability that a row of class {chosen} ranks above a row of class {other}"
         scores.append(score("ROC AUC", auc, 0.5, "higher", says))
         hits = codes == positive
         precision = metrics.average_precision_score(hits, proba[:, positive], sample_weight=weights)
-        which = ("first", "second")[positive]
-        says = f"area under the precision-recall curve of the {which} class"
+        says = f"area under the precision-recall curve of class {chosen}"
         scores.append(score("average precision", precision, weighted(hits), "higher", says))
     return scores
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hilboost.core.dtypes import PerRow
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
@@ -112,7 +112,7 @@ def _number(value: object) -> str:
     """Format a number; return text unchanged."""
     if value is None:
         return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is bool or not isinstance(value, int | float):
         return str(value)
     return number_text(value)
 
@@ -162,6 +162,8 @@ def report(
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """
+    if isinstance(X, str | Path):
+        raise InvalidData(f"X is the path '{X}', which comes after the rows: report(X, y, path).")
     page_packages()  # before the facts, which take time
     more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
     more |= {"sample_weight": sample_weight, "X_train": X_train}
