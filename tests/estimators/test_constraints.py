@@ -349,6 +349,7 @@ Y = RNG.normal(size=40)
         ({"monotonic_cst": [1, 0.5, 0]}, r"has 0\.5 for column 1"),
         ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
         ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a DataFrame"),
+        ({"monotonic_cst": {3: 1}}, "does not have: 3; X has no .* use indices from 0 to 2"),
         ({"interaction_cst": [0, 1]}, "has 0 at position 0; each entry must be a collection"),
         ({"interaction_cst": [{0}, {0.5}]}, "has {0.5} at position 1"),
         ({"interaction_cst": [{0}, {"a"}]}, "contains column names, but X has none"),

@@ -64,10 +64,10 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         Fraction of the rows used to fit each stage.
     bootstrap : bool, default=False
         Whether to draw these rows with replacement.
-    monotonic_cst : array-like (d,) of int, dict of str to int, or None, default=None
-        Monotonicity constraint of each column, or of the named columns: 1 for a non-decreasing
-        prediction, -1 for a non-increasing one, and 0 for no constraint.  The constraint applies
-        to all outputs, between rows where the column is not missing.
+    monotonic_cst : array-like (d,) of int, dict of str or int to int, or None, default=None
+        Monotonicity constraint of each column, or of columns by name or index: 1 for a
+        non-decreasing prediction, -1 for a non-increasing one, and 0 for no constraint.  The
+        constraint applies to all outputs, between rows where the column is not missing.
     interaction_cst : {"pairwise", "no_interactions"}, sequence of sets of int or str, or None, \
 default=None
         Groups of columns that may interact.  Each path of a tree uses columns of a single group.

@@ -16,13 +16,13 @@ from hilboost.core.words import counted
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     """Convert directions to one for each column; empty if no column has one.
 
-    ``given``: array-like (d,), dict from column name to direction, or None. ``d``: number of
-    columns. ``names``: column names, if ``X`` had any.
+    ``given``: array-like (d,), dict from column name or index to direction, or None. ``d``: number
+    of columns. ``names``: column names, if ``X`` had any.
     """
     if given is None:
         return ()
     if isinstance(given, Mapping):
-        given = _by_column(given, names)
+        given = _by_column(given, d, names)
     try:
         directions = np.asarray(given)
     except ValueError:  # ragged nested lists
@@ -50,19 +50,19 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     return tuple(int(x) for x in directions) if directions.any() else ()
 
 
-def _by_column(given: Mapping[Any, Any], names: Sequence[str] | None) -> list[Any]:
-    if names is None:
-        raise InvalidParameter(
-            "monotonic_cst is a dict of column names, but X has no column names; pass X as a "
-            "DataFrame, or one number per column."
-        )
-    unknown = [name for name in given if name not in list(names)]
+def _by_column(given: Mapping[Any, Any], d: int, names: Sequence[str] | None) -> list[Any]:
+    known: list[Any] = list(range(d) if names is None else names)
+    unknown = [name for name in given if name not in known]
     if unknown:
+        remedy = "remove them or correct their names"
+        if names is None:
+            remedy = (
+                f"X has no column names; pass X as a DataFrame, or use indices from 0 to {d - 1}"
+            )
         raise InvalidParameter(
-            f"monotonic_cst contains columns that X does not have: "
-            f"{first_few(unknown)}; remove them or correct their names."
+            f"monotonic_cst contains columns that X does not have: {first_few(unknown)}; {remedy}."
         )
-    return [given.get(name, 0) for name in names]
+    return [given.get(name, 0) for name in known]
 
 
 def interaction_groups(
