@@ -309,6 +309,8 @@ def test_columns_may_be_left_out(folder):
     assert "no feature 'kee' to ignore; similar names are 'key'" in refused(
         *fit, "--out", "lean", "--ignore", "kee"
     )
+    message = refused(*fit, "--out", "lean", "--ignore", "key,late")
+    assert "name 'key', 'late' one at a time, and repeat the option" in message
     done("fit", "keyed.csv", "--target", "price", *FAST, "--out", "lean", *weighed)
     assert set(hilboost.load("lean").feature_names_in_) == set(table) - {"price", "late"}
     every = [word for name in set(table) - {"price"} for word in ("--ignore", name)]

@@ -595,6 +595,15 @@ def test_columns_without_any_known_level_are_told(frame):
     assert result.exit_code == 0
     assert "no value of column 'town' occurred in fit" in result.stderr
     assert "now contains '0'" in result.stderr
+    frame["town"] = ["unknown", *["Mons"] * (N - 1)]
+    frame.to_csv("new.csv", index=False)
+    assert "unknown" not in run("predict", "model", "new.csv").stderr
+    frame.loc[: N // 10, "town"] = "unknown"
+    frame.to_csv("new.csv", index=False)
+    for command in (["predict"], ["evaluate", "--target", "price"]):
+        note = run(command[0], "model", "new.csv", *command[1:]).stderr
+        assert "'unknown' in column 'town' did not occur in fit" in note
+        assert "add --missing 'unknown'" in note
 
 
 def test_the_same_command_gives_the_same_model(frame):

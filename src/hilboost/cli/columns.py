@@ -91,6 +91,9 @@ def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     names = list(frame.columns)
     if len(names) == 1 and any(mark in names[0] for mark in ",;\t|"):
         return f"the only column is {first_few(names)}, so check --sep"
+    several = wanted.split(",")
+    if len(several) > 1 and set(several) <= set(names):
+        return f"name {first_few(several)} one at a time, and repeat the option"
     folded = _folded(frame)
     same = folded.get(_fold(wanted))
     if same is not None:

@@ -24,6 +24,8 @@ from hilboost.core.words import counted, with_article
 if TYPE_CHECKING:
     import pandas as pd
 
+_MANY = 0.05  # fraction of the rows in which a new level is noted
+
 
 def run_predict(job: PredictJob) -> None:
     """Predict the rows of a table with a saved model."""
@@ -137,12 +139,20 @@ def model_columns(
 
 
 def _note_new_levels(model: Any, features: "pd.DataFrame", tell: Callable[[str], None]) -> None:
-    """Print a note for each column whose values all differ from those seen in fit."""
+    """Print a note for each column with a frequent value, or only values, not seen in fit."""
     for column in model.fitted_.schema.columns:
         if not column.holds_text:
             continue
         values = features[column.name].dropna().astype(str)
-        if len(values) and not values.isin(column.levels).any():
+        new = values[~values.isin(column.levels)]
+        most = new.mode()[:1]
+        if 0 < len(new) < len(values) and (new == most[0]).sum() > _MANY * len(features):
+            tell(
+                f"'{most[0]}' in column '{column.name}' did not occur in fit, and is in more than "
+                f"{_MANY:.0%} of the rows; if the fit read it as missing, add --missing "
+                f"'{most[0]}'."
+            )
+        if 0 < len(new) == len(values):
             tell(
                 f"no value of column '{column.name}' occurred in fit (for example, it now contains "
                 f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
