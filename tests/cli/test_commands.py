@@ -67,6 +67,7 @@ def test_help_lists_all_registered_names(command, names):
         ("train houses.csv", "no command 'train'; use 'hilboost fit'."),
         ("score houses.model sold.csv", "no command 'score'; use 'hilboost evaluate'."),
         ("fit houses.csv --label price", "no option '--label'; use --target."),
+        ("fit houses.csv --exposure years", "no option '--exposure'; use --offset."),
         ("fit houses.csv --objective=mae", "no option '--objective'; use --loss."),
         ("fit houses.csv --n_estimators 9", "no option '--n_estimators'; use --n-estimators."),
         ("fit --num-leaves 9", "no option '--num-leaves'; use --set max_leaf_nodes=VALUE."),

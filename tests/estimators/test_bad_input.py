@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
 from tests.table_estimators import ALL
@@ -390,6 +391,7 @@ def test_a_learner_without_weights_says_so():
     [
         ("squared_eror", "[Dd]id you mean 'squared_error'"),
         ("tweedi", "'tweedie'"),
+        ("tweedie:1.7", r"to its class, as in loss=hilboost\.losses\.Tweedie\(power=\.\.\.\)\.$"),
         ("x", "Valid values"),
     ],
 )
@@ -511,6 +513,15 @@ def test_warm_start_with_a_new_class():
 def test_validation_inputs_and_targets_go_together(given):
     with pytest.raises(InvalidData, match="only one of X_val and y_val was passed"):
         regressor().fit(X, Y, **given)
+    with pytest.raises(InvalidData, match=r"X_val is a tuple \(X, y\); pass X_val=X, y_val=y"):
+        regressor().fit(X, Y, X_val=(X, Y))
+
+
+def test_splitters_as_folds():
+    with pytest.raises(
+        ValueError, match=r"'cv_folds' .*pass the latest rows as X_val and y_val\.$"
+    ):
+        regressor(cv_folds=TimeSeriesSplit(4)).fit(X, Y)
 
 
 def test_validation_weights_alone():

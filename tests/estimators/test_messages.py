@@ -146,8 +146,10 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         (
             BoostingRegressor,
             "tweedie_variance_power",
-            r"; set the power in the loss, such as loss=hilboost\.losses\.Tweedie\(power=1\.5\)\.$",
+            r"; in Python, .* loss, such as loss=hilboost\.losses\.Tweedie\(power=1\.5\)\.$",
         ),
+        (BoostingRegressor, "power", r"; in Python, set it in the loss, such as loss="),
+        (BoostingRegressor, "exposure", r"; pass offset=np\.log\(exposure\) to fit and to predict"),
         (BoostingClassifier, "tweedie_variance_power", r"lists its parameters\.$"),
     ],
 )
@@ -404,6 +406,7 @@ def test_logarithms_of_probabilities():
         ("base_margin", r"call predict\(X, offset\)\."),
         ("baseline", r"call predict\(X, offset\)\."),
         ("init_score", r"call predict\(X, offset\)\."),
+        ("exposure", r"call predict\(X, offset=np\.log\(exposure\)\)\."),
         ("ntree_limit", r"call first_stages\(n\)\.predict\(X\)\."),
         ("prediction_type", r"call predict_raw\(X\) or predict\(X\)\."),
         ("offsets", r"its arguments are X, offset\."),
@@ -655,6 +658,24 @@ def test_what_to_use_instead_of_attributes_exists(attribute, own):
     copied = pickle.loads(pickle.dumps(clone(model).fit(X, Y)))
     assert not hasattr(copied, attribute)
     assert hasattr(copied, own) == (own != "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method", "own"),
+    [
+        (BoostingClassifier(), "predict_interval", "predict_set(X)"),
+        (BoostingRegressor(), "predict_set", "predict_interval(X)"),
+        (BoostingRegressor(), "predict_proba", "predict_interval(X), or BoostingClassifier for"),
+        (hilboost.OutputKernelBoostingRegressor(), "predict_proba", "predict_set(X)"),
+        (BoostingSurvival(), "predict_proba", "predict_survival_function(X)"),
+    ],
+)
+def test_predictions_of_other_kinds_of_targets(estimator, method, own):
+    assert not hasattr(estimator, method)
+    with pytest.raises(AttributeError, match=re.escape(f"has no attribute '{method}'; use {own}")):
+        getattr(estimator, method)
+    with pytest.raises(AttributeError, match="object has no attribute 'predict_set'"):
+        BoostingRanker().predict_set  # noqa: B018
 
 
 def test_attributes_that_a_fit_does_not_have_keep_their_own_sentence():

@@ -177,8 +177,13 @@ def test_files_note_offsets(offset, tmp_path):
         np.testing.assert_array_equal(loaded.predict(X, passed), model.predict(X, passed))
     loaded.set_params(n_estimators=10)
     if offset is not None:
-        with pytest.raises(InvalidData, match="the existing stages were fitted with offsets"):
+        with pytest.raises(
+            InvalidData, match="stages were fitted with offsets.* or set warm_start"
+        ):
             loaded.fit(X, COUNTS)
+        with pytest.raises(InvalidData, match=r"stages were fitted with offsets.*; pass offset\.$"):
+            loaded.set_params(warm_start=False).refit_leaves(X, COUNTS)
+        loaded.set_params(warm_start=True)
     assert loaded.fit(X, COUNTS, offset=offset).n_estimators_ == 10
 
 

@@ -39,7 +39,7 @@ def test_parameters_out_of_range_are_refused(make, message):
     [
         (Poisson(), [1.0, -2.0, 3.0], "zero or positive targets; row 1 has -2.*Remove such rows"),
         (Tweedie(), [1.0, 0.0, -3.0], "zero or positive targets; row 2 has -3.*Remove such rows"),
-        (Gamma(), [1.0, 2.0, 0.0], "positive targets; row 2 has 0.*Remove such rows"),
+        (Gamma(), [1.0, 2.0, 0.0], "positive targets; row 2 has 0.*Remove such rows.*'tweedie'"),
         (Gamma(), [0.0, 2.0, -1.0], "positive targets; row 2 has -1"),
         (Poisson(), [0.0, 0.0], "not zero in every row"),
         (Tweedie(), [0.0, 0.0], "not zero in every row"),

@@ -147,6 +147,7 @@ def test_training_sets_are_kept_once():
     ("labels", "message"),
     [
         ([{"a"}, "ab"], "row 1 of Y is 'ab', not a set; each output must be a set or a list"),
+        (["a,b", "a"], r"such as {'a', 'b'}; split text with Y\.str\.split\(','\)\.$"),
         ([{"a"}, 3], "row 1 of Y is 3, not a set"),
         ([{"a"}, {"b": 1}], "row 1 of Y is {'b': 1}, not a set"),
         ([{"a"}, None], "row 1 of Y is None, not a set"),

@@ -32,6 +32,7 @@ OPTIONS = by_word(
         "ignore": "drop exclude id ignore_column",
         "metric": "eval_metric metrics scoring",
         "MODEL": "input_model model model_file",
+        "offset": "exposure",
         "out": "model_out output output_file output_model output_path save",
         "proba": "predict_proba probabilities probability",
         "sep": "delimiter separator",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,14 @@ def _known(name: str, names: Collection[str]) -> str:
         ):
             if losses.keys() != set(names) and same_loss(name, losses):
                 raise InvalidParameter(f"loss={name!r} is a loss of {estimator}; use it instead.")
+        own, colon, _ = name.partition(":")
+        made = regression_losses().get(own.lower()) if colon else None
+        arguments = ", ".join(f"{one}=..." for one in signature(made).parameters) if made else ""
+        if made and arguments:
+            raise InvalidParameter(
+                f"loss={name!r} is not known; pass parameters of a loss to its class, as in "
+                f"loss=hilboost.losses.{made.__name__}({arguments})."
+            )
         raise unknown_name("loss", name, names, same_loss(name, names))
     return name
 

@@ -105,15 +105,23 @@ _WITHOUT_COUNTERPART = {
     ),
     "lambda_l1": ("l2_regularization", "there is no L1 penalty, so set l2_regularization"),
     "reg_alpha": ("l2_regularization", "there is no L1 penalty, so set l2_regularization"),
-    "tweedie_variance_power": (
-        "quantile",
-        "set the power in the loss, such as loss=hilboost.losses.Tweedie(power=1.5)",
+    **dict.fromkeys(
+        ("power", "tweedie_variance_power", "variance_power"),
+        (
+            "quantile",
+            "in Python, set it in the loss, such as loss=hilboost.losses.Tweedie(power=1.5)",
+        ),
+    ),
+    **dict.fromkeys(
+        ("exposure", "exposures"),
+        ("offset", "pass offset=np.log(exposure) to fit and to predict, with loss='poisson'"),
     ),
 }
-# Parameters in other libraries: a parameter of the estimators with an answer, and the answer.
+# Parameters in other libraries: a parameter or an argument of fit with an answer, and the answer.
 
 _BY_METHOD = {
     "{method}(X, offset)": "base_margin baseline init_score",
+    "{method}(X, offset=np.log(exposure))": "exposure exposures",
     "first_stages(n).{method}(X)": (
         "best_iteration iteration_range n_estimators ntree_end ntree_limit num_iteration"
     ),
@@ -141,6 +149,7 @@ _BY_ATTRIBUTE = {
     ),
     "feature_names_in_": "feature_name feature_name_ feature_names feature_names_",
     "get_params()": "get_all_params get_xgb_params",
+    "fit with all rows, or hilboost.stream.fit for tables on disk": "partial_fit",
     "hilboost.load(path)": "load_model",
     "hilboost.plot_tree(model)": "create_tree_digraph plot_tree",
     "hilboost.tree_table(model)": "dump_model get_dump trees_to_dataframe",
@@ -157,11 +166,23 @@ _BY_ATTRIBUTE = {
         "get_best_iteration n_iter_ num_boosted_rounds num_trees tree_count_"
     ),
     "n_features_in_": "n_features n_features_ num_feature num_features",
+    "predict_raw(X)": "decision_function",
     "sklearn.inspection.permutation_importance(model, X, y)": "feature_importances_",
     "save(path)": "dump_json save_model",
 }
 ATTRIBUTES = by_word(_BY_ATTRIBUTE)
 """Attributes and methods of other estimators, and what to use where a class does not have them."""
+
+COUNTERPARTS = {
+    "predict_interval": ("predict_set(X)", "predict_survival_function(X)"),
+    "predict_proba": (
+        "predict_survival_function(X)",
+        "predict_interval(X), or BoostingClassifier for classes",
+        "predict_set(X)",
+    ),
+    "predict_set": ("predict_interval(X)", "predict_survival_function(X)"),
+}
+"""Methods for other kinds of targets, and those of the same purpose, some of which a class has."""
 
 
 _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
@@ -225,7 +246,7 @@ def advice(
     if name in _OF_EVENTS and "strata" in of_fit:
         return "pass events and times together as y, such as frame[['event', 'time']]"
     needed, answer = _WITHOUT_COUNTERPART.get(name, ("", ""))
-    if needed in parameters:
+    if needed in parameters or needed in of_fit:
         return answer
     if "class_weight" in same:
         return "only classifiers have weights of classes; pass sample_weight to fit"

@@ -96,7 +96,11 @@ def _check_names(argument: str, given: Any, sets: Mapping[Any, Any] | None) -> N
 def check_complete(given: FitArguments) -> None:
     """Check that validation rows have targets, if any argument for them was passed."""
     if (given.X is None) != (given.y is None):
-        raise InvalidData("only one of X_val and y_val was passed; pass both or neither.")
+        pair = type(given.X) is tuple and len(given.X) == 2
+        what = (
+            "X_val is a tuple (X, y); pass X_val=X, y_val=y." if pair else "pass both or neither."
+        )
+        raise InvalidData(f"only one of X_val and y_val was passed; {what}")
     for name, values in beside(given).items():
         if name != "y" and given.X is None and values is not None:
             raise InvalidData(f"{name}_val requires X_val and y_val; pass these too.")
@@ -172,9 +176,10 @@ def training_data(
     if before is not None:
         check_levels(data.schema, data.X)
         if before.beside_offsets and data.target.offset is None:
+            other = ", or set warm_start=False" if estimator.warm_start else ""
             raise InvalidData(
-                "warm_start: the existing stages were fitted with offsets, but offset is None; "
-                "pass offset, or set warm_start=False."
+                "the existing stages were fitted with offsets, but offset is None; pass "
+                f"offset{other}."
             )
     found = [_validation_set(estimator, data, name, given) for name, given in sets.items()]
     if not found:

@@ -204,6 +204,8 @@ class ExplainedParameters(BaseEstimator):
                 value = f"{' '.join(value.split())[:_LONGEST_VALUE]}..."
             if "'early_stopping'" in message:
                 value += " n_iter_no_change is the number of stages without improvement."
+            if "'cv_folds'" in message:
+                value += " For a split in order of time, pass the latest rows as X_val and y_val."
             raise InvalidParameterError(f"{message}{got}{value}") from None
 
 

@@ -78,10 +78,11 @@ class LogLinkLoss(Loss):
             if (y < 0).any():
                 row = int(np.flatnonzero((y < 0).any(axis=1))[0])
             kind = "zero or positive" if self.allows_zero else "positive"
+            other = "squared_error" if (y < 0).any() else "tweedie"
             raise InvalidData(
                 f"the {self.name} loss requires {kind} targets; row {row} has "
                 f"{np.nanmin(y[row]):g}. "
-                "Remove such rows or choose another loss, such as 'squared_error'."
+                f"Remove such rows or choose another loss, such as '{other}'."
             )
 
     def check(self, target: Target) -> None:

@@ -282,9 +282,10 @@ def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:
     rows = as_objects(labels, "label sets", what)
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
+            split = f"; split text with {what}.str.split(',')" if "," in str(row) else ""
             raise InvalidData(
                 f"row {i} of {what} is {row!r:.60}, not a set; each output must be a set or a "
-                "list of labels, such as {'a', 'b'}."
+                f"list of labels, such as {{'a', 'b'}}{split}."
             )
     return [_as_set(f"row {i} of {what}", row) for i, row in enumerate(rows)]
 
