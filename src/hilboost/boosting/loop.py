@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from itertools import groupby
 
 from hilboost.backends.random_bits import Purpose
 from hilboost.backends.threads import ThreadTeam
@@ -111,8 +112,8 @@ def add_held_out(validation: Validation, stage: Stage, n_threads: int) -> None:
     if validation.division is not None:
         validation.division.add_outputs(validation.data, stage.terms, validation.raw, n_threads)
         return
-    for term in stage.terms:
-        type(term.model).sum_of([term]).add_to(validation.raw, validation.X, n_threads)
+    for kind, terms in groupby(stage.terms, lambda term: type(term.model)):
+        kind.sum_of(list(terms)).add_to(validation.raw, validation.X, n_threads)
 
 
 def _take_snapshot(config: BoostingConfig, state: TrainingState) -> None:
