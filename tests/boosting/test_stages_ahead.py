@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import stages_ahead
 from hilboost.core.errors import IncompatibleParts
-from hilboost.engine.separate import TreeGrower
+from hilboost.engine import separate
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import SquaredError
 
@@ -156,14 +156,14 @@ def test_threads_do_not_matter(task, parameters, counted, threads_at_once):
 
 
 def test_a_thread_that_fails_releases_the_others(threads_at_once, monkeypatch):
-    memory, calls = TreeGrower.given, iter([True, False])
+    grow = separate.grow_separate_trees
 
-    def failing(grower, stage):
-        if next(calls, True):
-            return memory(grower, stage)
-        raise MemoryError
+    def failing(threads, *inputs):
+        if threads.number == 1:
+            raise MemoryError
+        grow(threads, *inputs)
 
-    monkeypatch.setattr(TreeGrower, "given", failing)
+    monkeypatch.setattr(separate, "grow_separate_trees", failing)
     with pytest.raises(MemoryError):
         estimator("classes", n_jobs=2, early_stopping=False).fit(*table(4, "classes"))
 
