@@ -78,5 +78,5 @@ def test_the_readme_has_exactly_two_commands():
     commands = re.findall(r"^python -m pip install .*$", README, re.MULTILINE)
     assert commands == [
         "python -m pip install '.[cli,report]' && hilboost demo",
-        "python -m pip install '.[test]' && pytest -n auto --dist worksteal",
+        "python -m pip install '.[test]' && pytest",
     ]
