@@ -21,6 +21,8 @@ from hilboost.estimators.subset_ensembles import (
     AveragedKernelRidge,
     BayesianCommitteeMachine,
     ConvexKernelRidge,
+    MixtureOfKernelExperts,
+    StackedKernelRidge,
 )
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.tuning.search import Search
@@ -57,9 +59,12 @@ def equal_searches_are_done_once():
         KernelBoostingClassifier("log_loss"),
         SparseKernelRidge(),
         SparseKernelClassifier(),
+        SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
         AveragedKernelRidge(),
         ConvexKernelRidge(),
         BayesianCommitteeMachine(),
+        MixtureOfKernelExperts(n_estimators=3, **GIVEN),
+        StackedKernelRidge(n_estimators=3, **GIVEN),
         AdaBoostKernelClassifier(),
         KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
         KernelBoostingClassifier("log_loss", stages="block", n_basis=50, **GIVEN),

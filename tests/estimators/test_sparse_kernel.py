@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilboost import SparseKernelClassifier, SparseKernelRidge
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
@@ -416,17 +415,3 @@ def test_sizes_of_large_machines():
     assert regular(5000)[-1] == 5000
     assert doubling(680) == [85, 170, 340, 680]
     assert doubling(99) == [99]
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [
-        SparseKernelRidge(n_basis=20, kernel=Gaussian(1.0), regularization=0.1, n_jobs=1),
-        SparseKernelClassifier(n_basis=20, kernel=Gaussian(1.0), regularization=0.1, n_jobs=1),
-        SparseKernelClassifier(
-            "squared_hinge", n_basis=20, kernel=Gaussian(1.0), regularization=0.1, n_jobs=1
-        ),
-    ]
-)
-def test_rules_of_scikit_learn(estimator, check):
-    assert check(estimator) is None

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.estimators.random_subsets import drawn
@@ -219,14 +218,3 @@ def test_more_members_than_memory(monkeypatch):
         InvalidParameter, match="5 members of 60 rows require .* decrease subset_size"
     ):
         fitted(BayesianCommitteeMachine)
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [
-        cls(n_estimators=3, subset_size=0.5, kernel=Gaussian(1.0), regularization=0.1, n_jobs=1)
-        for cls in [*REGRESSORS, AdaBoostKernelClassifier]
-    ]
-)
-def test_rules_of_scikit_learn(estimator, check):
-    assert check(estimator) is None
