@@ -43,6 +43,7 @@ NUMBERS = TABLE.drop(columns="kind")
 GROUPS = np.arange(N) // 10
 SMALL = {"n_estimators": 2, "random_state": 0}
 TREES = SMALL | {"learner": "tree"}
+MACHINE = {"kernel": "gaussian", "regularization": 1.0, "random_state": 0}
 
 
 def told(call):
@@ -61,11 +62,11 @@ def columns_told(X, y, names=None):
 ESTIMATORS = {
     "regressor": (BoostingRegressor(**TREES), ["a"], {}),
     "targets": (BoostingRegressor(**TREES), ["time", "a"], {}),
-    "kernel": (KernelBoostingRegressor(kernel="gaussian", regularization=1.0), ["time"], {}),
-    "ridge": (SparseKernelRidge(n_basis=5, random_state=0), ["b"], {}),
-    "output": (OutputKernelBoostingRegressor("gaussian", n_estimators=2), ["a", "b"], {}),
+    "kernel": (KernelBoostingRegressor(**MACHINE), ["time"], {}),
+    "ridge": (SparseKernelRidge(n_basis=5, **MACHINE), ["b"], {}),
+    "output": (OutputKernelBoostingRegressor("gaussian", learner="ok3", **SMALL), ["a", "b"], {}),
     "classifier": (BoostingClassifier(**TREES), ["count"], {}),
-    "kernel classifier": (SparseKernelClassifier(n_basis=5, random_state=0), ["event"], {}),
+    "kernel classifier": (SparseKernelClassifier(n_basis=5, **MACHINE), ["event"], {}),
     "ranker": (BoostingRanker(**TREES), ["count"], {"groups": GROUPS}),
     "survival": (BoostingSurvival(**TREES), ["event", "time"], {}),
 }
