@@ -11,7 +11,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=int(os.environ.get("HILBOOST_EXAMPLES", "15")),
+    max_examples=int(os.environ.get("HILBOOST_EXAMPLES", "5")),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hilboost")
