@@ -153,7 +153,7 @@ class Rotation:
         division: RowDivision,
         n_threads: int,
     ) -> Self:
-        """Divide the rows for the stages after those of the members."""
+        """Divide the rows for the stages that the members do not have yet."""
         so_far = len(members[0].stages)
         known = stages_decided(so_far) if adapts else so_far
         shards = [

@@ -62,7 +62,7 @@ class StagesAhead:
         state: TrainingState,
         team: ThreadTeam,
     ) -> StagesAhead:
-        """Create the object that fits the stages after those of the state."""
+        """Create the object that fits the stages that follow the state."""
         is_possible = (
             config.rate is not None
             and config.loss.compiled_name is not None

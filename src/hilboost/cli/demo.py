@@ -32,7 +32,7 @@ COMPILED = (
     "losses",
     "output spaces",
 )
-"""What of ``USES`` the demo needs."""
+"""The ``USES`` that the demo needs."""
 
 Floats = NDArray[np.float64]
 

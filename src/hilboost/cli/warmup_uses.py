@@ -1,8 +1,7 @@
 """Small fits that together call every compiled function with all types of its arguments.
 
-What differs between these types: the loss, rows that no tree learns from, the growth of trees,
-kinds of columns, and numbers of rows, which decide how sums are kept and whether threads share a
-tree.
+These types depend on the loss, the growth of trees, kinds of columns, and numbers of rows, which
+decide how sums are kept and whether threads share a tree.
 """
 
 from collections.abc import Callable, Mapping
@@ -304,4 +303,4 @@ USES: dict[str, Callable[[], object]] = {
     **{f"{task}: categories and texts": partial(_grow_of_text, task) for task in _TASKS},
     **{f"{task}: many rows": partial(_grow_of_many_rows, task) for task in _TASKS},
 }
-"""What is compiled in advance, by name."""
+"""Fits that compile everything in advance, by name."""

@@ -139,7 +139,7 @@ class RankingLoss(GroupLoss):
     adaptive = True
     corrects_positions = True
     effects: Floats | None = None
-    """What each position adds to the scores, (n_positions,), if the target has positions."""
+    """Contribution of each position to the scores, (n_positions,), if the target has positions."""
     gain: str = ""
     """Kind of the gains of labels; empty for losses without gains, which take any labels."""
     _key: np.uint64 | None = None

@@ -222,7 +222,7 @@ def scorer(rows: Rows, positive: int) -> Measured:
 
 
 def all_scores(rows: Rows) -> list[dict[str, Any]]:
-    """Compute all scores of numbers or classes, also those of each of several targets."""
+    """Compute all scores of numbers or classes, also of each target if there are several."""
     found = scorer(rows, 1)(slice(None))
     if rows.codes.shape[1] == 1:
         return found

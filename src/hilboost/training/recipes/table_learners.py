@@ -34,7 +34,7 @@ _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of i
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """What determines the learner of a table."""
+    """Settings that determine the learner of a table."""
 
     parameters: Mapping[str, Any]
     resolved: ResolvedParameters  # masses are sums of divided weights

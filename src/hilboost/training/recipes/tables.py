@@ -88,20 +88,8 @@ def table_recipe(
     encoder = encoder_for(learner, data, data.codec.averaged, p["target_encoding"])
     settings = replace(settings, encoder=encoder)
     learner = table_learner(settings)
-    config = BoostingConfig(
-        loss=loss,
-        learner=learner,
-        seed=seed,
-        n_stages=resolved.n_estimators,
-        rules=table_rules(p["line_search"], loss, learner),
-        learning_rate=float(resolved.learning_rate),
-        sampling=RowSampling(resolved.subsample, p["bootstrap"]),
-        stopping=_early_stopping(p, resolved, data),
-        units=begun.units,
-        metrics=metrics,
-    )
     recipe = Recipe(
-        config,
+        _config(p, begun, learner, resolved, data, metrics, seed),
         initial_raw,
         data,
         n_folds=n_folds,
@@ -114,6 +102,29 @@ def table_recipe(
     )
     added = kernel_part(p, recipe) if is_name(parameters["learner"], "auto") else None
     return replace(recipe, candidates=candidates(settings, recipe, resolved), kernel_part=added)
+
+
+def _config(
+    p: Mapping[str, Any],
+    begun: Start,
+    learner: Learner,
+    resolved: ResolvedParameters,
+    data: TrainingData,
+    metrics: tuple[Metric, ...],
+    seed: int,
+) -> BoostingConfig:
+    return BoostingConfig(
+        loss=begun.loss,
+        learner=learner,
+        seed=seed,
+        n_stages=resolved.n_estimators,
+        rules=table_rules(p["line_search"], begun.loss, learner),
+        learning_rate=float(resolved.learning_rate),
+        sampling=RowSampling(resolved.subsample, p["bootstrap"]),
+        stopping=_early_stopping(p, resolved, data),
+        units=begun.units,
+        metrics=metrics,
+    )
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:

@@ -123,7 +123,7 @@ def _add_magnitudes(values, k, logistic, weight, whole, rows, begin, end, scratc
 
 @tiny
 def row_bits(number, rounding):
-    """Random bits of a row, or of an output of it; those of a number are the same everywhere.
+    """Random bits of a row, or of an output of it; the same number has the same bits everywhere.
 
     The last 16 bits of the salt are an offset, which is added to the random numbers of all rows.
     """

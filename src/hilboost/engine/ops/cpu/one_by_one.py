@@ -1,6 +1,6 @@
 """Series of stages with fewer trees than there are threads: all of these grow one after the other.
 
-What is done between trees is divided into tasks, too, and whoever completes the last task of a step
+The work between trees is divided into tasks, too, and whoever completes the last task of a step
 begins the next one alone, see :mod:`hilboost.engine.ops.cpu.sync`::
 
     stage     evaluate the outputs -> draw rows -> trees -> add their values and evaluate -> …
