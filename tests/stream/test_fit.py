@@ -164,6 +164,24 @@ def test_refusals(frame, tmp_path):
         clone(REGRESSOR).fit(frame[["a", "b"]], frame["y"]).predict(on_disk)
 
 
+def test_ignored_columns_are_names_of_the_table(frame):
+    table = pa.Table.from_pandas(frame)
+    for ignore in ("b", ["b"]):
+        model = hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=ignore)
+        assert "b" not in model.feature_names_in_
+    for ignore in ("ab", ["ab"]):
+        with pytest.raises(HilboostError, match="the table has no column 'ab'; its columns are"):
+            hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=ignore)
+    with pytest.raises(HilboostError, match="ignore must be the name of a column .*, not 3"):
+        hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=3)
+
+
+def test_several_files_are_a_dataset(tmp_path):
+    for given in ([tmp_path / "a.parquet"], tmp_path / "*.parquet"):
+        with pytest.raises(HilboostError, match=r"pyarrow\.dataset\.dataset\(\[\.\.\.\]\)"):
+            hilboost.stream.fit(clone(REGRESSOR), given, "y")
+
+
 def test_a_name_is_no_model(frame):
     with pytest.raises(HilboostError, match=r"must be an estimator, .* got 'tree'\.$"):
         hilboost.stream.fit("tree", frame, target="y")

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from hilboost.core.callback import Callback
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.estimators.base import division_of
-from hilboost.stream.source import dataset_of, table_of, values_of
+from hilboost.stream.source import dataset_of, require_column, table_of, values_of
 from hilboost.validation.choices import check_supported_values
 
 Estimator = TypeVar("Estimator")
@@ -28,7 +28,7 @@ def fit(
     *,
     sample_weight: str | None = None,
     offset: str | Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
     X_val: Any = None,
     y_val: Any = None,
     offset_val: Any = None,
@@ -52,7 +52,7 @@ def fit(
     offset : str, or sequence of str, optional
         Name of the column with offsets, or names of one for each output: a known part of
         ``predict_raw``, as in the method ``fit`` of the estimator.
-    ignore : sequence of str
+    ignore : str, or sequence of str
         Names of columns that are not inputs.
     X_val, y_val, offset_val : array-like, optional
         Validation data in memory for early stopping, used instead of held-out rows.
@@ -87,14 +87,17 @@ def fit(
     """
     parameters = _checked_parameters(model)
     estimator: Any = model
-    names = _target_names(target)
+    names = _names("target", target)
     with _temporary_folder(folder) as place:
         dataset = dataset_of(source, place)
         columns = [values_of(dataset, name) for name in names]
         weight = None if sample_weight is None else values_of(dataset, sample_weight)
-        beside = [] if offset is None else [offset] if isinstance(offset, str) else list(offset)
+        beside = [] if offset is None else _names("offset", offset)
         known = [values_of(dataset, name) for name in beside]
-        without = [*names, *ignore, *beside, *([] if sample_weight is None else [sample_weight])]
+        ignored = _names("ignore", ignore)
+        for name in ignored:
+            require_column(dataset, name)
+        without = [*names, *ignored, *beside, *([] if sample_weight is None else [sample_weight])]
         y = columns[0] if isinstance(target, str) else np.column_stack(columns)
         categorical = parameters["categorical_features"]
         X = table_of(dataset, without, categorical, len(y), place.parent)
@@ -114,14 +117,14 @@ def fit(
     return model
 
 
-def _target_names(target: Any) -> list[str]:
-    """Return the names of the target columns."""
-    several = isinstance(target, Iterable) and not isinstance(target, str)
-    names = list(target) if several else [target]
+def _names(parameter: str, given: Any) -> list[str]:
+    """Return the names of columns; a string is one name."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    names = list(given) if several else [given]
     if not all(isinstance(name, str) for name in names):
         raise InvalidType(
-            f"target must be the name of a column of the table, not {shown(target)}; write the "
-            'targets into the table, and pass target="NAME".'
+            f"{parameter} must be the name of a column of the table, not {shown(given)}; write the "
+            f'values into the table, and pass {parameter}="NAME".'
         )
     return names
 

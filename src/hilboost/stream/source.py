@@ -70,7 +70,10 @@ def dataset_of(source: Any, folder: Path) -> Any:
 def _of_files(path: Path) -> Any:
     """Open a file, or a folder of files that together have the columns of the table."""
     if not path.exists():
-        raise InvalidData(f"{path} does not exist; pass a Parquet file or a folder of them.")
+        raise InvalidData(
+            f"{path} does not exist; pass a Parquet file or a folder of them, or "
+            "pyarrow.dataset.dataset([...]) of several files."
+        )
     if ".csv" in path.suffixes:
         raise InvalidData(
             f"'{path}' is a CSV file; pass its batches, as by "
@@ -164,7 +167,8 @@ def _spooled(batches: Iterator[Any], path: Path) -> Any:
                 raise InvalidType(
                     "the iterable must yield pyarrow.RecordBatch objects, not "
                     f"{type(batch).__name__}; convert data frames by "
-                    "pyarrow.RecordBatch.from_pandas(frame)."
+                    "pyarrow.RecordBatch.from_pandas(frame), and pass several files as "
+                    "pyarrow.dataset.dataset([...])."
                 )
             if not batch.schema.equals(first.schema):
                 raise InvalidData(
@@ -246,12 +250,17 @@ def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ..
     return [united_levels([one]) for one in levels]
 
 
-def values_of(dataset: Any, name: str) -> NDArray[Any]:
-    """Read one column into memory, (n,)."""
+def require_column(dataset: Any, name: str) -> None:
+    """Refuse the name of a column that the table does not have."""
     if name not in dataset.schema.names:
         raise InvalidData(
             f"the table has no column {name!r}; its columns are {first_few(dataset.schema.names)}."
         )
+
+
+def values_of(dataset: Any, name: str) -> NDArray[Any]:
+    """Read one column into memory, (n,)."""
+    require_column(dataset, name)
     with _reading(f"column {name!r} cannot be read"):
         parts = [_numpy(batch.column(0)) for batch in reader_of(dataset)([name])]
     if not parts:
