@@ -1,5 +1,7 @@
 """Survival models: their functions, learners, files, and invalid times."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
@@ -297,6 +299,19 @@ def test_bad_use():
         model.predict_survival_function(X, strata=np.full(300, 7))
 
 
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_functions_have_the_values_of_the_times(loss):
+    model = BoostingSurvival(loss, n_estimators=3, early_stopping=False).fit(X, Y)
+    last = model.event_times_[-1]
+    times = [0.0, 0.3, last / 2, last, 2 * last, 10 * last]
+    for predict in (model.predict_survival_function, model.predict_cumulative_hazard_function):
+        values = predict(X[:3], times)
+        functions = pickle.loads(pickle.dumps(predict(X[:3])))
+        np.testing.assert_array_equal([one(times) for one in functions], values)
+        assert functions[1](times[-1]) == values[1, -1]
+        assert (values[0, -1] == values[0, -3]) == (loss != "aft")
+
+
 def test_metrics_of_scikit_survival_accept_the_model():
     metrics = pytest.importorskip("sksurv.metrics")
     late = Y["time"] > np.quantile(Y["time"], 0.95)
@@ -314,8 +329,7 @@ def test_metrics_of_scikit_survival_accept_the_model():
         functions = [curve(times) for curve in model.predict_survival_function(X[test])]
         again = metrics.integrated_brier_score(Y[train], Y[test], functions, times)
         assert again < 0.25
-        if loss == "cox":  # between the times of events, other functions are not steps
-            assert brier == pytest.approx(again)
+        assert brier == pytest.approx(again)
     scorer = metrics.as_concordance_index_ipcw_scorer(BoostingSurvival(**SHORT))
     assert scorer.fit(X[train], Y[train]).score(X[test], Y[test]) > 0.6
     scorer = metrics.as_integrated_brier_score_scorer(BoostingSurvival(**SHORT), times=times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,10 @@ from hilboost.validation.weights import check_weights
 
 @dataclass(frozen=True)
 class StepFunction:
-    """A function that is constant between its steps, like scikit-survival's.
+    """A survival or cumulative hazard function, with the attributes of scikit-survival's.
+
+    The function of a Cox model is constant between its steps, and after the last event.  Other
+    losses know its values at all times: those of the predictions with ``times``.
 
     Attributes
     ----------
@@ -43,6 +47,8 @@ class StepFunction:
     x: Floats
     y: Floats
     start: float = 1.0
+    # values at any times (m,), if they are not constant between the steps
+    exact: Callable[[Floats], Floats] | None = None
 
     __repr__ = brief_repr
 
@@ -51,6 +57,8 @@ class StepFunction:
 
         ``x``: float or array-like (m,): times.
         """
+        if self.exact is not None:
+            return self.exact(np.ravel(x)).reshape(np.shape(x))
         place = np.searchsorted(self.x, x, side="right")
         return np.append(self.start, self.y)[place]
 
@@ -114,6 +122,18 @@ def _structured(event: NDArray[np.bool_], time: Floats) -> NDArray[Any]:
 def survival_codec(codec: Any) -> SurvivalCodec:
     """Return the codec of a survival model."""
     found: SurvivalCodec = codec
+    return found
+
+
+def _survival_of(hazard: Floats) -> Floats:
+    return np.exp(-hazard)
+
+
+def _at(
+    curves: SurvivalCurves, of_row: tuple[Floats, Floats], convert: Any, times: Floats
+) -> Floats:
+    """Values (m,) of the function of a row, given by its ``raw`` and stratum, at some times."""
+    found: Floats = convert(curves.cumulative_hazard(*of_row, check_at(times)))[0]
     return found
 
 
@@ -181,7 +201,7 @@ class SurvivalPredictions:
         (n,) array of StepFunction, or (n, m) float64
             Functions with steps at ``event_times_``, or their values at ``times``.
         """
-        return self._functions(X, offset, times, strata, lambda hazard: hazard, 0.0)
+        return self._functions(X, offset, times, strata, np.positive, 0.0)
 
     @public_prediction
     def predict_survival_function(
@@ -204,7 +224,7 @@ class SurvivalPredictions:
         (n,) array of StepFunction, or (n, m) float64
             Functions with steps at ``event_times_``, or their values at ``times``.
         """
-        return self._functions(X, offset, times, strata, lambda hazard: np.exp(-hazard), 1.0)
+        return self._functions(X, offset, times, strata, _survival_of, 1.0)
 
     @public_prediction
     def predict_cumulative_incidence_function(
@@ -245,7 +265,10 @@ class SurvivalPredictions:
             return convert(curves.cumulative_hazard(raw, numbers, check_at(times)))
         values = convert(curves.cumulative_hazard(raw, numbers, curves.times))
         functions = np.empty(len(raw), dtype=object)
-        functions[:] = [StepFunction(curves.times, row, start) for row in values]
+        for k, row in enumerate(values):
+            of_row = raw[k : k + 1], numbers[k : k + 1]
+            exact = None if curves.hazard is not None else partial(_at, curves, of_row, convert)
+            functions[k] = StepFunction(curves.times, row, start, exact)
         return functions
 
     @public_prediction
