@@ -6,10 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    BoostingSurvival,
+    load,
+    save,
+)
 from hilboost.backends.work_clock import paused
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.errors import FitWarning
+from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.training import budget, early_kernel_check, race
 
 # Other processes may leave little time for a fit.
@@ -279,3 +287,33 @@ def test_it_must_be_positive(estimator):
     groups = {"groups": np.zeros(20)} if estimator is BoostingRanker else {}
     with pytest.raises(ValueError, match="time_budget"):
         estimator(time_budget=0).fit(X[:20], np.arange(20) % 2, **groups)
+
+
+def test_a_kernel_machine_that_takes_too_long_is_given_up(monkeypatch):
+    def slow(self, table, rows, *parts):
+        time.sleep(0.3)
+        return parts[2].map(lambda _: pytest.fail("the time is over"), [0])
+
+    monkeypatch.setattr(MetricKernelLearner, "space", slow)
+    monkeypatch.setattr(early_kernel_check, "_SHARE_OF_KERNEL", 1e-3)
+    monkeypatch.setattr(early_kernel_check, "in_time", lambda learner, *parts: learner)
+    model = BoostingRegressor(**ONE, cv_folds=1, n_estimators=120, time_budget=60.0)
+    model.fit(X[:2500], Y[:2500])
+    assert model.n_estimators_ > 10
+    assert str(model).endswith("; the time budget left no room for a kernel machine")
+    with pytest.raises(AttributeError, match="time_budget left no room for one; set a larger"):
+        model.parts_  # noqa: B018
+
+
+def test_a_model_says_that_its_budget_ended_it(tmp_path):
+    model = BoostingRegressor(**ONE, time_budget=1e-6, cv_folds=1).fit(X[:300], Y[:300])
+    line = "trees, 1 stage of 1,500 (ended by the time budget); the time budget left no room for a "
+    assert str(model).endswith(line + "kernel machine")
+    save(model, tmp_path / "model.hb")
+    assert str(load(tmp_path / "model.hb")).endswith(line + "kernel machine")
+
+
+def test_a_loss_that_still_falls_is_warned_of():
+    model = BoostingRegressor(**ONE, learner="tree", learning_rate=0.3, time_budget=5.0)
+    with pytest.warns(FitWarning, match="after 8 stages .* too few for a good model"):
+        model.fit(X, Y, callbacks=[lambda event: time.sleep(5 if event.stage == 8 else 0)])

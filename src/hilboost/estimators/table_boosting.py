@@ -399,8 +399,11 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """
         check_is_fitted(self)
         if self.fitted_.parts is None:
+            reason = "see the guide on the automatic learner."
+            if "kernel" in self.fitted_.cut_short:
+                reason = "the time_budget left no room for one; set a larger time_budget."
             raise AttributeError(
                 "parts_ is defined only if learner='auto' compared trees with a kernel machine; "
-                "see the guide on the automatic learner."
+                + reason
             )
         return self.fitted_.parts

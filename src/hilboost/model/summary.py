@@ -37,8 +37,15 @@ def summary(fitted: FittedModel) -> str:
         text += f"{', ' if mixture else ' × '}{n_folds} folds"
     if n_stages or mixture is None:
         text += f", {n_stages:,} stage" + "s" * (n_stages != 1) + _of(fitted, n_stages)
-    tried = fitted.parts is not None and mixture is None
-    return text + "; a kernel machine was tried, without gain" * tried
+    return text + _without_kernel(fitted) * (mixture is None)
+
+
+def _without_kernel(fitted: FittedModel) -> str:
+    """Say why trees remained without a kernel machine."""
+    if "kernel" in fitted.cut_short:
+        whole = "a" if fitted.parts is None else "the whole"
+        return f"; the time budget left no room for {whole} kernel machine"
+    return "" if fitted.parts is None else "; a kernel machine was tried, without gain"
 
 
 def is_forest(fitted: FittedModel) -> bool:
@@ -74,10 +81,13 @@ def _of(fitted: FittedModel, n_stages: int) -> str:
     resolved, history = fitted.resolved, fitted.history
     if fitted.cut_from is not None:
         return f" of {fitted.cut_from:,}"
+    of = "" if resolved is None else f" of {resolved.n_estimators:,}"
+    if "stages" in fitted.cut_short:
+        return of + " (ended by the time budget)"
     if resolved is None or n_stages >= resolved.n_estimators:
         return ""
     stopped = history is not None and history.validation is not None
-    return f" of {resolved.n_estimators:,}" + " (stopped early)" * stopped
+    return of + " (stopped early)" * stopped
 
 
 def not_of_trees(fitted: FittedModel) -> str:

@@ -49,6 +49,8 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["chosen"] = resolved_to_file(fitted.resolved)
     if fitted.parts is not None:
         header["parts"] = _parts_to_file(fitted.parts)
+    if fitted.cut_short:
+        header["cut_short"] = list(fitted.cut_short)
     if fitted.beside_offsets:
         header["offset"] = True
         header["offset_range"] = fitted.offset_range
@@ -91,6 +93,8 @@ def from_file(
     history = read_history(header) if "train" in header else None
     require(history is None or len(history.train) > len(additive.stages), "train")
     require(type(header["seed"]) is int and header["seed"] >= 0, "seed")
+    cut_short = require_list(header.get("cut_short", []), (str,), "cut_short")
+    require(set(cut_short) <= {"stages", "kernel"}, "cut_short")
     resolved = resolved_from_file(header["chosen"]) if "chosen" in header else None
     curves = None
     if isinstance(codec, SurvivalCodec):
@@ -114,6 +118,7 @@ def from_file(
         beside_offsets=header.get("offset", False),
         offset_range=_read_range(header.get("offset_range")),
         marks=row_marks.from_file(header, arrays),
+        cut_short=tuple(cut_short),
     )
 
 

@@ -42,6 +42,7 @@ class StoredModel:
     beside_offsets: bool = False
     offset_range: tuple[float, float] | None = None
     marks: RowMarks | None = None
+    cut_short: tuple[str, ...] = ()
 
     def fitted(self, loss: Loss, learner: Learner) -> FittedModel:
         """Create the record with the loss and learner that the parameters specify."""

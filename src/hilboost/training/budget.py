@@ -49,7 +49,7 @@ def in_time(
     if math.isinf(seconds):
         return learner
     work = Work.of(run)
-    seconds /= _slowness()
+    seconds /= _slowness() * run.clock.contention
     width = min(run.recipe.data.X.shape[1], learner.most_additive)
     for n_searched, fewest in (
         (learner.n_searched, _FEW_CENTERS),

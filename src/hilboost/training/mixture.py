@@ -68,6 +68,8 @@ class KernelTrial:
         )
         self._seconds = 0.0
         self._is_promising = True
+        self.lacked_time = False  # whether the other members would have taken too long
+        self.end = run.clock.end  # when it gives up, by ``OutOfTime``
         self._trials: list[tuple[MetricExpansion, Floats]] = []  # of the first member
         self._others: list[tuple[MetricExpansion, Floats]] = []
 
@@ -85,7 +87,7 @@ class KernelTrial:
     def _timed(self) -> Iterator[None]:
         """Add the duration of a block to that of the attempt, and use one thread for BLAS."""
         began = working_seconds()
-        with array_api.one_blas_thread():
+        with array_api.one_blas_thread(), self._run.team.until(self.end):
             yield
         self._seconds += working_seconds() - began
 
@@ -132,8 +134,9 @@ class KernelTrial:
     @property
     def seconds_left(self) -> float:
         """Roughly how long the machines of the other members and predictions will take."""
-        if not self._is_promising:
-            return 0.0
+        return self._seconds_of_others() if self._is_promising else 0.0
+
+    def _seconds_of_others(self) -> float:
         seconds = Work.of(self._run).seconds_of_predictions(self._learner.n_centers)
         if not self._others:
             share = _SHARE_OF_OTHERS if self._shares else len(self._inputs) - 1
@@ -160,8 +163,10 @@ class KernelTrial:
             trees, weights = self._trees(), TREES_ALONE
             found, goes_on = self._by_most_rows(trees)
             is_judged = len(trees) == 1
-            if self._is_promising and goes_on and not is_judged:
-                found, is_judged = self._by_all_members(trees), True
+            if goes_on and not is_judged:
+                self.lacked_time = self._seconds_of_others() > self._run.clock.left()
+                if not self.lacked_time:
+                    found, is_judged = self._by_all_members(trees), True
             if is_judged and found.blend.material.any():
                 weights = found.without_trees(found.blend.shrunk)
             machines = []

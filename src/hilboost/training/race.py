@@ -37,7 +37,8 @@ _TIMED_STAGES = 4
 _STEP_OF_PROBE = 10  # stages
 _LARGEST_RATE = 0.3
 _SMALLER_RATES = 1.3  # they need a larger sum of rates than the largest one, by this factor
-_UNFINISHED = 3.0  # times the stages of a probe that did not find the best one
+_LEFT_OVER = 0.01  # of the decrease of the loss, after as many stages as are needed
+_UNFINISHED = 3.0  # at most, times the stages of a probe that did not find the best one
 
 
 @dataclass
@@ -287,8 +288,17 @@ class _Probe:
         trial, most = self._trial, int(seconds / self.seconds_per_stage)
         while trial.is_going_on and trial.n_stages < most:
             trial.run(min(trial.n_stages + _STEP_OF_PROBE, most))
-        needed = _UNFINISHED * trial.n_stages if trial.is_going_on else trial.best_stage
+        needed = self._expected() if trial.is_going_on else trial.best_stage
         return _LARGEST_RATE * max(needed, 1)
+
+    def _expected(self) -> float:
+        """Number of stages that the run would need, if its loss falls in a geometric sequence."""
+        losses, n_stages = self._trial.config.watched(self._trial.state), self._trial.n_stages
+        first, second = -np.diff([losses[0], losses[n_stages // 2], losses[n_stages]])
+        if n_stages < 2 * _STEP_OF_PROBE or not 0 < second < first:
+            return _UNFINISHED * n_stages
+        halves = math.log(_LEFT_OVER) / math.log(second / first)
+        return min(max(halves / 2, 1), _UNFINISHED) * n_stages
 
 
 def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Recipe:

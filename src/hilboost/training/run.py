@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import thread_time
+from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
@@ -19,6 +23,7 @@ class Clock:
 
     budget: float | None = None  # seconds
     began: float = field(default_factory=working_seconds)
+    began_to_work: float = field(default_factory=thread_time)  # of this thread
 
     @property
     def seconds_of_fit(self) -> float:
@@ -33,6 +38,48 @@ class Clock:
         """Seconds until a share of the time of the fit has passed."""
         return share * self.seconds_of_fit - self.passed()
 
+    @property
+    def contention(self) -> float:
+        """How much longer work takes because other processes use the cores; at least 1."""
+        return max(1.0, self.passed() / max(thread_time() - self.began_to_work, 1e-3))
+
+    @property
+    def end(self) -> float:
+        """The time of the clock ``working_seconds`` at which the budget is used up."""
+        return math.inf if self.budget is None else self.began + self.budget
+
+
+class OutOfTime(Exception):
+    """The end of the time that :meth:`TimedTeam.until` grants; not an error."""
+
+
+class TimedTeam(ThreadTeam):
+    """Threads that begin no task after a given time."""
+
+    _end = math.inf
+
+    @contextmanager
+    def until(self, end: float) -> Iterator[None]:
+        """Raise :class:`OutOfTime` where a task would begin later, by ``working_seconds``."""
+        self._end = end
+        try:
+            yield
+        finally:
+            self._end = math.inf
+
+    def map(
+        self, function: Callable[[Any], Any], tasks: Iterable[Any], per_thread: int = 1
+    ) -> list[Any]:
+        """Results of ``function`` for every task, in the tasks' order."""
+        end = self._end
+
+        def in_time(task: Any) -> Any:
+            if working_seconds() > end:
+                raise OutOfTime
+            return function(task)
+
+        return super().map(function if math.isinf(end) else in_time, tasks, per_thread)
+
 
 @dataclass(frozen=True)
 class FitRun:
@@ -40,5 +87,5 @@ class FitRun:
 
     recipe: Recipe
     initial: InitialState
-    team: ThreadTeam
+    team: TimedTeam
     clock: Clock

@@ -41,10 +41,11 @@ from hilboost.training.initial_state import InitialState, begin
 from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
-from hilboost.training.run import Clock, FitRun
+from hilboost.training.run import Clock, FitRun, TimedTeam
 from hilboost.training.shards import resolved_after
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
+_STILL_FALLING = 0.01  # of the decrease of the held-out loss, about which a fit warns
 _REMAINDER = 0.2  # of a function that stages shrink by their rate, about which a fit warns
 
 Observer = Callable[[Callable[[], FittedModel]], None]
@@ -96,7 +97,7 @@ def train(
     if recipe.data.has_one_class:
         return _without_stages(recipe, callbacks, initial, n_threads)
     with (
-        ThreadTeam(n_threads) as team,
+        TimedTeam(n_threads) as team,
         array_api.one_blas_thread(),
         initial.phases.entered(),
     ):
@@ -124,13 +125,15 @@ def train(
         finally:
             _close(recipe.config.learner, state)
         ended = state.is_stopped or state.interrupt is not None
-        trial = None if check is None or ended else check.trial()
         outcome = recipe.finish(_outcome(recipe, config, data, state))
         _keep_best(config, outcome.state)
         _check_growth(recipe, outcome.state)
-        outcome = outcome if trial is None else trial.result(outcome)
+        still_falls = _still_falls(config, outcome.state)
+        if check is not None and not ended:
+            outcome = check.completed(outcome)
         fitted = _fitted(recipe, initial, outcome)
-        _check_time(recipe, timer, fitted)
+        fitted = replace(fitted, cut_short=_cut_short(timer, check))
+        _check_time(recipe, fitted, still_falls)
         initial.phases.show(summary(fitted))
     state = outcome.state
     fitted, raw = calibrated(fitted, initial, recipe, n_threads)
@@ -251,16 +254,31 @@ def _check_growth(recipe: Recipe, state: TrainingState) -> None:
     warn_caller(message, FitWarning)
 
 
-def _check_time(recipe: Recipe, timer: TimeBudget | None, fitted: FittedModel) -> None:
-    """Warn about a model of few steps that the time budget ended, without a kernel machine."""
-    if timer is None or not timer.is_used_up or fitted.mixes_kernels:
+def _cut_short(timer: TimeBudget | None, check: EarlyKernelCheck | None) -> tuple[str, ...]:
+    """Say what the time budget did not suffice for."""
+    stages = (timer is not None and timer.is_used_up) or (check is not None and check.ends_in_time)
+    kernel = check is not None and check.lacked_time
+    return ("stages",) * stages + ("kernel",) * kernel
+
+
+def _still_falls(config: BoostingConfig, state: TrainingState) -> bool:
+    """Whether the last quarter of the stages decreased the held-out loss by more than its share."""
+    losses = config.watched(state) if config.stopping is not None else []
+    if len(losses) < 2:
+        return False
+    last = losses[len(losses) - 1 - len(losses) // 4] - min(losses)
+    return last > _STILL_FALLING * (losses[0] - min(losses))
+
+
+def _check_time(recipe: Recipe, fitted: FittedModel, still_falls: bool) -> None:
+    """Warn about an unfinished model that the time budget ended, without a kernel machine."""
+    if "stages" not in fitted.cut_short or fitted.mixes_kernels:
         return
-    n_stages = fitted.n_stages
-    if (1 - recipe.config.learning_rate) ** n_stages > _REMAINDER:
+    n_stages, rate = fitted.n_stages, recipe.config.learning_rate
+    if still_falls or (1 - rate) ** n_stages > _REMAINDER:
         warn_caller(
             f"time_budget={recipe.time_budget:g} ended the fit after {counted(n_stages, 'stage')} "
-            f"with learning_rate={recipe.config.learning_rate:.2g}, too few for a good model; set "
-            "a larger time_budget.",
+            f"with learning_rate={rate:.2g}, too few for a good model; set a larger time_budget.",
             FitWarning,
         )
 
