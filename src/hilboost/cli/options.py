@@ -166,7 +166,8 @@ class PredictJob:
     model: Model
     table: Annotated[Path, _TABLE]
     out: Annotated[
-        Path | None, Option(metavar="FILE", help="CSV file for the predictions; default stdout.")
+        Path | None,
+        Option(metavar="FILE", help="CSV or Parquet file for the predictions; default stdout."),
     ] = None
     proba: Annotated[
         bool, Option("--proba", help="Add a column of probabilities for every class.")
