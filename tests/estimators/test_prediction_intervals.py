@@ -364,6 +364,7 @@ def test_groups_that_are_refused():
     model = regressor().fit(X[FIT], Y[FIT])
     for groups, message in (
         (["a", "b"], "one label for each of the 120 rows"),
+        (np.zeros((120, 1)), r'Pass one column, as in groups=table\["query"\]'),
         ([*["a"] * 119, None], "row 119 of groups is missing"),
         (np.array([b"a"] * 120), "groups must hold text or numbers"),
         (np.zeros(120, dtype="M8[D]"), "groups contains dates"),

@@ -287,3 +287,9 @@ def test_paths_that_are_too_long(monkeypatch):
     monkeypatch.setattr("hilboost.export.shapley.MOST_PLAYERS", 1)
     with pytest.raises(IncompatibleParts, match="up to 1 different columns.*limit max_depth"):
         MODEL.shap_values(X)
+
+
+def test_errors_of_the_background_name_it():
+    model = BoostingRegressor(learner="tree", n_estimators=2).fit(np.eye(60, 3), np.arange(60))
+    with pytest.raises(InvalidData, match="^background: X has 2 features, but"):
+        model.shap_values(np.eye(60, 3), background=np.eye(60, 2))

@@ -269,6 +269,9 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
 def test_pipelines_are_refused_with_a_remedy(export, tmp_path):
     with pytest.raises(InvalidType, match=r"got Pipeline: pass its last step, pipeline\[-1\]"):
         export(make_pipeline(StandardScaler(), BoostingRegressor()), tmp_path / "m")
+    for path in ("m.onnx", tmp_path):
+        with pytest.raises(InvalidType, match="Path|str: pass the model first, then the path"):
+            export(path, BoostingRegressor())
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

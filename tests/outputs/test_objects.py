@@ -196,6 +196,10 @@ def test_names_stand_for_spaces(name):
 
 
 def test_near_names_are_suggested():
+    with pytest.raises(InvalidParameter, match="'image' is not known. Did you mean 'linear'"):
+        as_output("image")
+    with pytest.raises(InvalidData, match='row 0 is .*; set output="label_set"'):
+        as_output("linear").fit([{"a"}, {"b"}])
     with pytest.raises(InvalidParameter, match="output='rankings' is not known. Did you mean 'ran"):
         as_output("rankings")
     with pytest.raises(InvalidType, match=r"output=Rankings is a class; write Rankings\(\)"):

@@ -160,7 +160,13 @@ class ShapleyValues:
         if method not in _METHODS:
             raise unknown_name("method", method, _METHODS)
         rows = _dense(self._checked(X))
-        others = _some_of(rows) if background is None else _dense(self._checked(background))
+        if background is None:
+            others = _some_of(rows)
+        else:
+            try:
+                others = _dense(self._checked(background))
+            except InvalidData as error:
+                raise type(error)(f"background: {error}") from None
         n_threads = threads_for(self.n_jobs, rows.size * self.fitted_.model.cost_per_row)
         return rows, others, n_threads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +24,9 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
 
 
 def remedy_of(model: Any, of_pipeline: str) -> str:
-    """Return the end of a message about an estimator of scikit-learn that contains one of ours."""
+    """Return the end of a message about what is not an estimator of ours."""
+    if isinstance(model, str | Path):
+        return ": pass the model first, then the path"
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import Pipeline
 

@@ -16,6 +16,10 @@ from hilboost.tables import columns_of, n_rows, without_frame, without_mask
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
 
+def _has_sets(labels: Any) -> bool:
+    return any(isinstance(label, set | frozenset) for label in labels)
+
+
 def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     """Validate labels that are rows of numbers, (n, c) float64; (n,) becomes one column."""
     table = without_mask(without_frame(labels))
@@ -24,7 +28,10 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     try:
         rows = as_numbers(table)
     except (TypeError, ValueError):
-        raise InvalidData(f"{what} must contain rows of numbers{_first_odd_row(table)}.") from None
+        remedy = '; set output="label_set"' if what == "Y" and _has_sets(labels) else ""
+        raise InvalidData(
+            f"{what} must contain rows of numbers{_first_odd_row(table)}{remedy}."
+        ) from None
     if rows.ndim == 1:
         rows = rows[:, None]
     if rows.ndim < 2 or len(rows) == 0 or rows[0].size == 0:

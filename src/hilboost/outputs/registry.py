@@ -13,6 +13,8 @@ from hilboost.kernels import KERNEL_NAMES, Kernel
 from hilboost.kernels.registry import same_kernel
 from hilboost.outputs.kernel_output import KernelOutput
 
+_SAME = {"image": "linear", "images": "linear", "vector": "linear", "sets": "label_set"}
+
 
 @cache
 def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
@@ -60,7 +62,8 @@ def as_output(spec: object) -> OutputSpace:
             return OUTPUT_NAMES[spec]()
         if spec in KERNEL_NAMES:
             return KernelOutput(spec)
-        raise unknown_name("output", spec, {*OUTPUT_NAMES, *KERNEL_NAMES}, same_kernel(spec))
+        same = _SAME.get(spec.lower()) or same_kernel(spec)
+        raise unknown_name("output", spec, {*OUTPUT_NAMES, *KERNEL_NAMES}, same)
     refuse_class("output", spec)
     if isinstance(spec, Kernel) or callable(spec):
         return KernelOutput(spec)

@@ -21,7 +21,7 @@ def check_groups(groups: PerRow, n: int) -> NDArray[Any]:
     if found.shape != (n,):
         raise InvalidData(
             f"groups must hold one label for each of the {n} rows of X; got an array of shape "
-            f"{found.shape}.{_of_sizes(found, n)}"
+            f"{found.shape}.{_advice(found, n)}"
         )
     if found.dtype.kind not in "biufUO":
         raise InvalidData(
@@ -34,8 +34,10 @@ def check_groups(groups: PerRow, n: int) -> NDArray[Any]:
     return np.array(found.tolist()) if found.dtype.kind == "O" else found
 
 
-def _of_sizes(found: NDArray[Any], n: int) -> str:
-    """Advice for the sizes of consecutive groups, which other libraries expect."""
+def _advice(found: NDArray[Any], n: int) -> str:
+    """Advice for a table, and for the sizes of consecutive groups, of other libraries."""
+    if found.shape == (n, 1):
+        return ' Pass one column, as in groups=table["query"].'
     if found.ndim != 1 or found.dtype.kind not in "iu" or found.sum() != n:
         return ""
     return " Pass sizes of groups as np.repeat(np.arange(len(sizes)), sizes)."
@@ -46,8 +48,9 @@ def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.i
     if groups is None:
         raise InvalidData(
             "groups is None, but a ranking requires the group of each row, such as the number of "
-            "its query; pass groups=.... In cross-validation, enable scikit-learn's metadata "
-            "routing and call set_fit_request(groups=True) and set_score_request(groups=True)."
+            "its query; pass groups=... by name: the third argument is sample_weight. In "
+            "cross-validation, enable scikit-learn's metadata routing and call "
+            "set_fit_request(groups=True) and set_score_request(groups=True)."
         )
     labels, numbers = np.unique(check_groups(groups, n), return_inverse=True)
     if weight is not None:
