@@ -131,8 +131,7 @@ def train(
         still_falls = _still_falls(config, outcome.state)
         if check is not None and not ended:
             outcome = check.completed(outcome)
-        fitted = _fitted(recipe, initial, outcome)
-        fitted = replace(fitted, cut_short=_cut_short(timer, check))
+        fitted = replace(_fitted(recipe, initial, outcome), cut_short=_cut_short(timer, check))
         _check_time(recipe, fitted, still_falls)
         initial.phases.show(summary(fitted))
     state = outcome.state
