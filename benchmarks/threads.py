@@ -2,7 +2,9 @@
 
 Each case is a fit of 28 columns in a fresh process: hilboost and LightGBM in turns, medians of
 three fits after one of few rounds.  Beside it run programs in an endless loop, or a second process
-that repeats the same fit.  ``HILBOOST_CORES`` allows hilboost more threads than there are cores.
+that repeats the same fit.  Work that hilboost does not share is timed on the calling thread: it
+takes as long with any number of threads.  ``HILBOOST_CORES`` allows more threads than there
+are cores.
 
 Run ``python benchmarks/threads.py``, for some cases with ``--only 100000,hogs``.
 """
@@ -15,14 +17,17 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import product
+from threading import current_thread, main_thread
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from _common import markdown_table, run_fresh, study
+from hilboost.backends.threads import ThreadTeam
 
 ROUNDS = {10_000: 100, 100_000: 100, 1_000_000: 40}
 LEAVES = 31, 255
@@ -53,6 +58,27 @@ def fits(rows: int, leaves: int, threads: int, rounds: int) -> dict[str, Callabl
     return found
 
 
+@contextmanager
+def seconds_of_shared_work() -> Iterator[list[float]]:
+    """Note how long the main thread takes part in work that it may share with others."""
+    noted: list[float] = []
+    call, is_inside = ThreadTeam._call, False
+
+    def timed(team: ThreadTeam, work: Any, n_threads: int, *given: Any, **named: Any) -> None:
+        nonlocal is_inside
+        if is_inside or n_threads == 1 or current_thread() is not main_thread():
+            return call(team, work, n_threads, *given, **named)
+        is_inside, began = True, time.perf_counter()
+        try:
+            return call(team, work, n_threads, *given, **named)
+        finally:
+            is_inside = False
+            noted.append(time.perf_counter() - began)
+
+    with patch.object(ThreadTeam, "_call", timed):
+        yield noted
+
+
 def medians(rows: int, leaves: int, threads: int) -> dict[str, float]:
     """Seconds and processor seconds of each library, in this process."""
     for fit in fits(min(rows, 100_000), leaves, threads, 3).values():
@@ -61,9 +87,12 @@ def medians(rows: int, leaves: int, threads: int) -> dict[str, float]:
     for _ in range(3):
         for name, fit in fits(rows, leaves, threads, ROUNDS[rows]).items():
             wall, work = time.perf_counter(), time.process_time()
-            fit()
-            times.setdefault(f"{name}_s", []).append(time.perf_counter() - wall)
+            with seconds_of_shared_work() as shared:
+                fit()
+            seconds = time.perf_counter() - wall
+            times.setdefault(f"{name}_s", []).append(seconds)
             times.setdefault(f"{name}_cpu_s", []).append(time.process_time() - work)
+            times.setdefault(f"{name}_alone_s", []).append(seconds - sum(shared))
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -91,11 +120,14 @@ def page(records: list[dict[str, Any]], facts: str) -> str:
         for name in ("hilboost", "LightGBM"):
             seconds, work = (record.get(f"{name}{end}") for end in ("_s", "_cpu_s"))
             times += [f"{seconds:.2f}", f"{work / seconds:.1f}"] if seconds else ["", ""]
-        rows.append([*case, *times])
-    header = ["rows", "leaves", "threads", "beside", "s", "cores", "LightGBM, s", "cores"]
+        alone = f"{record['hilboost_alone_s']:.2f}" if record["threads"] > 1 else ""
+        rows.append([*case, *times[:2], alone, *times[2:]])
+    header = ["rows", "leaves", "threads", "beside", "s", "cores", "alone, s"]
+    header += ["LightGBM, s", "cores"]
     return (
         f"# Threads\n\n{facts}\n\nSeconds of a fit of 28 columns, {ROUNDS[1_000_000]} rounds with "
-        f"1,000,000 rows and 100 with fewer, and processor seconds a second.\n\n"
+        f"1,000,000 rows and 100 with fewer, processor seconds a second, and seconds of work that "
+        f"hilboost does not share.\n\n"
         f"{markdown_table(header, rows)}"
     )
 
