@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from hilboost import BoostingRanker
 from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded
 from hilboost.tables import form_of
@@ -127,3 +128,43 @@ def test_days_of_eight_digits_on_the_command_line(tmp_path, monkeypatch):
             told.append(predicted.stdout)
             assert ("'day', which contains dates" in done.stderr) == (way == "ignore")
         assert told[0] == told[1], way
+
+
+def test_dates_of_other_options_are_features_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    time = pd.date_range("2024-01-01", periods=300, freq="h")
+    grade = (time.hour > 12).astype(int)
+    table = pd.DataFrame({"time": time.strftime("%d/%m/%Y %H:%M"), "grade": grade})
+    table.assign(size=range(300)).to_csv("t.csv", index=False)
+    ranker = ("fit", "t.csv", "--target", "grade", "--group", "time", "--n-estimators", "3")
+    tree = ("--set", "learner=tree", "--set", "early_stopping=false", "--out", "model")
+    for way in ("ignore", "expand"):  # a column of groups needs no order and is no feature
+        done = run(*ranker, *tree, "--dates", way)
+        assert done.exit_code == 0, done.output
+        assert "1 column" in done.stdout
+    fit = ("fit", "t.csv", "--target", "grade", "--n-estimators", "3", "--dates", "expand")
+    done = run(*fit, *tree, "--task", "regression", "--date-order", "dmy")
+    assert done.exit_code == 0, done.output
+    order = ("--date-order", "dmy")
+    plain = run("predict", "model", "t.csv", *order).stdout.splitlines()
+    kept = run("predict", "model", "t.csv", *order, "--keep", "time").stdout.splitlines()
+    assert kept[1:] == [f"{t},{p}" for t, p in zip(table["time"], plain[1:], strict=True)]
+    report = ("report", "model", "t.csv", "--train", "t.csv", "--out", "r.html", *order)
+    done = run(*report, "--target", "grade")
+    assert done.exit_code == 0, done.output
+
+
+def test_features_may_be_groups(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    day = pd.date_range("2024-01-01", periods=60).repeat(5)
+    table = pd.DataFrame({"day": day, "grade": [0, 1, 2, 1, 0] * 60, "size": range(300)})
+    table.to_csv("t.csv", index=False)
+    X = expanded(table[["day", "size"]], ["day"])
+    settings = {"n_estimators": 3, "learner": "tree", "early_stopping": False, "random_state": 0}
+    model = BoostingRanker(**settings).fit(X, table["grade"], groups=day.astype(str))
+    model.save("model")
+    labeled = ("t.csv", "--target", "grade", "--group", "day")
+    done = run("evaluate", "model", *labeled, "--json")
+    assert done.exit_code == 0, done.output
+    report = run("report", "model", *labeled, "--train", "t.csv", "--out", "r.html")
+    assert report.exit_code == 0, report.output

@@ -249,7 +249,7 @@ def test_columns_of_dates():
     assert found["stamp: weekday"].tolist() == [3, 0, 6]
     assert [name for name in found if ":" not in name] == ["word", "number"]
     with pytest.raises(CliError, match="No columns are left, because 'iso' contains dates"):
-        without_dates(dates[["iso"]])
+        without_dates(dates[["iso"]], ["iso"])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
@@ -115,9 +116,8 @@ def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
     return given
 
 
-def without_dates(features: pd.DataFrame, remedy: str = REMEDY) -> pd.DataFrame:
+def without_dates(features: pd.DataFrame, dates: list[str], remedy: str = REMEDY) -> pd.DataFrame:
     """Drop columns of dates with a note that ends with a remedy; they must not be the only ones."""
-    dates = date_columns(features)
     if not dates:
         return features
     listed = first_few(dates)
@@ -159,8 +159,15 @@ def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
         note(f"{values} of '{column.name}', such as '{odd.iloc[0]}', are no dates: missing values.")
 
 
-def with_calendar(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
+def used_columns(names: Collection[str]) -> set[str]:
+    """Return the features of a model, and the dates whose calendar numbers are among them."""
+    split = (name.rpartition(": ") for name in names)
+    return {*names, *(date for date, _, part in split if part in PARTS)}
+
+
+def with_calendar(
+    frame: pd.DataFrame, names: Collection[str], order: str | None = None
+) -> pd.DataFrame:
     """Expand the columns of dates whose calendar numbers a model uses."""
-    wanted = {name.rpartition(": ")[0] for name in names if name.rpartition(": ")[2] in PARTS}
-    dates = [name for name in wanted - set(names) if name in frame.columns]
+    dates = [name for name in used_columns(names).difference(names) if name in frame.columns]
     return expanded(frame, dates, order) if dates else frame

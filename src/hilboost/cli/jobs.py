@@ -55,13 +55,14 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         note(f"the names {first_few(padded)} begin or end with spaces, which are part of them.")
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
+    asides = (job.weights, job.group, job.event, job.offset)
+    dates = [name for name in date_columns(features) if name not in asides]
     if job.dates == "expand":
-        dates = date_columns(features)
         if not dates:
             note("no column contains dates, so that --dates expand has no effect.")
         features = expanded(features, dates, job.dialect.date_order)
     elif job.dates != "text":
-        features = without_dates(features)
+        features = without_dates(features, dates)
     task = _task(targets, job)
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import check_classes
-from hilboost.cli.dates import without_dates
+from hilboost.cli.dates import date_columns, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.jobs import completed, fit_summary, new_model
@@ -110,7 +110,8 @@ def _without_dates(job: FitJob, dataset: Any) -> FitJob:
     if first is None or first.shape[1] == 0:
         return job
     remedy = "replace them by columns of numbers in the table, such as year, month, and weekday"
-    dates = first.columns.difference(without_dates(first, remedy).columns)
+    dates = date_columns(first)
+    without_dates(first, dates, remedy)
     return replace(job, ignore=[*job.ignore, *dates])
 
 

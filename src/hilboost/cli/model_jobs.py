@@ -12,7 +12,7 @@ from hilboost.cli.columns import (
     survival_target,
     target_names,
 )
-from hilboost.cli.dates import PARTS
+from hilboost.cli.dates import used_columns
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
@@ -55,9 +55,10 @@ def _rows(
     """Return features, true values, other columns by argument, and columns not used as X."""
     frame = read_table(table.table, text_columns(model), table.dialect)
     asides = _asides(model, table)
+    used = used_columns(model.fitted_.schema.names or ())
     values = {}
     for option, name in asides.items():
-        frame, found = split_aside(frame, name, option, model.fitted_.schema.names or ())
+        frame, found = split_aside(frame, name, option, used)
         assert found is not None
         values[option] = found
     targets = _targets(model, frame, table.target)
@@ -104,8 +105,7 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
 
 def _other_columns(model: Any, frame: "pd.DataFrame", n_targets: int) -> list[str]:
     """Return the columns that the model does not use, if there is exactly one for each target."""
-    known = set(model.fitted_.schema.names or ())
-    known |= {name.rpartition(": ")[0] for name in known if name.rpartition(": ")[2] in PARTS}
+    known = used_columns(model.fitted_.schema.names or ())
     others = [name for name in frame.columns if name not in known]
     if not known or len(others) != n_targets:
         raise UsageError(
@@ -178,8 +178,7 @@ def run_report(
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)
-            aside = [name for name in frame.columns if name in named]
-            more["X_train"] = model_columns(model, frame, aside)
+            more["X_train"] = model_columns(model, frame, named, table.dialect.date_order)
         for sentence in model.report(X, y, out, title=name, **more).facts["warnings"]:
             note(sentence)
         return f"Saved the report to '{out}'."

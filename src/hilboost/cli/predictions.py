@@ -1,6 +1,6 @@
 """Implementation of ``hilboost predict``, and the columns of a table that a model uses."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from hilboost.cli.columns import (
     refuse_text,
     split_aside,
 )
-from hilboost.cli.dates import PARTS, with_calendar
+from hilboost.cli.dates import used_columns, with_calendar
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.options import PredictJob
@@ -62,17 +62,18 @@ def run_predict(job: PredictJob) -> None:
 def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
     """Predict the parts of the table, and print the notes that all of them cause."""
     names = model.fitted_.schema.names or ()
-    unused = [name for name in job.keep if name not in names]
-    whole = any(name.rpartition(": ")[2] in PARTS for name in names)  # all dates tell their order
+    used = used_columns(names)
+    unused = [name for name in job.keep if name not in used]
+    whole = used > {*names}  # all dates tell their order
     parts = table_parts(job.table, [*text_columns(model), *unused], job.dialect, whole)
     notes: dict[str, str] | None = None
     for part in parts:
         kept = _kept(part, job.keep)
-        frame, offset = split_aside(part, job.offset, "--offset", names)
+        frame, offset = split_aside(part, job.offset, "--offset", used)
         more = {} if offset is None else {"offset": offset}
         # Without names in the model, its columns are all of the first ones.
         by_name = model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
-        aside = [name for name in unused if name in frame] if by_name else []
+        aside = unused if by_name else []
         told: list[str] = []
         X = model_columns(model, frame, aside, job.dialect.date_order, told.append)
         own = {sentence.partition(" (for example")[0]: sentence for sentence in told}
@@ -111,13 +112,14 @@ def text_columns(model: Any) -> list[str]:
 def model_columns(
     model: Any,  # fitted
     frame: "pd.DataFrame",
-    aside: Sequence[str] = (),  # columns to drop without a note, such as the target
+    aside: Collection[str] = (),  # columns that need no note if they are not used
     date_order: str | None = None,  # of dates whose year comes last
     tell: Callable[[str], None] = note,
 ) -> Any:
     """Select and convert the feature columns of a model."""
     names = model.fitted_.schema.names
-    frame = frame.drop(columns=list(aside))
+    unused = set(aside) - used_columns(names or ())
+    frame = frame.drop(columns=frame.columns.intersection(list(unused)))
     if names is None:
         # A model fitted on an array identifies its columns by position only.
         if frame.shape[1] != model.n_features_in_:
