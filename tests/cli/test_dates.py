@@ -3,13 +3,15 @@
 from datetime import datetime
 
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hilboost import BoostingRanker
+from hilboost import BoostingRanker, BoostingRegressor
 from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded
+from hilboost.core.errors import InvalidData
 from hilboost.tables import form_of
 
 
@@ -168,3 +170,25 @@ def test_features_may_be_groups(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     report = run("report", "model", *labeled, "--train", "t.csv", "--out", "r.html")
     assert report.exit_code == 0, report.output
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M %z", "%d %b %Y %H:%M%z"])
+@pytest.mark.parametrize("change", ["2024-03-31", "2024-10-27"])  # of daylight saving time
+def test_times_with_utc_offsets_count_as_written(form, change):
+    zoned = pd.Series(pd.date_range(change, periods=60, freq="h", tz="Europe/Berlin"))
+    written = zoned.dt.strftime(form)
+    assert written.str[-5:].nunique() == 2
+    clock = zoned.dt.tz_localize(None)
+    columns = (zoned, written, written.where(zoned.index % 2 > 0, clock.astype(str)))
+    expected = expanded(pd.DataFrame({"t": clock}), ["t"])
+    assert expected["t: hour"].tolist()[-2:] == clock.dt.hour.tolist()[-2:]
+    for column in columns:
+        frame = pd.DataFrame({"t": column})
+        assert date_columns(frame) == ["t"]
+        pd.testing.assert_frame_equal(expanded(frame, ["t"]), expected)
+
+
+def test_columns_with_time_zones_are_rejected_in_python():
+    time = pd.date_range("2024-03-31", periods=60, freq="h", tz="Europe/Berlin")
+    with pytest.raises(InvalidData, match="'time' contains dates or times"):
+        BoostingRegressor().fit(pd.DataFrame({"time": time}), time.hour)

@@ -22,6 +22,7 @@ ORDERS = ("dmy", "mdy")
 REMEDY = "use --dates expand for columns of calendar numbers, or --dates text for categories"
 """Advice about ignored columns of dates."""
 _SAMPLE = 100
+_WITH_OFFSET = r"(:\d\d.*?)\s*[+-]\d\d(:?\d\d)?\s*$"  # from UTC
 
 
 def date_columns(frame: pd.DataFrame) -> list[str]:
@@ -72,13 +73,16 @@ def _orders(column: pd.Series[Any]) -> tuple[str, ...] | None:
 
 
 def _parsed(column: pd.Series[Any], order: str | None) -> pd.Series[Any]:
-    """Convert dates, which pandas reads in English; other text is missing."""
+    """Convert dates, which pandas reads in English, as the local clock; other text is missing."""
     import pandas as pd
     from pandas.api import types
 
-    if not types.is_datetime64_any_dtype(column):
+    if types.is_datetime64_any_dtype(column):
+        column = column.dt.tz_localize(None)
+    else:
         column = _with_dashes(column)
-        column = column.where(column.str.fullmatch(DATE))
+        are_dates = column.str.fullmatch(DATE)
+        column = column.str.replace(_WITH_OFFSET, r"\1", regex=True).where(are_dates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of formats that pandas infers
         if order is not None:
