@@ -83,6 +83,7 @@ def test_help_lists_all_registered_names(command, names):
             "'hilboost fit' takes TABLE, but got 'sold.csv', too; use --target for the target "
             "column, --valid for validation rows, --out for the output.",
         ),
+        ("predict houses.model new.csv --dates expand", "the model expands its dates itself."),
         ("predict houses.model new.csv prices.csv", "takes MODEL TABLE, but got 'prices.csv', too"),
         ("warmup now", "takes no files, but got 'now', too; see"),
         # no advice

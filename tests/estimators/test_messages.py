@@ -200,6 +200,7 @@ def test_all_suggested_parameters_exist():
         ("eval_set", "has no argument 'eval_set'; pass X_val and y_val to fit"),
         ("early_stopping_rounds", r"set n_iter_no_change in BoostingRegressor\(\.\.\.\)"),
         ("n_estimators", "set n_estimators in BoostingRegressor"),
+        ("groups", "to hold out whole groups, pass X_val and y_val, or .*GroupKFold"),
     ],
 )
 def test_arguments_of_fit(name, match):
@@ -407,6 +408,7 @@ def test_logarithms_of_probabilities():
         ("baseline", r"call predict\(X, offset\)\."),
         ("init_score", r"call predict\(X, offset\)\."),
         ("exposure", r"call predict\(X, offset=np\.log\(exposure\)\)\."),
+        ("alpha", r"call predict_interval\(X, coverage=1 - alpha\)\."),
         ("ntree_limit", r"call first_stages\(n\)\.predict\(X\)\."),
         ("prediction_type", r"call predict_raw\(X\) or predict\(X\)\."),
         ("offsets", r"its arguments are X, offset\."),
@@ -423,6 +425,10 @@ def test_arguments_of_predict_proba():
     model = BoostingClassifier(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(TypeError, match=r"predict_proba has no argument 'return_std'; call"):
         model.predict_proba([[0.0]], return_std=True)
+    with pytest.raises(TypeError, match=r"call predict_proba\(X\)\[:, 1\] > threshold\.$"):
+        model.predict([[0.0]], threshold=0.2)
+    with pytest.raises(TypeError, match=r"call predict_set\(X, coverage=1 - alpha\)\.$"):
+        model.predict_set([[0.0]], alpha=0.2)
     for method in ("predict", "predict_raw", "predict_log_proba"):
         instead = r"call predict_proba\(X\), predict_log_proba\(X\) or predict_raw\(X\)\.$"
         with pytest.raises(

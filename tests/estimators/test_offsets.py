@@ -193,6 +193,10 @@ def test_bad_offsets():
         model.fit(X, NUMBERS, offset=OFFSET[:5])
     with pytest.raises(InvalidData, match="offset must be finite; row 1"):
         model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, np.nan, OFFSET))
+    with pytest.raises(InvalidData, match="row 1 has -inf, as for an exposure of 0: leave"):
+        model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, -np.inf, OFFSET))
+    with pytest.raises(InvalidData, match="and pass logarithms of exposures as offset"):
+        model.fit(X, COUNTS, -np.arange(N))
     with pytest.raises(InvalidData, match="must hold numbers"):
         model.fit(X, NUMBERS, offset=np.array(["a"] * N))
     with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):

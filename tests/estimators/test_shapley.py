@@ -293,3 +293,5 @@ def test_errors_of_the_background_name_it():
     model = BoostingRegressor(learner="tree", n_estimators=2).fit(np.eye(60, 3), np.arange(60))
     with pytest.raises(InvalidData, match="^background: X has 2 features, but"):
         model.shap_values(np.eye(60, 3), background=np.eye(60, 2))
+    with pytest.raises(InvalidData, match="^background must be a table of rows, such as"):
+        model.shap_values(np.eye(60, 3), background=pd.Series([1.0, 2.0, 3.0]))

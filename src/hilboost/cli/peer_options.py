@@ -224,6 +224,8 @@ class Command(TyperCommand):
             return f"write the file {same} without an option"
         if same is not None:
             return f"use --{same.replace('_', '-')}"
+        if OPTIONS.get(name, name) == "dates":
+            return "the model expands its dates itself"
         parameter = parameter_for(name) if "set" in known else None
         return None if parameter is None else f"use --set {parameter}=VALUE"
 

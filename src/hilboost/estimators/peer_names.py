@@ -116,6 +116,11 @@ _WITHOUT_COUNTERPART = {
         ("exposure", "exposures"),
         ("offset", "pass offset=np.log(exposure) to fit and to predict, with loss='poisson'"),
     ),
+    "groups": (
+        "X_val",
+        "to hold out whole groups, pass X_val and y_val, or cross-validate with "
+        "sklearn.model_selection.GroupKFold",
+    ),
 }
 # Parameters in other libraries: a parameter or an argument of fit with an answer, and the answer.
 
@@ -128,12 +133,17 @@ _BY_METHOD = {
     "predict_raw(X)": "output_margin raw_score",
     "shap_values(X)": "pred_contrib pred_contribs",
     "apply(X)": "pred_leaf",
+    "predict_proba(X)[:, 1] > threshold": "threshold",
 }
 PREDICTIONS: dict[str, tuple[str, ...]] = {
     **{peer: (method,) for peer, method in by_word(_BY_METHOD).items()},
     "prediction_type": (
         "predict_proba(X), predict_log_proba(X) or predict_raw(X)",
         "predict_raw(X) or predict(X)",
+    ),
+    "alpha": (
+        "predict_interval(X, coverage=1 - alpha)",
+        "predict_set(X, coverage=1 - alpha)",
     ),
     "return_std": (
         "predict_interval(X), after calibrate(X_held_out, y_held_out) if the fit had no folds",

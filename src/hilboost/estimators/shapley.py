@@ -162,6 +162,11 @@ class ShapleyValues:
         rows = _dense(self._checked(X))
         if background is None:
             others = _some_of(rows)
+        elif getattr(background, "ndim", 2) == 1:
+            raise InvalidData(
+                "background must be a table of rows, such as X.sample(100); write a single row as "
+                "X.iloc[:1]."
+            )
         else:
             try:
                 others = _dense(self._checked(background))

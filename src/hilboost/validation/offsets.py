@@ -29,8 +29,10 @@ def check_offset(offset: PerRow, n: int) -> Floats | None:
         )
     found = found.astype(np.float64).reshape(n, -1)
     if not np.isfinite(found).all():
-        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
-        raise InvalidData(f"offset must be finite; row {row} has {found[row].tolist()[0]:g}.")
+        row, column = np.argwhere(~np.isfinite(found))[0].tolist()
+        value = found[row, column]
+        why = ", as for an exposure of 0: leave out such rows" if value == -np.inf else ""
+        raise InvalidData(f"offset must be finite; row {row} has {value:g}{why}.")
     return found
 
 

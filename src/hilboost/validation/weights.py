@@ -53,9 +53,11 @@ def check_not_negative(sample_weight: PerRow, X: Floats) -> Floats:
         )
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
+        several = len(np.unique(weight[weight < 0])) > 1
+        logarithms = ", and pass logarithms of exposures as offset=..." if several else ""
         raise InvalidData(
             f"sample_weight must not be negative; row {row} has {weight[row]:g}. "
-            "Use 0 to exclude a row."
+            f"Use 0 to exclude a row{logarithms}."
         )
     return weight
 
