@@ -246,11 +246,9 @@ def stages_decided(n_stages: int) -> int:
 def number_after(n_shards: int, gains: Sequence[Floats]) -> int:
     """Return with how many shards to continue after some tests: ``n_shards`` over 1, 2, 4, …
 
-    Unchanged if other rows share most of the gains.  The noise is about proportional to the number
-    of shards; otherwise, this is the largest number for which most of the gains are expected to be
-    shared.
-
-    ``gains``: sequence of (2,) float64: gains on the own shard and on the next one.
+    ``gains`` (2,) are those on the own shard and on the next one.  Unchanged if other rows share
+    most of the gains.  The noise is about proportional to the number of shards; otherwise, this is
+    the largest number for which most of the gains are expected to be shared.
     """
     own, shared = np.sum(gains, axis=0)
     if shared >= SHARED_GAIN * own:
@@ -279,16 +277,12 @@ def shard_ranges(n: int, n_shards: int) -> list[slice]:
 
 
 def deal_rows(n: int, n_shards: int, seed: int) -> NDArray[np.intp]:
-    """Divide the rows among shards at random.
+    """Divide the rows among shards at random: the row numbers (n,) of one shard after the other.
 
     Each run of consecutive rows is dealt to the shards in random order, the same number to each, so
     that a sorted table is stratified.  A run has at least 16 rows, a power of two for each shard;
-    the order for up to 16 shards is the same as for half as many.
-
-    ``seed``: the order within a run is a function of the seed and the row numbers.
-
-    Returns (n,) intp: the row numbers of the first shard, then of the second one, and so on; the
-    ranges are given by :func:`shard_ranges`.
+    the order for up to 16 shards is the same as for half as many, a function of the seed and the
+    row numbers.
     """
     length = n_shards
     while length < _SHORTEST_RUN:

@@ -37,11 +37,10 @@ def offset_in_own_units(units: TargetUnits | None, target: Target) -> Floats | N
 def continued_in_units(
     units: TargetUnits | None, before: TargetUnits | None, state: TrainingState, start: Floats
 ) -> None:
-    """Convert the stages so far to units of the fit, in place; equal units leave every bit.
+    """Convert the stages so far, with losses in original units, to units of the fit, in place.
 
-    ``before``: units of the members so far. ``state``: its losses are in the original units of the
-    target. ``start``: (r,) float64: best constant of the target in units of the fit.  If a member
-    started from this constant, its initial prediction is restored exactly.
+    Equal units leave every bit.  If a member started from the best constant ``start`` (r,), its
+    initial prediction is restored exactly.
     """
     if units is not None:
         for losses in (state.train, state.validation):

@@ -14,12 +14,7 @@ T = TypeVar("T")
 
 
 def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
-    """Find the concrete subclasses of ``base`` defined in a package or its subpackages.
-
-    ``package``: name, such as ``"hilboost.losses"``.  Its modules are imported once.
-
-    Yields type: ordered by module name and, within a module, by definition.
-    """
+    """Find the concrete subclasses of ``base`` that the modules of a package define, in order."""
     for module in modules_in(package):
         for value in vars(module).values():
             if (
@@ -40,10 +35,7 @@ def modules_in(package: str) -> tuple[ModuleType, ...]:
 
 
 def by_name(named: Iterable[tuple[str | None, T]], what: str) -> Mapping[str, T]:
-    """Collect values by their names, without those named ``None``.
-
-    ``what``: subject and verb of the message about two equal names, such as "kernels are called".
-    """
+    """Collect values by their names, without those named ``None``; refuse equal names."""
     found: dict[str, T] = {}
     for name, value in named:
         if name in found:

@@ -31,85 +31,27 @@ class Exchange(ABC):
 
     @abstractmethod
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of an array over all workers.
-
-        Parameters
-        ----------
-        values : int64 array
-            Of the same shape in every worker.
-
-        Returns
-        -------
-        int64 array
-        """
+        """Return the sum of an array, which has the same shape in every worker."""
 
     @abstractmethod
     def merged(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the exact sums over the rows of all workers.
-
-        Parameters
-        ----------
-        sums : (..., 5) int64
-            Over the rows that are here; see :mod:`hilboost.backends.exact_sums`.
-
-        Returns
-        -------
-        (..., 5) int64
-        """
+        """Add exact sums (..., 5) of all workers; see :mod:`hilboost.backends.exact_sums`."""
 
     @abstractmethod
     def largest(self, values: Floats) -> Floats:
-        """Return the largest values over all workers.
-
-        Parameters
-        ----------
-        values : float64 array
-            Of the same shape in every worker.
-
-        Returns
-        -------
-        float64 array
-        """
+        """Return the largest values of an array, which has the same shape in every worker."""
 
     @abstractmethod
     def added(self, values: Floats) -> Floats:
-        """Return the sum of an array over all workers, whose rounding depends on their number.
-
-        Parameters
-        ----------
-        values : float64 array
-            Of the same shape in every worker.
-
-        Returns
-        -------
-        float64 array
-        """
+        """Return the sum of an array over all workers, whose rounding depends on their number."""
 
     @abstractmethod
     def first(self, own: Any) -> Any:
-        """Return the object of worker 0.
-
-        Parameters
-        ----------
-        own : object
-
-        Returns
-        -------
-        object
-        """
+        """Return the object of worker 0."""
 
     @abstractmethod
     def gathered(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of all workers in the order of the workers.
-
-        Parameters
-        ----------
-        rows : (m, ...) array
-
-        Returns
-        -------
-        (n, ...) array
-        """
+        """Return the rows (m, ...) of all workers in the order of the workers, (n, ...)."""
 
 
 @dataclass(frozen=True)
@@ -131,30 +73,11 @@ class RowShare:
 
     @classmethod
     def block(cls, n_rows: int, exchange: Exchange) -> RowShare:
-        """Return one of the equal blocks into which workers divide rows that all of them have.
-
-        Parameters
-        ----------
-        n_rows : int
-        exchange : Exchange
-
-        Returns
-        -------
-        RowShare
-        """
+        """Return one of the equal blocks into which workers divide rows that all of them have."""
         rank, n_workers = exchange.rank, exchange.n_workers
         begin, end = n_rows * rank // n_workers, n_rows * (rank + 1) // n_workers
         return cls(exchange, n_rows, np.arange(begin, end, dtype=np.uint32))
 
     def rows(self, index: Any) -> RowShare:
-        """Return the share of some of the rows, which keep their numbers.
-
-        Parameters
-        ----------
-        index : slice or index array
-
-        Returns
-        -------
-        RowShare
-        """
+        """Return the share of some of the rows, which keep their numbers."""
         return replace(self, numbers=self.numbers[index])

@@ -40,10 +40,7 @@ def form_of_labels(labels: Any) -> str:
 
 
 def join_labels(parts: Sequence[Any]) -> Any:
-    """Put labels together: rows of arrays and tables, items of lists.
-
-    ``parts``: of one kind (see :func:`form_of_labels`); at least one.
-    """
+    """Put labels of one kind together: rows of arrays and tables, items of lists."""
     kind = _kind(parts[0])
     if kind == "frame":
         import pandas as pd

@@ -12,11 +12,7 @@ from hilboost.core.words import by_word
 def names_of(
     package: str, modules: Mapping[str, str], find: Callable[[str], Any] | None = None
 ) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package.
-
-    ``package``: its name. ``modules``: the public names that each module of the package defines.
-    ``find``: returns the value of another name, or ``None``.
-    """
+    """Return the ``__getattr__`` of a package; ``find`` returns other values, or ``None``."""
     homes = by_word(modules)
 
     def find_name(name: str) -> Any:

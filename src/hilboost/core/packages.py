@@ -27,11 +27,7 @@ DISTRIBUTIONS = {"sksurv": "scikit-survival"}
 
 
 def required(module: str, purpose: str) -> Any:
-    """Import a module of an optional package.
-
-    ``module``: module of one of the packages of ``EXTRAS``. ``purpose``: the feature that requires
-    the package.
-    """
+    """Import a module of one of the optional packages of ``EXTRAS``, which ``purpose`` requires."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -52,16 +52,7 @@ class StageRequest:
     number: int = 0
 
     def first(self, n_stages: int) -> StageRequest:
-        """Return only the first stages.
-
-        Parameters
-        ----------
-        n_stages : int
-
-        Returns
-        -------
-        StageRequest
-        """
+        """Return only the first stages."""
         keys, generators = self.keys[:n_stages].copy(), self.generators[:n_stages]
         return replace(self, keys=keys, generators=generators)
 

@@ -26,12 +26,7 @@ Averaged = Callable[[Target, NDArray[np.uint32] | None], Floats]
 
 
 def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
-    """Return the targets (n, q); missing ones are replaced by the mean over the rows.
-
-    ``rows``: (m,) uint32 or None.
-
-    Returns (n, q) float64.
-    """
+    """Return the targets (n, q); missing ones are replaced by the mean over the rows."""
     known = ~np.isnan(target.y)
     if not count_rows(~known.all(axis=1), target):
         return target.y
@@ -66,14 +61,10 @@ def level_weights(codes: Floats, n_levels: int, target: Target) -> Floats:
 
 
 def kept_levels(codes: Floats, n_levels: int, most: int, target: Target) -> Ints:
-    """New codes of the levels: the most frequent levels keep their own, the others share the last.
+    """New codes (n_levels,): the ``most`` frequent levels keep their order, others share the last.
 
-    ``codes``: (n,) float64: level codes 0, 1, …; NaN (missing) and -1 (unseen) are ignored.
-    ``n_levels``: number of levels, and maximum number of new codes. ``most``: number of levels, and
-    maximum number of new codes. ``target``: has the weights of the rows.
-
-    Returns (n_levels,) int64: ties go to the lower code; kept levels keep their order. Cost O(n +
-    n_levels log n_levels).
+    ``codes`` (n,) of missing (NaN) and unseen levels (-1) are ignored, and ties go to the lower
+    code.
     """
     if n_levels <= most:
         return np.arange(n_levels)
@@ -171,14 +162,12 @@ class Encoder:
         statistics: str | bool,
         groups: Sequence[Sequence[int]] = (),
     ) -> Self:
-        """Choose the encoding of each category column.
+        """Choose the encoding of each category column of the codes (n, d).
 
-        ``codes`` is (n, d), and ``columns`` gives the category columns with their numbers of
-        levels.  ``statistics`` selects the columns with target encoding.  ``groups`` restricts
-        which columns may form a pair; an empty sequence allows all pairs.
-
-        Trees partition the levels of a column without target encoding.  With target encoding, the
-        level frequencies replace the codes.
+        ``columns`` gives the category columns with their numbers of levels, and ``statistics``
+        those with target encoding, where level frequencies replace the codes.  ``groups`` restricts
+        which columns may form a pair; an empty sequence allows all.  Trees partition the levels of
+        other columns.
         """
         sizes = dict(columns)
         most = {"auto": _MANY_LEVELS, True: 0, False: np.inf}[statistics]

@@ -16,11 +16,7 @@ _BLOCK_ROWS = 2**14
 def joint_columns(
     words: NDArray[np.uint64], n_values: NDArray[np.int64], n_bins: int, team: ThreadTeam
 ) -> JointColumns | None:
-    """Group the columns of a binned table, if this halves the additions at least.
-
-    ``words``: (ceil(d / 8), n) uint64. ``n_values``: (d,) int64. ``n_bins``: greater than the
-    number of values of each column.
-    """
+    """Group the columns of a binned table, if this halves the additions at least."""
     d = len(n_values)
     if 2 * len(_groups(n_values)) > d:
         return None

@@ -230,8 +230,7 @@ class NextRoot:
     def _n_spare_rows(self, growth: Growth) -> int:
         """Return how many rows may be summed so that all leaves have histograms in the end.
 
-        The smaller ones of two leaves have at most half of all rows, and the next root would sum
-        all.
+        The smaller ones of two leaves have at most half of all rows; the next root would sum all.
         """
         has_slots = len(growth.histograms.slots) >= growth.limits.max_leaves
         return len(growth.buffers.flags) // 2 if has_slots and self.by_leaves else 0

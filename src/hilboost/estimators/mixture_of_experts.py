@@ -38,10 +38,7 @@ class Gate:
     outer: Floats  # (h + 1, M) float64: ``V`` and ``v``
 
     def weights(self, X: Floats) -> Floats:  # (n, M) float64
-        """Weights of the experts, (n, M): positive, with sum one in every row.
-
-        ``X``: (n, d) float64: standardized.
-        """
+        """Weights of the experts for standardized rows, (n, M): positive, with sum one."""
         return softmax(_with_ones(np.tanh(_with_ones(X) @ self.inner)) @ self.outer, axis=1)
 
     @classmethod
@@ -88,12 +85,9 @@ class Gate:
 
 
 def assign(weights: Floats, capacity: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Give every row to the expert of its largest weight among those with room.
+    """Give every row to the expert of its largest weight (n, M) among those with room.
 
-    ``weights``: (n, M) float64. ``capacity``: largest number of rows of an expert.  Rows that find
-    no room are left out. ``rng``: draws the order of the rows.
-
-    Returns list of M arrays of int64: sorted rows of every expert, possibly none.
+    Rows, in random order, that find no room are left out.  Returns the sorted rows of every expert.
     """
     n, M = weights.shape
     preferred = np.argsort(-weights, axis=1, kind="stable")

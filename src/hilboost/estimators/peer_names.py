@@ -210,10 +210,7 @@ _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
 
 
 def of_scikit_learn(loss: Any) -> Any:  # other objects are returned unchanged
-    """Return the name or the loss that equals an object of ``sklearn._loss``.
-
-    ``loss``: the parameter of an estimator.
-    """
+    """Return the name or the loss that equals an object of ``sklearn._loss``."""
     if not type(loss).__module__.startswith("sklearn._loss"):
         return loss
     make = _OF_SCIKIT_LEARN.get(type(loss).__name__)
@@ -237,12 +234,9 @@ def advice(
     caller: str,
     others: Sequence[str] = (),
 ) -> str:
-    """Return what to pass instead of an unknown argument, as the end of a sentence.
+    """Say what to pass instead of an unknown argument, as the end of a sentence; empty if unknown.
 
-    ``parameters``: names of the estimator's own. ``of_fit``: arguments of its method ``fit``.
-    ``caller``: name of the estimator. ``others``: calls of estimators that have the parameter.
-
-    Returns str: empty if no parameter has a similar name or purpose.
+    ``others`` are calls of estimators that have the parameter.
     """
     same = PARAMETERS.get(name, (name,))
     own = [one for one in same if one in parameters]

@@ -160,8 +160,7 @@ def training_data(
 ) -> TrainingData:
     """Validate the training rows of an estimator, and the held-out rows, if there are any.
 
-    ``estimator``: defines the inputs that it accepts, the encoding of labels, and the order of
-    rows. ``before``: record of the fit that is continued, whose columns and labels are kept.
+    A fit that is continued keeps the columns and labels of the record ``before``.
     """
     check_order(rows.X, **beside(rows))
     sets = validation_sets(held_out)

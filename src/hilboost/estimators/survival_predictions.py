@@ -53,10 +53,7 @@ class StepFunction:
     __repr__ = brief_repr
 
     def __call__(self, x: Any) -> Any:  # float or (m,) float64
-        """Evaluate the function.
-
-        ``x``: float or array-like (m,): times.
-        """
+        """Evaluate the function at times, a float or (m,)."""
         if self.exact is not None:
             return self.exact(np.ravel(x)).reshape(np.shape(x))
         place = np.searchsorted(self.x, x, side="right")
@@ -78,9 +75,8 @@ def score_of_times(
 ) -> float:  # A larger one is better
     """Compute a metric that weighs rows by the probability of not being censored.
 
-    ``train``: (m, c) float64: bounds of the times of the rows from which the censoring is
-    estimated. ``y``: (n, c) float64: bounds of the times of the scored rows. ``risk``: (n,)
-    float64. ``survival``: survival functions at some times (k,), (n, k).
+    ``train`` (m, c) and ``y`` (n, c) are bounds of times; the censoring is estimated from
+    ``train``.
     """
     metrics: Any = required("sksurv.metrics", f"metric={metric!r}")
     (event, time), (event_train, time_train) = _exact(metric, y), _exact(metric, train)

@@ -199,11 +199,9 @@ class Kernel(ABC):
 
 
 def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:
-    """Write the Gram block as operators, unless a subclass may have changed the formula.
+    """Write the Gram block (n, m), or (1, m) if all rows are equal, of the rows ``A`` of a graph.
 
-    ``A``: name of the rows (n, d) in the graph. ``B``: (m, d) float64.
-
-    Returns str: name of the block (n, m); (1, m) if all rows are equal.
+    A subclass that may have changed the formula has none.
     """
     own = vars(type(kernel))
     if "file_name" in own or "operators" in own:
@@ -212,10 +210,7 @@ def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> 
 
 
 def first_of_equals(kernels: Sequence[Kernel]) -> tuple[int, ...]:
-    """Position of the first equal kernel, for each kernel of a list.
-
-    Returns tuple of int: ``k`` at position ``k`` if no earlier kernel is equal.
-    """
+    """Position of the first equal kernel, for each kernel of a list."""
     return tuple(
         next(j for j, earlier in enumerate(kernels) if are_equal(earlier, kernel))
         for kernel in kernels

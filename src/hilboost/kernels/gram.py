@@ -164,8 +164,7 @@ class Gram:
     def summed(self, terms: Iterable[Array], r: int, bound: float) -> Array:
         """Add up a product (b, r) for each block of rows, over the rows of all workers.
 
-        ``terms``: iterable of (b, r) arrays: overwritten. ``bound``: bound of an entry of the
-        product of a row.
+        The terms are overwritten, and ``bound`` bounds an entry of the product of a row.
         """
         n = self.shape[0]
         total = OrderFreeSum((self.shape[1], r), self.A, n * bound, n)

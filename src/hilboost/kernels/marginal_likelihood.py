@@ -35,14 +35,10 @@ def negative_log_likelihood(
 ) -> tuple[float, Floats]:
     """Compute ``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, with gradient.
 
-    ``X``: (n, d) float64. ``Y``: (n, c) float64. ``weight``: (n,) float64 or None: the noise
-    variance of a row is divided by its weight.
-
-    Returns value; gradient: with respect to the logarithms of the kernel's hyperparameters and of
-    the noise.
-
-    Rasmussen & Williams 2006, eq. (5.9).  Cost O(n³); the gradient with respect to length scales
-    takes one matrix product for each kernel, whatever the number of length scales.
+    The gradient is that for the logarithms of the kernel's hyperparameters and of the noise
+    (Rasmussen & Williams 2006, eq. 5.9); the noise variance of a row is divided by its weight.
+    Cost O(n³); the gradient with respect to length scales takes one matrix product for each kernel,
+    whatever the number of length scales.
     """
     c = Y.shape[1]
     K = kernel.block(X, X)
@@ -74,12 +70,7 @@ class LogScalePrior:
     spread: float  # standard deviation
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
-        """Compute the negative log density up to a constant, and its gradient.
-
-        ``theta``: (p,) float64: logarithms of the hyperparameters.
-
-        Returns value; gradient, (p,) float64.
-        """
+        """Return the negative log density of logarithms (p,), up to a constant; its gradient."""
         value, gradient = 0.0, np.zeros_like(theta)
         for group in self.groups:
             deviation = (theta[group] - theta[group].mean()) / self.spread
@@ -102,12 +93,7 @@ class SharePrior:
     strength: float = 1.0  # factor of the logarithm of the density
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
-        """Compute the negative log density up to a constant, and its gradient.
-
-        ``theta``: (p,) float64: logarithms of the hyperparameters.
-
-        Returns value; gradient, (p,) float64.
-        """
+        """Return the negative log density of logarithms (p,), up to a constant; its gradient."""
         k = len(self.equal)
         logs = log_softmax(theta[:k] - self.equal)
         gradient = np.zeros_like(theta)
@@ -129,8 +115,7 @@ def maximize(
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
-    Returns Evidence: the best result; the start, with value infinity, if its likelihood is
-    undefined.
+    If the likelihood of the start is undefined, the result is the start, with value infinity.
     """
     start = np.append(kernel.log_parameters, np.log(noise))
     scale = Y.size

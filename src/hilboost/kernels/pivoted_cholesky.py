@@ -55,10 +55,7 @@ class GramFactor:
 def factor_gram(
     gram: Floats, tolerance: float = 0.0, max_rank: int | None = None, what: str = "the kernel"
 ) -> GramFactor:
-    """Factor a whole Gram matrix.
-
-    ``gram``: (n, n) float64. ``tolerance``: fraction of the trace that may be omitted; 0 is exact
-    up to rounding. ``what``: name of the matrix in error messages.
+    """Factor a whole Gram matrix, except for a fraction of its trace; 0 is exact up to rounding.
 
     Cost O(n³) at worst, in LAPACK's blocked ``pstrf``; memory 2 n² numbers.
     """

@@ -30,10 +30,9 @@ def kernel_classes() -> Mapping[str, type[Kernel]]:
 
 @cache
 def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
-    """Names that :func:`as_kernel` and the parameter ``kernel`` of estimators accept.
+    """Names of kernels, and functions that create them with default hyperparameters.
 
-    Returns mapping of str to callable: functions without arguments that create the kernel with its
-    default hyperparameters, such as length scales of one, in units of the columns.
+    Length scales are one, in units of the columns.
     """
     named = [
         (name, partial(kernel, **parameters))

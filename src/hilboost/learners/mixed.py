@@ -55,10 +55,7 @@ class Schedule:
         )
 
     def winner(self, ask: Callable[[int], float]) -> int:
-        """Return the learner with the largest gain; the first one of equal gains.
-
-        ``ask``: computes the gain of a learner's proposal.
-        """
+        """Return the learner whose proposal has the largest gain; the first one of equal gains."""
         asked: dict[int, float] = {}
         for k, due in enumerate(self.due):
             if due <= self.stage:
@@ -289,10 +286,7 @@ def in_trials(learner: Learner, data: Any) -> tuple[Learner, Any]:
 
 
 def decrease(proposal: Sequence[FittedTerm], gradients: Gradients, comparison: Comparison) -> float:
-    """Compute the mean decrease of the second-order model; negative for ascent directions.
-
-    ``gradients``: gradients of all rows.
-    """
+    """Compute the mean decrease of the second-order model; negative for ascent directions."""
     rows, weight = comparison.rows, comparison.weight
     # Without a hessian, losses such as the absolute error set the values of leaves themselves.
     sets_leaves = gradients.hessian is None

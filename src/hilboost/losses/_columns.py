@@ -17,9 +17,7 @@ _ITEM = np.dtype(RAW).itemsize
 def flat_columns(array: Floats) -> tuple[Floats, int]:
     """Return one array from the first to the last entry in memory, and the distance of columns.
 
-    ``array``: (n, r) float64: copied unless the entries of each column follow each other in memory.
-
-    Returns flat; apart: number of entries from one row of a column to the same row of the next one.
+    It is copied unless the entries of each column follow each other in memory.
     """
     if not _has_columns(array):
         array = np.array(array, dtype=RAW, order="F")
@@ -58,10 +56,7 @@ def array_for(raw: Floats, memory: Gradients | None) -> Floats:
 def arrays_for(raw: Floats, memory: Gradients | None) -> tuple[Floats, Floats]:
     """Return arrays for gradients and hessians at ``raw`` (n, r), from the memory or new.
 
-    ``raw``: (n, r) float64.
-
-    Returns negative_gradient, hessian, (n, r) float64: with arbitrary content; the entries of each
-    column follow each other in memory.
+    Their content is arbitrary; the entries of each column follow each other in memory.
     """
     if memory is not None and memory.hessian is not None:
         arrays = memory.negative_gradient, memory.hessian
@@ -74,12 +69,10 @@ _FEW_ROWS = 200  # below, one call is faster than one for each column
 
 
 def row_sums(values: Floats) -> Floats:  # (n,) float64
-    """Add up the columns from the first to the last, with the same bits for a row wherever it is.
+    """Add up the columns (n, c) in their order, with the same bits for a row wherever it is.
 
     ``values.sum(axis=1)`` adds in another order where the entries of a row follow each other in
     memory, as the sums of a single row always do.
-
-    ``values``: (n, c) float64.
     """
     if values.flags.c_contiguous and values.shape[1] > 1 and len(values) < _FEW_ROWS:
         return np.cumsum(values, axis=1)[:, -1].copy()

@@ -71,8 +71,7 @@ def likelihood(
 ) -> tuple[Floats, Floats, Floats]:  # tuple of (n,) float64
     """Negative log likelihood, its negative gradient and its hessian, (n,) each.
 
-    ``y``: (n, c) float64: bounds of the times in the first two columns. ``scores``: (n,) float64:
-    minus the location of the logarithm of the time.
+    Scores (n,) are minus the location of the logarithm of the time.
     """
     noise, logs = DISTRIBUTIONS[distribution], _logs(y)
     places = (logs + scores[:, None]) / scale

@@ -27,10 +27,8 @@ def location_units(
     """Find units for a location loss: powers of two for a target that is too extreme to be squared.
 
     Several targets are divided by their spreads, so that no unit makes one count more than another.
-
-    ``loss``: its own class must declare its ``degree``; a derived class may compute anything.
-    ``target``: with several targets, NaN marks missing ones. ``scaled``: maps the units (c,) to the
-    loss of ``y / units``.
+    The class of the loss itself must declare its ``degree``; a derived class may compute anything.
+    ``scaled`` maps the units (c,) to the loss of ``y / units``.
     """
     if "degree" not in vars(type(loss)) or loss.degree is None:
         return None

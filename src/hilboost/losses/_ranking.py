@@ -29,8 +29,7 @@ def position_effects(
 ) -> Floats:  # (n_positions,) float64: zero for the first position
     """Estimate what each position adds to the scores, in a few Newton steps.
 
-    ``gradients``: of a target and scores (n, 1), without effects of positions. ``target``: with
-    positions. ``raw``: (n, 1) float64.
+    ``gradients`` are those of scores (n, 1) without effects of positions.
     """
     positions = target.positions
     assert positions is not None

@@ -119,10 +119,7 @@ def _total(distribution: str, scale: float, target: Target, raw: Floats) -> floa
 
 
 def best_scale(distribution: str, target: Target, raw: Floats) -> float:
-    """Return the scale that maximizes the likelihood, between 0.01 and 100, to about one percent.
-
-    ``raw``: (n, 1) float64.
-    """
+    """Return the scale that maximizes the likelihood, between 0.01 and 100, to about 1 %."""
     found = Residuals(distribution, target.y, raw[:, 0], target.weight)
 
     def slope(logarithm: float) -> float:

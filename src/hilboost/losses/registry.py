@@ -65,10 +65,7 @@ def classification_losses() -> Mapping[str, tuple[type[Loss], ...]]:
 
 
 def make_classification_loss(name: str, n_classes: int) -> Loss:
-    """Create the loss of a classifier.
-
-    ``name``: one of :func:`classification_losses`.
-    """
+    """Create the loss of a classifier by its name in :func:`classification_losses`."""
     ranges = []
     for loss in classification_losses()[name]:
         least, most = loss.n_classes_range
@@ -81,10 +78,7 @@ def make_classification_loss(name: str, n_classes: int) -> Loss:
 
 
 def gives_probabilities(loss: Any) -> bool:  # true where nothing else is declared
-    """Whether classifiers with this loss predict probabilities rather than scores.
-
-    ``loss``: A name, a built-in class, or a loss that may declare its link.
-    """
+    """Whether classifiers with this loss predict probabilities rather than scores."""
     if isinstance(loss, str) and loss in classification_losses():
         loss = classification_losses()[loss][0]
     if isinstance(loss, type) and issubclass(loss, Loss) and loss.classifier_name is not None:

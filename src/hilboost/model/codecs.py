@@ -61,16 +61,10 @@ class TargetCodec(ABC):
 
     @abstractmethod
     def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:  # (n, c) float64
-        """Encode the labels of n rows as a target array (n, c).
-
-        ``allow_missing``: whether some of several targets may be missing (NaN) in a row.
-        """
+        """Encode labels, (n, c); ``allow_missing`` accepts NaN for some of several targets."""
 
     def united(self, other: TargetCodec) -> TargetCodec:
-        """Return the codec of the labels of two tables.
-
-        ``other``: of the same kind.
-        """
+        """Return the codec of the labels of two tables, which are of the same kind."""
         raise InvalidData("labels in an output space cannot be divided among workers.")
 
     def recoded(self, y: Floats, codec: TargetCodec) -> Floats:
@@ -83,10 +77,7 @@ class TargetCodec(ABC):
         return 1
 
     def compact(self, y: Floats) -> NDArray[Any]:  # (n, c) array
-        """Return encoded labels in less memory, if the numbers remain the same.
-
-        ``y``: (n, c) float64.
-        """
+        """Return encoded labels (n, c) in less memory, if the numbers remain the same."""
         return y
 
     def strata(self, target: Target) -> NDArray[Any] | None:  # (n,) array or None
@@ -94,12 +85,7 @@ class TargetCodec(ABC):
         return None
 
     def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
-        """Return the values of each row whose means encode the levels of a category.
-
-        ``rows``: (m,) uint32 or None: training rows; ``None`` means all.
-
-        Returns (n, q) float64.
-        """
+        """Return the values (n, q) of each row whose means encode the levels of a category."""
         return known_numbers(target, rows)
 
     def has_one_class(self, target: Target) -> bool:

@@ -90,11 +90,9 @@ class Calibration:
     def threshold(self, coverage: float, column: int = 0, group: int | None = None) -> float:
         """Compute the smallest score below which a new one lies with the given probability.
 
-        ``coverage``: float in (0, 1). ``group``: number of the group; all rows by default.
-
-        Returns float: the smallest score ``q`` such that the scores up to ``q`` weigh at least
-        ``coverage (n + 1)``, where ``n`` is the weight of all scores and 1 that of the new row.
-        Without weights, this is the ``ceil(coverage (n + 1))``-th smallest score.
+        The scores up to it weigh at least ``coverage (n + 1)``, where ``n`` is the weight of all
+        scores of the group and 1 that of the new row.  Without weights, this is the ``ceil(coverage
+        (n + 1))``-th smallest score.
         """
         ranking = self._ranking(column, group)
         needed = self._needed(ranking.total, coverage, group)
@@ -108,17 +106,12 @@ class Calibration:
         return found
 
     def upper_ends(self, anchors: Floats, coverage: float, column: int = 0) -> Floats:
-        """Compute upper ends of intervals from those that ensemble members predict.
+        """Compute upper ends of intervals (n,) from those of ensemble members, (n_members, n).
 
-        ``anchors``: (n_members, n) float64: upper ends before calibration. ``coverage``: float in
-        (0, 1).
-
-        Returns (n,) float64: the smallest ``t`` such that the calibration rows with ``anchor +
-        score <= t`` weigh enough, where the anchor is that of the member which predicted the row
-        (CV+ of Barber et al. 2021), up to rounding.
-
-        Bisection between the smallest and the largest anchor plus the threshold: O(log n) per
-        member and halving.
+        These are the smallest ``t`` such that the calibration rows with ``anchor + score <= t``
+        weigh enough, where the anchor is that of the member which predicted the row (CV+ of Barber
+        et al. 2021), up to rounding.  Bisection between the smallest and the largest anchor plus
+        the threshold: O(log n) per member and halving.
         """
         threshold = self.threshold(coverage, column)
         high = anchors.max(axis=0) + threshold
@@ -138,13 +131,10 @@ class Calibration:
         return high
 
     def accepted(self, scores: Sequence[Floats], coverage: float) -> NDArray[np.bool_]:
-        """Tell which labels belong to the prediction sets.
+        """Tell which labels belong to the prediction sets, (n, c), by the scores under each member.
 
-        ``scores``: sequence of n_members arrays (n, c) float64: scores of all labels under the
-        predictions of each member. ``coverage``: float in (0, 1).
-
-        Returns (n, c) bool: whether the calibration rows with a lower score than the label weigh
-        too little to leave it out (cross-conformal prediction of Vovk 2015).
+        The calibration rows with a lower score than such a label weigh too little to leave it out
+        (cross-conformal prediction of Vovk 2015).
         """
         rankings = self._by_member(0)
         needed = self._needed(sum(part.total for part in rankings), coverage)

@@ -31,10 +31,7 @@ def importances(fitted: FittedModel, trees: FittedModel) -> Floats:
 
 
 def column_gains(stages: Sequence[Stage], width: int) -> Floats:
-    """Return the total gain of the trees' splits on each column, (width,).
-
-    ``stages``: other base models are ignored. ``width``: number of columns.
-    """
+    """Return the total gain of the splits of trees on each column, (width,)."""
     gains = np.zeros(width)
     for stage in stages:
         for term in stage.terms:
@@ -48,8 +45,6 @@ def squared_scales(stages: Sequence[Stage], width: int) -> Floats:
     """Return the squared scales of the columns in metrics of kernel machines, (width,).
 
     The metrics of several members add up.
-
-    ``stages``: of base models with features. ``width``: number of columns.
     """
     squares = np.zeros(width)
     for stage in stages:

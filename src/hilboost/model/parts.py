@@ -46,10 +46,7 @@ def _named(name: str, part: ModelPart) -> str:
 
 
 def described(parts: Mapping[str, ModelPart] | None) -> str | None:
-    """Describe a mixture in words; ``None`` if it is none, or has trees only.
-
-    Returns str or None: such as "trees with weight 0.40 and a kernel machine with weight 0.60".
-    """
+    """Describe a mixture in words; ``None`` if it is none, or has trees only."""
     if parts is None or not any(part.weight for name, part in parts.items() if name != "tree"):
         return None
     used = [f"{_named(name, part)} with {part.text}" for name, part in parts.items() if part.weight]

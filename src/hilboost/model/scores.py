@@ -26,13 +26,10 @@ def n_columns(loss: Loss, n_targets: int) -> int:
 
 
 def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floats]:
-    """Compute intervals before calibration.
+    """Compute lower and upper ends of intervals (n, k) before calibration.
 
-    ``raw``: (n, r) float64.
-
-    Returns lower, upper, (n, k) float64: with several quantile levels, the lowest and the highest,
-    the second lowest and the second highest and so on.  Otherwise the prediction of each target,
-    twice.
+    With several quantile levels, these are the lowest and the highest, the second lowest and the
+    second highest and so on.  Otherwise the prediction of each target, twice.
     """
     predicted = np.asarray(loss.inverse_link(raw), dtype=np.float64)
     levels = levels_of(loss)
@@ -73,15 +70,11 @@ def nearest_pair(loss: Loss, coverage: float) -> int:
 
 
 def interval_scores(y: Floats, lower: Floats, upper: Floats, scale: Floats | None = None) -> Floats:
-    """Compute how far targets lie outside of intervals.
+    """Compute how far targets (n, c) lie outside: ``max(lower - y, y - upper) / scale``.
 
-    ``y``: (n, c) float64: NaN where the target is missing. ``lower``: (n, k) float64: ``k = c``, or
-    ``c = 1``. ``upper``: (n, k) float64: ``k = c``, or ``c = 1``. ``scale``: (n,) float64: the unit
-    of each row, such as the standard deviation of its target.
-
-    Returns (n, k) float64: ``max(lower - y, y - upper) / scale``, negative inside of the interval
-    (conformalized quantile regression of Romano, Patterson & Candès 2019).  If both ends are the
-    prediction ``f``, this is ``|y - f| / scale``.
+    Negative inside of the interval (conformalized quantile regression of Romano, Patterson & Candès
+    2019).  If both ends are the prediction ``f``, this is ``|y - f| / scale``.  The scale is the
+    unit of each row, such as the standard deviation of its target.
     """
     outside = np.maximum(lower - y, y - upper)
     return outside if scale is None else outside / positive_scale(scale)[:, None]
@@ -93,14 +86,11 @@ def positive_scale(scale: Floats) -> Floats:
 
 
 def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
-    """Compute the scores of all classes.
+    """Compute the scores of all classes, (n, n_classes).
 
-    ``raw``: (n, r) float64.
-
-    Returns (n, n_classes) float64: the sum of the probabilities of all classes that are more
-    probable (adaptive prediction sets of Romano, Sesia & Candès 2020, with the random number ``u =
-    0``).  Without probabilities, the difference to the highest score.  The most probable class has
-    score 0.
+    The score is the sum of the probabilities of all classes that are more probable (adaptive
+    prediction sets of Romano, Sesia & Candès 2020, with the random number ``u = 0``).  Without
+    probabilities, it is the difference to the highest score.  The most probable class has score 0.
     """
     values = np.asarray(loss.inverse_link(raw), dtype=np.float64)
     if values.shape != (len(raw), n_classes):
@@ -126,9 +116,7 @@ def class_scores(loss: Loss, raw: Floats, n_classes: int) -> Floats:
 def explained(loss: Loss, target: Target, raw: Floats) -> float:
     """Compute D²: the part of the loss of the best constant that predictions remove.
 
-    ``raw``: (n, r) float64.
-
-    Returns float: if no constant has a loss, 1 for predictions without loss and 0 for others.
+    If no constant has a loss, 1 for predictions without loss and 0 for others.
     """
     constant = np.broadcast_to(loss.initial_raw(target), raw.shape)
     of_model = float(np.average(loss.value(target, raw), weights=target.weight))

@@ -19,11 +19,7 @@ _IN_WORDS = {
 
 
 def summary(fitted: FittedModel) -> str:
-    """Describe a model in one line.
-
-    Returns str: such as "trees × 4 folds, 266 stages of 1,500 (stopped early); a kernel machine was
-    tried, without gain".
-    """
+    """Describe a model in one line, such as "trees × 4 folds, 266 stages of 1,500"."""
     mixture = described(fitted.parts)
     n_stages = fitted.n_stages
     if is_forest(fitted):

@@ -27,12 +27,9 @@ class SurvivalCurves:
     discrete: DiscreteHazard | None = None  # the loss of discrete hazards
 
     def cumulative_hazard(self, raw: Floats, strata: Floats, times: Floats) -> Floats:
-        """Cumulative hazard at some times.
+        """Cumulative hazard (n, m) at some times (m,).
 
-        ``raw``: (n, r) float64: one column of risks, or of the logits of discrete hazards.
-        ``strata``: (n,) float64: numbers of the strata. ``times``: (m,) float64.
-
-        Returns (n, m) float64.
+        ``raw`` (n, r) is one column of risks, or of the logits of discrete hazards.
         """
         if self.discrete is not None:
             return _between_ends(self.discrete.ends, self.discrete.cumulative_hazards(raw), times)
@@ -70,12 +67,7 @@ class SurvivalCurves:
 
 
 def _between_ends(ends: Floats, values: Floats, times: Floats) -> Floats:
-    """Interpolate values (n, m) at the ends of intervals, 0 at time 0; constant after the last.
-
-    times : (k,) float64
-
-    Returns (n, k) float64.
-    """
+    """Interpolate values (n, m) at the ends of intervals, 0 at time 0; constant after the last."""
     begins, padded = np.append(0.0, ends), np.column_stack([np.zeros(len(values)), values])
     at = np.clip(times, 0.0, ends[-1])
     place = np.minimum(np.searchsorted(ends, at), len(ends) - 1)
@@ -91,10 +83,7 @@ def event_times(target: Target) -> Floats:
 
 
 def baseline(target: Target, risk: Floats, ties: str, n_strata: int) -> SurvivalCurves:
-    """Estimate the cumulative hazard of each stratum for a risk of zero (Breslow 1972).
-
-    ``risk``: (n,) float64.
-    """
+    """Estimate the cumulative hazard of each stratum for a risk of zero (Breslow 1972)."""
     found, times = Risks.of(target, risk, ties), event_times(target)
     total = found.cumulative() * np.exp(-found.shift)
     hazard = np.zeros((n_strata, len(times)))

@@ -15,18 +15,12 @@ _FAINT = 1e-300  # avoids division by zero if all centers are far away
 
 
 def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> Floats:
-    """Maximize ``Σ_j w_j k(c_j, y)`` over ``y`` from an initial value, for each row.
+    """Maximize ``Σ_j w_j k(c_j, y)`` over ``y`` (n, c) from an initial value, for each row.
 
-    The fixed-point update ``y ← Σ_j w_j k(c_j, y) c_j / Σ_j w_j k(c_j, y)`` (Mika et al. 1999) is
-    a step along the gradient.  Boosted weights may be negative, so a step that does not improve
-    the objective is halved.  If the denominator is not positive, a plain gradient step is tried
-    instead.
-
-    ``start``: (n, c) float64. ``centers``: (p, c) float64. ``weights``: (n, p) float64.
-
-    Returns (n, c) float64: never worse than the initial values.
-
-    Each of at most 60 steps costs O(n p c).  Rows that have converged are skipped.
+    The fixed-point update ``y ← Σ_j w_j k(c_j, y) c_j / Σ_j w_j k(c_j, y)`` (Mika et al. 1999) is a
+    step along the gradient.  Boosted weights may be negative, so a step that does not improve the
+    objective is halved.  If the denominator is not positive, a plain gradient step is tried
+    instead.  Each of at most 60 steps costs O(n p c).  Rows that have converged are skipped.
     """
     found = start.copy()
     scale = kernel.length_scale

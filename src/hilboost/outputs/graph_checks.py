@@ -19,11 +19,7 @@ _EXAMPLE = "(['C', 'O'], [(0, 1)])"
 
 
 def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:  # list of n (tuple, tuple)
-    """Validate graphs, and sort their edges.
-
-    ``labels``: sequence of n pairs (node_labels, edges) or networkx graphs. ``what``: name of the
-    labels in error messages.
-    """
+    """Validate graphs, which may be networkx's, and sort their edges."""
     objects = as_objects(labels, "graphs", what)
     return [_as_graph(label, f"row {i} of {what}") for i, label in enumerate(objects)]
 

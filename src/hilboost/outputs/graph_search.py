@@ -30,10 +30,7 @@ class Refinement:
         return len(self.labels) + sum(map(len, self.neighborhoods))
 
     def count(self, graph: Graph) -> Counter[int]:
-        """Count the features of a graph.  Unknown features have negative numbers.
-
-        ``graph``: (tuple of node labels, tuple of edges).
-        """
+        """Count the features of a graph.  Unknown features have negative numbers."""
         unknown: dict[Hashable, int] = {}
         features = [
             self.labels[label] if label in self.labels else _new((-1, label), unknown)
@@ -54,10 +51,7 @@ def _new(feature: Hashable, unknown: dict[Hashable, int]) -> int:
 
 
 def signatures(graph: Graph, features: list[int]) -> list[Signature]:
-    """Combine the feature of each node with its neighbors' features.
-
-    ``graph``: (tuple of node labels, tuple of edges). ``features``: one for each node.
-    """
+    """Combine the feature of each node of a graph with its neighbors' features."""
     around: list[list[int]] = [[] for _ in features]
     for i, j in graph[1]:
         around[i].append(features[j])
@@ -109,12 +103,10 @@ class EditSearch:
     normalize: bool  # whether embeddings are divided by their norms
 
     def best(self, weights: Floats, starts: list[Graph]) -> Graph:
-        """Return the best graph found.
+        """Return the graph with the smallest ``|φ(y)|² / 2 - ⟨φ(y), F⟩`` found, from some starts.
 
-        ``weights``: (f,) float64: the part of each feature in the inner product with the point.
-
-        Returns Graph: of the smallest ``|φ(y)|² / 2 - ⟨φ(y), F⟩``, never worse than ``starts``.
-        The search ends when two steps have not found a better graph, or after 5,000 graphs.
+        ``weights`` are the parts of each feature in the inner product with the point.  The search
+        ends when two steps have not found a better graph, or after 5,000 graphs.
         """
         seen = {graph: self._cost(graph, weights) for graph in starts}
         beam = sorted(seen, key=lambda graph: seen[graph])[:BEAM]

@@ -13,18 +13,13 @@ _CELLS_AT_ONCE = 2**20
 
 
 def best_orders(preference: Floats, start: Ints | None = None) -> Ints:
-    """Find the orders that maximize the sum of preferences of earlier items over later ones.
+    """Find the orders (n, K) that maximize the sum of preferences of earlier items over later ones.
 
-    ``preference``: (n, K, K) float64: antisymmetric matrices of the preference for item i over item
-    j. ``start``: (n, K) int64 or None: initial orders of the local search for more than
-    ``EXACT_UP_TO`` items.
-
-    Returns (n, K) int64: items, best first.
-
-    Up to ``EXACT_UP_TO`` items, the solution is found by dynamic programming over sets of items in
-    O(n 2^K K).  Beyond that, a local search starts from the order of the row sums (Borda count) and
-    from ``start``.  It repeats the best move of a single item until no move improves the order, in
-    O(n K²) per move.  The better local optimum is returned.
+    ``preference`` (n, K, K) is antisymmetric.  Up to ``EXACT_UP_TO`` items, the solution is found
+    by dynamic programming over sets of items in O(n 2^K K).  Beyond that, a local search starts
+    from the order of the row sums (Borda count) and from ``start``.  It repeats the best move of a
+    single item until no move improves the order, in O(n K²) per move.  The better local optimum is
+    returned.
     """
     n, K, _ = preference.shape
     few = K <= EXACT_UP_TO

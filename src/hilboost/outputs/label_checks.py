@@ -79,11 +79,7 @@ def _first_odd_row(table: Any) -> str:
 
 
 def as_table(labels: Any, meaning: str, width: int | None = None, what: str = "Y") -> Floats:
-    """Validate labels that are a two-dimensional table of numbers, (n, c) float64.
-
-    ``meaning``: description of a row in error messages. ``width``: required number of columns
-    ``c``, if any. ``what``: name of the labels in error messages.
-    """
+    """Validate labels that are a table of ``width`` columns of numbers, (n, c) float64."""
     rows = as_rows(labels, what)
     if np.ndim(labels) != 2:
         raise InvalidData(
@@ -145,8 +141,7 @@ _NUMBERS = frozenset({int, float, bool})
 def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> list[Any]:
     """Validate labels that are all strings, or all lists or tuples of tokens.
 
-    ``what``: name of the labels in error messages. ``of_tokens``: whether lists and tuples are
-    required instead of strings; ``None`` follows the first label.
+    ``of_tokens`` tells which of them are required; ``None`` follows the first label.
     """
     objects = as_objects(labels, "strings", what)
     if of_tokens is None:
@@ -171,12 +166,7 @@ def _tokens(i: int, what: str, sequence: Any) -> tuple[Any, ...]:
 
 
 def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]:
-    """Validate tokens, which are compared and hashed.
-
-    ``where``: description in error messages. ``noun``: description in error messages.
-
-    Returns tuple: scalars of NumPy are converted to numbers and strings.
-    """
+    """Validate tokens, which are hashed; scalars of NumPy become numbers and strings."""
     tokens = tuple(token.item() if isinstance(token, np.generic) else token for token in sequence)
     for token in tokens:
         try:

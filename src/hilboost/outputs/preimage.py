@@ -34,9 +34,7 @@ def nearest(
     # indices of the candidates that are allowed for each row
     allowed: Sequence[Sequence[int]] | None = None,
 ) -> Ints:
-    """Find the index of the best candidate for each row.
-
-    Returns (n,) int64: indices of the best candidates.  Ties go to the first candidate.
+    """Find the index of the best candidate for each row, (n,); the first of equal ones.
 
     The cost is O(n c r), in matrix products over blocks of rows.
     """

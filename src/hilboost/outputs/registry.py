@@ -18,11 +18,7 @@ _SAME = {"image": "linear", "images": "linear", "vector": "linear", "sets": "lab
 
 @cache
 def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
-    """Return the names of all output spaces.
-
-    Returns mapping of str to callable: each callable takes no arguments and creates the space with
-    default parameters.
-    """
+    """Names of all output spaces, and functions that create them with default parameters."""
     named = [
         (name, partial(space, **parameters))
         for space in classes_in("hilboost.outputs", OutputSpace)  # type: ignore[type-abstract]

@@ -20,11 +20,6 @@ def eulerian_path(grams: Sequence[tuple[int, ...]], counts: Ints) -> list[int] |
     """Find a string that contains each n-gram a given number of times, and no other n-grams.
 
     Each occurrence of an n-gram is an edge from its first n - 1 tokens to its last n - 1 tokens.
-
-    ``counts``: (m,) int64: at least one is positive.
-
-    Returns list of int or None: the tokens; ``None`` if there is no such string.
-
     Hierholzer's algorithm, in time linear in the sum of the counts.
     """
     ahead: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -76,10 +71,9 @@ class StringSearch:
     def best(
         self, raw: Floats, starts: Sequence[Tokens], criterion: Criterion
     ) -> list[list[Hashable]]:
-        """Find the best string for each point.
+        """Find the best string for each point; the starts if no string is better.
 
-        ``raw``: (n, r) float64. ``starts``: returned if no string is better. Warns if the search
-        stopped before it was complete.
+        Warns if the search stopped before it was complete.
         """
         if not self._fits():
             self._warn("its limit of memory", len(raw), len(raw), "")

@@ -27,16 +27,12 @@ _LONGEST_SUFFIX = 32
 
 @contextmanager
 def atomic_path(path: Path, n_bytes: int | None = None) -> Iterator[Path]:
-    """Yield a temporary path that replaces ``path`` if the block succeeds.
+    """Yield a temporary path, with the same suffix, that replaces ``path`` if the block succeeds.
 
     An existing file keeps its permissions, owner and group.  Temporary files that killed processes
-    of the same user left in the folder are removed.
-
-    ``path``: final path of the file.  A pipe, a device or ``/dev/stdout`` is written to at the end
-    of the block and never replaced by a file. ``n_bytes``: size of the file, for the message if the
-    disk is full.
-
-    Yields Path: path to write to, with the same suffix, because writers choose a format by it.
+    of the same user left in the folder are removed.  A pipe, a device or ``/dev/stdout`` is written
+    to at the end of the block and never replaced by a file.  ``n_bytes`` is the size of the file,
+    for the message if the disk is full.
     """
     with _naming(path), naming_space(path, n_bytes):
         if is_stream(path):

@@ -301,10 +301,7 @@ _NAME_LENGTH = 16
 
 
 def swarm(columns: Sequence[dict[str, Any]], x_label: str, says: str) -> Markup:
-    """Draw the values of each column as points in a row.
-
-    ``columns``: ``name``, ``values``, ``shade`` from 0 to 4, or -1, and ``texts`` of the points.
-    """
+    """Draw the values of each column as points in a row, with shades from 0 to 4, or -1."""
     x = Axis.over([0.0, *(v for c in columns for v in c["values"])], _NAMES, WIDTH - RIGHT)
     names, marks, hover = [], [], []
     for number, column in enumerate(columns):

@@ -75,10 +75,7 @@ def without_mask(values: object) -> Any:
 
 
 def refuse_dates_and_complex(values: object, what: str) -> None:
-    """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats.
-
-    ``what``: name of the argument in error messages.
-    """
+    """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats."""
     if isinstance(values, (list, tuple)):
         try:
             values = np.asarray(values)

@@ -18,8 +18,7 @@ _HALF, _SOME = np.uint64(32), np.uint64(29)
 def cell_hashes(values: Floats, columns: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Hash values of some columns; the hash of zeros, which sparse tables do not store, is 0.
 
-    ``values``: equal numbers of float32 and float64 have the same hash, as do 0 and -0, and all
-    NaN. ``columns``: number of the column of each value.
+    Equal numbers of float32 and float64 have the same hash, as do 0 and -0, and all NaN.
     """
     numbers = np.add(values, 0.0, dtype=np.float64)
     missing = np.isnan(numbers)

@@ -14,11 +14,7 @@ FROM_DTYPE = "from_dtype"
 
 
 def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
-    """Return the category columns; ``None`` if their dtypes decide.
-
-    ``given``: "from_dtype", sequence of column names or indices, mask (d,), or None. ``d``: number
-    of columns. ``names``: column names, if the table has any.
-    """
+    """Return the category columns, given by names, indices or a mask; ``None`` if dtypes decide."""
     if given is None:
         return ()
     if isinstance(given, str):

@@ -99,11 +99,7 @@ def are_rounded(values: NDArray[Any]) -> bool:
 def read_objects(
     values: Sequence[Any], name: object, row_of: Callable[[int], int] = int
 ) -> ReadColumn:
-    """Read a column of Python objects: numbers or text, and missing values.
-
-    ``name``: name of the column in error messages. ``row_of``: maps an index of ``values`` to the
-    row number in error messages.
-    """
+    """Read a column of numbers or text, and missing values; ``row_of`` numbers rows in messages."""
     kinds = {kind: kind_of(kind) for kind in set(map(type, values))}
     found = set(kinds.values())
     if "date" in found:

@@ -29,14 +29,12 @@ def learn(
     in_blocks: bool = False,
     note_texts: Callable[[Mapping[object, TextColumn]], None] = warn_of_texts,
 ) -> tuple[Floats | DenseTable, Schema]:
-    """Convert a training table to a matrix and its schema.
+    """Convert a training table to a matrix, or to a table that is read in blocks, and its schema.
 
-    ``chosen``: category columns; ``None`` selects every column of text or of a categorical dtype.
-    ``in_blocks``: whether to leave the columns where they are if all of them are numbers.
-    ``note_texts``: takes the columns of text by their names.
-
-    Returns matrix, (n, d) float64, or float32 if all columns are float32; or DenseTable: category
-    columns contain the index of the level in ascending order, NaN for missing values; schema.
+    ``chosen`` are the category columns; ``None`` selects every column of text or of a categorical
+    dtype, which contain the index of the level in ascending order, and NaN for missing values.
+    ``in_blocks`` leaves the columns where they are if all of them are numbers, and ``note_texts``
+    takes the columns of text by their names.
     """
     encoded: list[NDArray[Any]] = []
     found: list[tuple[int, tuple[Level, ...]]] = []
@@ -62,10 +60,9 @@ def learn(
 
 
 def encode(table: Table, schema: Schema) -> Floats:
-    """Convert a table with the columns of the training table to a matrix.
+    """Convert a table with the columns of the training table to a matrix (n, d).
 
-    Returns (n, d) float64, or float32 if all columns are float32: levels not seen in fit are -1,
-    missing values NaN.
+    Levels not seen in fit are -1, missing values NaN; float32 if all columns are float32.
     """
     encoded: list[NDArray[Any]] = []
     for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):

@@ -123,10 +123,9 @@ class FileTable(BlockTable):
 
 
 class EncodedTable(FileTable):
-    """A table on disk whose blocks are encoded when they are read, with additional columns.
+    """A table on disk whose blocks of codes are encoded when they are read.
 
-    ``encode_block``: From blocks (m, d) of codes to blocks (m, d). ``columns``: (n, w) float64:
-    Additional columns, which are written to disk.
+    Additional columns (n, w) are written to disk.
     """
 
     def __init__(
@@ -161,10 +160,7 @@ class EncodedTable(FileTable):
 def of_used_levels(
     X: Floats, schema: Schema, count: Callable[[Floats, int], Floats]
 ) -> tuple[Floats, Schema]:
-    """Drop the levels that do not occur; an array is modified in place.
-
-    ``count``: from the codes of a column and its number of levels to numbers of rows.
-    """
+    """Drop the levels that do not occur; an array is modified in place."""
     levels = []
     for k, own in schema.levels:
         n_rows = count(column_of(X, k), len(own))

@@ -54,11 +54,9 @@ class Table:
 
 
 def read_table(X: Any) -> Table | None:
-    """Read the columns of a data frame, or of arrays and lists with text or other objects.
+    """Read the columns of a frame that narwhals supports, or of arrays with text or other objects.
 
-    ``X``: frame supported by narwhals, Arrow table or stream, array-like (n, d).
-
-    Returns Table or None: ``None`` for numeric arrays, and for anything that is not a table.
+    Returns ``None`` for numeric arrays, and for anything that is not a table.
     """
     _refuse_records(X)
     if isinstance(X, (list, tuple)):
@@ -147,12 +145,7 @@ def _of_list(X: Any) -> Table | None:
 
 
 def named_columns(values: object, what: str) -> dict[str, Any] | None:
-    """Return the columns of a data frame by name, as :func:`as_array` converts them.
-
-    ``what``: name of the argument in error messages.
-
-    Returns dict or None: ``None`` for objects that are not data frames.
-    """
+    """Return the columns of a data frame by name, or ``None`` for other objects."""
     if isinstance(values, (np.ndarray, list, tuple)) or len(getattr(values, "shape", ())) == 1:
         return None
     frame = _frame(values, what)

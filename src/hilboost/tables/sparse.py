@@ -20,10 +20,7 @@ def is_sparse(X: Any) -> bool:
 
 
 class SparseTable(BlockTable):
-    """A sparse table; values that are not stored are zeros.
-
-    ``matrix``: Not modified.
-    """
+    """A sparse table; values that are not stored are zeros."""
 
     def __init__(self, matrix: Any) -> None:
         rows = csr_array(matrix)

@@ -19,9 +19,6 @@ def check_sparse(matrix: Any, what: str = "X") -> None:
     """Reject a sparse matrix with inconsistent arrays; O(n + number of entries).
 
     Unsorted and duplicate entries are allowed.
-
-    ``matrix``: sciPy sparse matrix or array (n, d): in any format. ``what``: name of the argument
-    in error messages.
     """
     if len(matrix.shape) != 2:
         raise InvalidData(f"{what} must be a table (n, d); got shape {matrix.shape}.")

@@ -17,12 +17,10 @@ def learner_name(learner: Any) -> str:
 
 
 def nan_refused_by(given: Iterable[Any], instead: str) -> str:
-    """Name the first learner object that does not support missing values, and what to do.
+    """Name the first learner object that does not support missing values, and one that does.
 
-    Learners by name and scikit-learn's regressors check their inputs themselves. ``instead``: name
-    of a learner that supports missing values.
-
-    Returns str: the end of a message; empty if there is no such learner.
+    Learners by name and scikit-learn's regressors check their inputs themselves.  The end of a
+    message; empty if there is no such learner.
     """
     learners = (part for one in given if isinstance(one, Learner) for part in one.parts)
     for learner in learners:
@@ -35,11 +33,7 @@ def nan_refused_by(given: Iterable[Any], instead: str) -> str:
 
 
 def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> None:
-    """Reject category columns if the learner would treat them as numbers.
-
-    ``name``: name of the learner in messages. ``instead``: description of the learner of this
-    estimator that supports categories.
-    """
+    """Reject category columns if the learner would treat them as numbers, and say what to use."""
     if schema.categories and not learner.capabilities.takes_categories:
         column = schema.columns[schema.categories[0]]
         raise IncompatibleParts(

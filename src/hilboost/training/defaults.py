@@ -151,10 +151,7 @@ def in_fit_weights(chosen: ResolvedParameters, scale: WeightScale) -> ResolvedPa
 
 
 def seconds_of_stage(n_cells: float, n_trees: int) -> float:
-    """Estimate the duration of a stage of one member.
-
-    ``n_cells``: rows times columns times trees.
-    """
+    """Estimate the duration of a stage of one member from rows times columns times trees."""
     return n_cells * _SECONDS_PER_CELL + n_trees * _SECONDS_PER_TREE
 
 

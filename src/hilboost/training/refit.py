@@ -30,13 +30,11 @@ from hilboost.training.initial_state import start_of
 def refit_leaves(
     fitted: FittedModel, data: TrainingData, keep: float, n_threads: int
 ) -> FittedModel:
-    """Return the model with leaf values of other rows; the splits remain the same.
+    """Return a model of trees with leaf values of new rows; the splits remain the same.
 
     Stage by stage, the value of a leaf becomes ``keep`` times the old one plus ``1 - keep`` times
     the Newton step of its new rows, with the learning rate of the fit.  Leaves without new rows
     keep their value.
-
-    ``fitted``: A model of trees. ``data``: the new rows.
     """
     _check(fitted, keep)
     assert fitted.resolved is not None

@@ -86,10 +86,9 @@ class HeldOutPenalty:
     ) -> float:
         """Find the λ with the lowest held-out loss for machines on all rows.
 
-        Uses three folds of at most 1,200 rows; a parabola interpolates the minimum.
-
-        If the kernel was chosen by some of the rows, ``folds`` are others, or have kernels of their
-        own: length scales that fit the noise of the held-out rows would make a small λ look good.
+        Uses three folds of at most 1,200 rows; a parabola interpolates the minimum.  If the kernel
+        was chosen by some of the rows, ``folds`` are others, or have kernels of their own: length
+        scales that fit the noise of the held-out rows would make a small λ look good.
         """
         rng = np.random.default_rng((data.seed, 4))
         inside, target = np.arange(len(self.target.y)), self.target

@@ -14,11 +14,7 @@ from hilboost.core.words import counted
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
-    """Convert directions to one for each column; empty if no column has one.
-
-    ``given``: array-like (d,), dict from column name or index to direction, or None. ``d``: number
-    of columns. ``names``: column names, if ``X`` had any.
-    """
+    """Convert directions, or a dict of them, to one for each column; empty if no column has one."""
     if given is None:
         return ()
     if isinstance(given, Mapping):
@@ -70,8 +66,7 @@ def interaction_groups(
 ) -> tuple[tuple[int, ...], ...]:
     """Convert to groups of columns that may interact on a path; empty if all columns may.
 
-    ``given``: columns by index or by name.  Columns that are not in any group form an additional
-    group. ``d``: number of columns. ``names``: column names, if ``X`` had any.
+    Columns that are not in any group form an additional group.
     """
     if given is None:
         return ()

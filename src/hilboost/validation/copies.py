@@ -25,10 +25,7 @@ _EVIDENCE = 64 * log(2)  # logarithm of the number of orders of values that may 
 def told_of_copies(
     X: Any, schema: Schema, y: Any, groups: PerRow, offset: Floats | None
 ) -> list[str]:
-    """Say that columns are the target, the groups, or the exposure whose logarithm is the offset.
-
-    ``y``: the target as the user passed it.
-    """
+    """Say that columns are the target, the groups, or the exposure that the offset is of."""
     if isinstance(X, FileTable) or X.shape[1] > _MOST_COLUMNS:
         return []
     told = []

@@ -37,8 +37,7 @@ Fields = dict[str, NDArray[Any]]
 def events_in(y: Any) -> tuple[Floats, Floats] | None:
     """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
 
-    ``y``: structured array (n,), data frame (n, 2), or array-like: a frame of numbers holds events
-    if a column has the name of events, or only 0 and 1.
+    A frame of numbers holds events if a column has the name of events, or only 0 and 1.
     """
     if isinstance(y, np.ndarray):
         if y.dtype.names is None:

@@ -13,11 +13,7 @@ _NAMES_SHOWN = 20
 
 
 def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset: bool) -> None:
-    """Store the names and number of columns in a fit, and compare them in later calls.
-
-    ``estimator``: its ``feature_names_in_`` and ``n_features_in_`` are set or compared. ``reset``:
-    whether this is a call of fit.
-    """
+    """Store the names and number of columns in a fit, and compare them in later calls."""
     if reset:
         estimator.n_features_in_ = d
         if names is not None:

@@ -61,12 +61,10 @@ class Expected:
 
 
 def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
-    """Convert inputs to a matrix (n, d) with NaN for missing values and codes for categories.
+    """Convert inputs to a matrix (n, d) with NaN for missing values, and their schema.
 
-    ``estimator``: fit sets its ``n_features_in_`` and ``feature_names_in_``; predictions compare
-    them. ``X``: array-like, data frame or sparse matrix (n, d).
-
-    Returns X; schema.
+    Fit sets ``n_features_in_`` and ``feature_names_in_`` of the estimator; predictions compare
+    them.
     """
     if isinstance(X, FileTable):
         return _check_files(estimator, X, expected)

@@ -23,12 +23,8 @@ _DESCENDING = 0.75  # part of the steps that go down, above which the newest row
 def check_order(X: Any, suffix: str = "", **others: Any) -> None:
     """Warn if a series has the index of the table in another order, a part of it, or another one.
 
-    A target in the place of the table is an error.
-
-    ``X``: only pandas objects are checked. ``suffix``: part of the names of validation rows.
-    ``others``: targets, weights, groups and offsets by name.
-
     Matched by position, its values belong to other rows.  Tests by permutation do this on purpose.
+    A target in the place of the table is an error.  Only pandas objects are checked.
     """
     if _n_columns(X) == 0 and _n_columns(others.get("y")) > 1:
         raise InvalidData(

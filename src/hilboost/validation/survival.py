@@ -32,11 +32,7 @@ class SurvivalLabels:
 
 
 def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
-    """Return the lower and upper bounds of the times, and the causes of the events, (n,) each.
-
-    ``y``: structured array (n,), data frame or array-like (n, 2): event and time, or lower and
-    upper bounds.
-    """
+    """Return the lower and upper bounds of the times, and the causes of the events, (n,) each."""
     events = events_in(y)
     if events is not None:
         lower, cause = events

@@ -87,10 +87,7 @@ def as_numbers(values: NDArray[Any], what: str) -> Floats:
 
 
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
-    """Warn if weights are so small that no leaf can reach ``min_samples_leaf``.
-
-    ``divisor``: by which the weights of the target were divided.
-    """
+    """Warn if the weights, once divided, are too small for a leaf of ``min_samples_leaf``."""
     if target.weight is None and divisor == 1:
         return
     total, n = divisor * total_weight(target), target.n_rows

@@ -66,12 +66,7 @@ class Conversion:
         return list(steps)
 
     def predictions(self, rows: Ints, outputs: Floats) -> tuple[Ints, Floats]:
-        """Predictions for some distinct rows as predictions for the rows of the table.
-
-        ``rows``: (m,) int64. ``outputs``: (m, r) float64.
-
-        Returns rows, (k,) int64; outputs, (k, r) float64.
-        """
+        """Turn predictions (m, r) for some distinct rows into those for rows of the table."""
         outputs = outputs * self.unit
         if self.distinct is None:
             return rows, outputs

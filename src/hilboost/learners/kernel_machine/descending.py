@@ -40,10 +40,7 @@ class Descending(FittedTerm[KernelExpansion]):
 
     @classmethod
     def of(cls, model: KernelExpansion, outputs: Floats) -> Descending:
-        """A step with unknown effect on the penalty, for stages that no rule changes.
-
-        ``outputs``: (n, r) float64: its values on the training rows.
-        """
+        """A step with unknown effect on the penalty, for stages that no rule changes."""
         return cls(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
 
     @classmethod

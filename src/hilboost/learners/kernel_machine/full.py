@@ -239,11 +239,9 @@ class FullState(MachineState):
         return self._is_solved if self.descent is None else super().converged
 
     def settle_precision(self, problem: StageProblem, D: Floats) -> float:
-        """Turn to double precision if single is too coarse for λ; a factor by which λ is too small.
+        """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
 
-        ``D``: (n,) float64: diagonal of the system.
-
-        Returns float: 1, or a larger number by which λ has been raised for all stages.
+        Returns a factor of at least 1 by which λ has been raised for all stages.
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)

@@ -168,10 +168,7 @@ class Inputs:
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
     def placed(self, widened: Callable[[Floats, float], Floats]) -> Inputs:
-        """Return the scaling for a wider table.
-
-        ``widened``: takes one number for each column, and the number for the additional columns.
-        """
+        """Return the scaling for a wider table; ``widened`` adds a number for the other columns."""
         bounds = None if self.bounds is None else self.bounds.placed(widened)
         return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds)
 

@@ -27,8 +27,6 @@ _OFTEN, _FEW_DISTINCT = 10, 200
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     """Merge rows with equal inputs and targets; weights are summed.
 
-    ``X``: (n, d) float64; becomes (m, d).
-
     If the merged weights differ, rows are sorted.  All later steps, including random subsets, then
     do not depend on whether rows were repeated or weighted.  If all merged weights are equal, rows
     keep the order of their first appearance.  Data without weights or equal rows are returned
@@ -50,12 +48,10 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
 
 
 def row_ranks(*tables: Floats, exactly: bool = True) -> Ints:
-    """Rank of each row, (n,), in lexicographic order of all columns; equal rows have equal ranks.
+    """Rank of each row, (n,), in lexicographic order of the columns of all tables in turn.
 
-    ``tables``: (n, d) arrays: tables whose columns are compared one after the other. ``exactly``:
-    whether values that differ by rounding alone are different.
-
-    A column is sorted only among rows that are equal in all columns before it.
+    Equal rows, or unless ``exactly`` those that differ by rounding alone, have equal ranks.  A
+    column is sorted only among rows that are equal in all columns before it.
     """
     n = len(tables[0])
     rank = np.zeros(n, dtype=np.int64)  # number of rows that come before; equal for ties
@@ -181,12 +177,9 @@ class DistinctRows:
         )
 
     def members(self, distinct: Ints) -> tuple[Ints, Ints]:
-        """Find all rows that are equal to one of the given distinct rows.
+        """Find all rows that are equal to one of some different distinct rows (k,).
 
-        ``distinct``: (k,) int64: numbers of distinct rows, without repetition.
-
-        Returns (l,) int64: the rows, and for each of them, the index of its distinct row in
-        ``distinct``.
+        Returns the rows (l,), and for each of them, the index of its distinct row.
         """
         place = np.full(len(self.first), -1)
         place[distinct] = np.arange(len(distinct))

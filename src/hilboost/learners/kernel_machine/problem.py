@@ -113,11 +113,7 @@ class Component:
         return np.flatnonzero(self.alpha.any(axis=1))
 
     def add(self, rows: Ints, weights: Floats, outputs: Floats, coefficient: Floats) -> None:
-        """Add a multiple of an expansion.
-
-        ``rows``: (m,) int64: distinct row numbers of its basis vectors. ``weights``: (m, r)
-        float64. ``outputs``: (n, r) float64. ``coefficient``: (r,) float64.
-        """
+        """Add a multiple of an expansion in distinct rows (m,), with outputs (n, r)."""
         alpha, function = self.alpha, self.function
         alpha[rows] += coefficient * weights
         function += coefficient * outputs

@@ -44,15 +44,11 @@ class Reweighting:
     M: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (j, j) float64
 
     def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
-        """Add one stage.
+        """Return the weight of a new stage, and the changes of the weights of the earlier ones.
 
-        ``f``: (n,) float64: its outputs, multiplied by the roots of the sample weights, if any.
-        ``q``: (j - 1,) float64: inner products of the stage with the earlier stages. ``q_own``:
-        squared norm of the stage. ``residual``: (n,) float64: ``y - F c`` before it, multiplied
-        likewise.
-
-        Returns own: weight of the new stage; change: increments of the weights of the earlier
-        stages.
+        ``f`` (n,) are its outputs and ``residual`` (n,) is ``y - F c`` before it, both multiplied
+        by the roots of the sample weights, if any.  ``q`` (j - 1,) are inner products of the stage
+        with the earlier stages, and ``q_own`` is its squared norm.
         """
         lam = self.regularization
         low = _solve(self.L, q)
@@ -114,10 +110,7 @@ class ReweightedStages:
 
     @classmethod
     def restored(cls, snapshot: ReweightedSnapshot, terms: Sequence[Term]) -> Self:
-        """The stages of a snapshot.
-
-        ``terms``: all terms so far.  A stage has its own term and changes of all earlier ones.
-        """
+        """The stages of a snapshot: each has its own term and changes of all earlier ones."""
         n = len(snapshot.rows)
         if 2 * len(terms) != n * (n + 1):
             raise ValueError("the number of reweighted stages is inconsistent")
@@ -135,12 +128,9 @@ class ReweightedStages:
     def add(
         self, model: KernelExpansion, outputs: Floats, problem: StageProblem
     ) -> list[Descending]:
-        """Add a stage.
+        """Return a new stage with its weight by (27), and the earlier ones with their changes.
 
-        ``outputs``: (n, r) float64: its values on the training rows.
-
-        Returns list of Descending: the new stage with its weight by (27), and the earlier ones with
-        the change of theirs.
+        ``outputs`` (n, r) are its values on the training rows.
         """
         assert model.rows is not None
         weight = problem.weight

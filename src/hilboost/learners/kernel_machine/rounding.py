@@ -36,8 +36,6 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
 
     ``E`` is evaluated for at most 512 random rows.  Its norm off the diagonal is proportional to
     their number, because whole rows share the errors of the terms of a distance.
-
-    ``X``: (n, d) float32 array. ``D``: (n,) float64.
     """
     n = X.shape[0]
     rng = np.random.default_rng((seed, 4))
@@ -57,9 +55,7 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
 def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float) -> bool:
     """Whether the error of ``k(A, B) weights`` in float32 exceeds a thousandth of the spread.
 
-    ``A``: (a, d), (b, d) float32 arrays. ``B``: (a, d), (b, d) float32 arrays. ``weights``: (b, r)
-    float64. ``spread``: root mean square of the function so far; that of the outputs is used if it
-    is larger.
+    The spread is that of the function so far, or of the outputs if it is larger.
     """
     A, B = array_api.to_numpy(A), array_api.to_numpy(B)
     exact = evaluate(kernel, A, B) @ weights
@@ -74,9 +70,7 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
 def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = None) -> Descending:
     """The step, shortened if rounding errors made it increase the penalized squared error.
 
-    The line search takes care of steps under other losses.
-
-    ``allowed``: (r,) float64 or None: how much the error may increase.
+    The error may increase by ``allowed`` (r,).  The line search takes care of other losses.
     """
     gradients = problem.gradients
     if gradients.hessian is not None:

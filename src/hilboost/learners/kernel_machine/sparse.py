@@ -55,11 +55,7 @@ class FalkonPreconditioner:
 
     @classmethod
     def of(cls, K_SS: Array, mass: float, regularization: float) -> FalkonPreconditioner:
-        """Factor twice; cost O(m³).
-
-        ``K_SS``: (m, m). ``mass``: ``w``, the sum of the weights of all rows. ``regularization``:
-        λ.
-        """
+        """Factor ``K_SS`` (m, m) twice, for rows of total weight ``mass``; cost O(m³)."""
         T = array_api.cholesky(K_SS + 0.0, _JITTER)
         product = T.T @ T * (mass / K_SS.shape[0])
         return cls(T, array_api.cholesky(array_api.add_to_diagonal(product, regularization)))
@@ -89,12 +85,9 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
     """A stage with all basis vectors so far, which makes their weights nearly optimal.
 
     It solves ``(K'WK + λ K_SS) δ = K'g - λ f(S)`` for the weighted negative gradient ``g`` and the
-    function so far ``f``, by preconditioned conjugate gradients.
-
-    ``problem``: all outputs share the largest curvature of a row. ``iterations``: maximum number of
-    steps.
-
-    Cost O(m³) once and O(n m) kernel values a step, for m basis vectors so far.
+    function so far ``f``, by preconditioned conjugate gradients.  All outputs share the largest
+    curvature of a row.  Cost O(m³) once and O(n m) kernel values a step, for m basis vectors so
+    far.
     """
     workspace, lam = state.workspace, problem.regularization
     component = state.component(problem.kernel, problem.n_outputs)

@@ -134,8 +134,7 @@ class MachineState(MemberState):
     def expect_descent(self, patience: int) -> None:
         """Observe the decrease of the penalized loss, if it is not observed yet.
 
-        ``patience``: number of consecutive stages with a negligible decrease after which it has
-        ended.
+        The descent ends after ``patience`` consecutive stages with a negligible decrease.
         """
         if self.descent is None:
             self.descent = Descent(patience)
@@ -143,8 +142,7 @@ class MachineState(MemberState):
     def restart(self, regularization: float, least_fall: float) -> None:
         """Begin another fit from the function so far, with the same Gram matrix.
 
-        ``regularization``: λ. ``least_fall``: relative decrease of the penalized loss at which the
-        descent has ended.
+        The descent ends at a relative decrease of the penalized loss of ``least_fall``.
         """
         self.penalize(regularization)
         self.descent = Descent(1, least_fall)
@@ -334,8 +332,8 @@ def likely_amplitude(
 ) -> float:
     """The maximum-likelihood factor of kernel and noise.
 
-    ``regularization``: λ. ``product``: ``y'(K + D)⁻¹y`` for the mean targets ``y`` of the distinct
-    rows. ``residual``: (n, r) float64: targets minus the start value.
+    ``product`` is ``y'(K + D)⁻¹y`` for the mean targets ``y`` of the distinct rows, and
+    ``residual`` (n, r) the targets minus the start value.
     """
     unit, distinct = conversion.unit, conversion.distinct
     if distinct is not None:

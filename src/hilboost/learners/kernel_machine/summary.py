@@ -45,10 +45,7 @@ class StageKernels:
         return StageKernels(self.kernels, self.chosen[:n_stages], self.norms[:n_stages])
 
     def listed(self, firsts: Sequence[int]) -> StageKernels:
-        """The record for a list that repeats kernels.
-
-        ``firsts``: for each entry of the list, the position of the first equal one.
-        """
+        """The record for a list that repeats kernels, by the place of the first equal one."""
         places = sorted(set(firsts))
         norms = np.zeros((len(self.norms), len(firsts)))
         norms[:, places] = self.norms
@@ -101,9 +98,8 @@ class KernelMachineSummary:
     ) -> Floats:
         """Compute the variance (n,) of new observations, including noise, in units of the fit.
 
-        ``model``: A full stage, whose basis vectors are all training rows. ``weights``: (m, r)
-        float64: sum of the weights of all stages; approximate variances of a kernel that
-        was chosen then agree with the residuals. ``X``: (n, d) float64.
+        ``weights`` (m, r) is the sum of those of all full stages; approximate variances of a kernel
+        that was chosen then agree with the residuals.
         """
         if not self._variance:
             self._variance[:] = [self._posterior(model, weights, team)]

@@ -90,10 +90,9 @@ class PosteriorVariance:
 
         The residual of a row that is left out is its weight in the expansion times the variance of
         this row given the others (Rasmussen & Williams 2006, eq. 5.12).  Its 1,000 nearest
-        neighbors stand for the others, unless the landmarks explain more.
-
-        ``weights``: (n, r) float64: solution of the linear system of the rows. ``D``: (n,) float64:
-        its diagonal. ``amplitude``: common factor of all variances so far.
+        neighbors stand for the others, unless the landmarks explain more.  ``weights`` (n, r) solve
+        the linear system with the diagonal ``D`` (n,), and ``amplitude`` is the common factor of
+        all variances so far.
         """
         if self.prior is None:
             return self

@@ -103,10 +103,6 @@ class Workspace:
     def expansion(
         self, kernel: Kernel, rows: Ints, weights: Floats, basis: NDArray | None = None
     ) -> KernelExpansion:
-        """An expansion in some training rows.
-
-        ``rows``: (m,) int64. ``weights``: (m, r) float64. ``basis``: (m, d): an array of basis
-        vectors that several stages share.
-        """
+        """An expansion in some training rows, whose basis vectors several stages may share."""
         basis = self.basis(rows) if basis is None else basis
         return KernelExpansion(kernel, self.inputs, basis, weights, rows)

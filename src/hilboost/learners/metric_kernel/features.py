@@ -247,10 +247,7 @@ def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats |
 
     It is the mean target of the level, shrunk towards the mean of the rows with any level, which
     gets the number 0.  With several target columns, it is the coordinate of these means along their
-    first principal axis.
-
-    ``codes``: (n,) float64: NaN and -1 are not levels. ``target``: (n, r) float64. ``weight``: (n,)
-    float64 or None.
+    first principal axis.  Codes (n,) that are NaN or -1 are not levels.
     """
     mass = np.ones(len(codes)) if weight is None else weight
     known = (codes >= 0) & (mass > 0)

@@ -249,8 +249,8 @@ class Problem:
     def evidence(self, theta: Floats, start: Floats) -> tuple[float, Floats]:
         """Negative log likelihood per row, of the best variance, with the prior; its gradient.
 
-        ``theta``: (q + 1,) float64: logarithms of the scales and of the ridge. ``start``: (q + 1,)
-        float64: the center of the prior.
+        ``theta`` (q + 1,) has the logarithms of the scales and of the ridge, ``start`` the prior's
+        center.
         """
         (m, r), Z, squared_scales = self.Y.shape, self.Z, np.exp(2 * theta[:-1])
         ridge, scaled = float(np.exp(theta[-1])), Z * np.exp(theta[:-1])

@@ -43,12 +43,8 @@ def rotated_metric(
     (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and searches for a length scale and a ridge
     with a smaller exact leave-one-out error.  A full matrix has many entries, which adapt to the
     noise of these rows, so that it must have fewer entries than rows to learn from, and the
-    leave-one-out error of the other two fifths of the rows decides.
-
-    ``Z``: (m, q) float64: features of the rows. ``Y``: (m, r) float64. ``weight``: (m,) float64 or
-    None. ``metric``: the diagonal metric. ``team``: threads that share matrices.
-
-    The cost is that of two inversions of m × m matrices, or of about 15 if the first round gains.
+    leave-one-out error of the other two fifths of the rows decides.  The cost is that of two
+    inversions of m × m matrices, or of about 15 if the first round gains.
     """
     n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
     learned, judged = Problem.divided(Z, Y, weight, team)

@@ -37,10 +37,7 @@ def names(learner: Any, name: str) -> bool:
 
 
 def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
-    """Create the learner of a list; a list of one gives the learner itself.
-
-    ``given``: names and objects. ``make``: creates the learner of one of them.
-    """
+    """Create the learner of a list of names and objects; a list of one gives the learner itself."""
     if len(given) == 1:
         return make(given[0])
     learners = tuple(make(one) for one in given)

@@ -61,14 +61,12 @@ def information_gain(
     """Information that the posterior gains if a row enters the basis, (m,), in nats.
 
     Let ``f = h + e`` with ``h`` the row's projection on the basis and ``e ~ N(0, l²)``.  The row's
-    observation is of ``h`` now, and of ``f`` if the row is in the basis.  The gain is
-    ``KL(new || present)`` of the two posteriors; all other observations remain of their projections
-    (SWL2003).  With the row's noise ``σ²``, ``ξ = 1 / (σ²/l² + 1 - q)`` and
-    ``κ = ξ (1 + 2 σ²/l²)``, it is ``-log(σ/l) - ½ (log ξ + ξ (1 - κ) (y - μ)²/σ² - κ + 2)``.  The
-    code uses ``l²/σ²``, which may be zero.
-
-    ``variance``: (m,) float64: ``l²``. ``leverage``: (m,) float64: ``q``. ``errors``: (m, r)
-    float64: ``y - μ``; the gains of the outputs are added. ``precision``: (m,) float64: ``1/σ²``.
+    observation is of ``h`` now, and of ``f`` if the row is in the basis.  The gain is ``KL(new ||
+    present)`` of the two posteriors; all other observations remain of their projections (SWL2003).
+    With the row's noise ``σ²`` (``1/precision``), ``l²`` (``variance``), ``q`` (``leverage``), ``y
+    - μ`` (``errors``), ``ξ = 1 / (σ²/l² + 1 - q)`` and ``κ = ξ (1 + 2 σ²/l²)``, it is ``-log(σ/l) -
+    ½ (log ξ + ξ (1 - κ) (y - μ)²/σ² - κ + 2)``, summed over the outputs.  The code uses ``l²/σ²``,
+    which may be zero.
     """
     ratio = variance * precision
     shrinkage = 1 / (1 + (1 - leverage) * ratio)

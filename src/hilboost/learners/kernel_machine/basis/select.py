@@ -84,13 +84,12 @@ def select(
     # O(m²) a step, and evaluates m² kernel values a step if m is above about 5,800
     n_candidates: int | None = 59,
 ) -> Rows:
-    """Choose basis vectors among the rows.
+    """Choose at most ``n_basis`` distinct basis vectors among the rows, in the order of choice.
 
-    Returns (D,) intp: distinct row numbers in the order of choice, 1 <= D <= n_basis.  D < n_basis
-    if fewer rows are useful: the others are equal, yield no gain, or the kernel has a low rank.
-
-    Memory in float64 numbers: m D for ``rp_cholesky`` and ``forward``, 2 m D for
-    ``information_gain``; in addition, ``forward`` keeps up to 256 MiB of kernel values.
+    Fewer if fewer rows are useful: the others are equal, yield no gain, or the kernel has a low
+    rank.  Memory in float64 numbers for m rows and D basis vectors: m D for ``rp_cholesky`` and
+    ``forward``, 2 m D for ``information_gain``; in addition, ``forward`` keeps up to 256 MiB of
+    kernel values.
     """
     if name not in _STRATEGIES:
         raise unknown_name("selection", name, SELECTIONS)

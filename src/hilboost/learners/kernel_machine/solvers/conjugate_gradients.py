@@ -52,9 +52,8 @@ class ConjugateGradients:
     ) -> SearchResult:
         """Search from zero, with directions conjugate to an earlier search's directions.
 
-        ``b``: (n, r): the present residual. ``iterations``: maximum number of steps. ``tolerance``:
-        stop when the residual norm of every column is at most this. ``progress``: of the search to
-        continue; ignored if it did not leave ``b``.
+        ``b`` (n, r) is the present residual, and the search ends when the norm of each of its
+        columns is at most the tolerance.  An earlier search is ignored if it did not leave ``b``.
         """
         xp = array_api.namespace(b)
         x, taken = b * 0.0, b * 0.0

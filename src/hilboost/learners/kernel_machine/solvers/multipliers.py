@@ -74,8 +74,7 @@ def minimizer(
 ) -> Change:
     """The change that minimizes the penalized loss over the span of the basis.
 
-    ``newton``: Newton's step of a problem, after a change. ``multipliers``: (n, r) float64: first
-    guess.
+    It begins with Newton's step of a problem and a first guess of the multipliers (n, r).
     """
     change, width = Change.none(problem, len(penalty.basis)), rows.width
     for _ in range(_MOST_WIDTHS):

@@ -133,8 +133,8 @@ def nystroem_factor(
 ) -> tuple[Features, Array]:
     """``Q = K_nm L⁻ᵀ`` (n, m) and a factor ``L L' = K_mm``, so that ``Q Q' = K_nm K_mm⁻¹ K_mn``.
 
-    ``gram``: symmetricGram, (n, n). ``landmarks``: (m,) int64. ``smallest``: smallest entry of the
-    diagonal that will be added.  ``Q`` is float64 if it is tiny relative to the largest eigenvalue.
+    ``Q`` is float64 if the smallest entry of the diagonal that will be added is tiny relative to
+    the largest eigenvalue.
     """
     points = gram.A[landmarks]
     square = Gram(

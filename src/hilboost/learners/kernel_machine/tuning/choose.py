@@ -72,8 +72,6 @@ class Choice:
         """The workspace in double precision if single rounds λ away, and a λ that is large enough.
 
         λ = 0 stands for the smallest one that exceeds rounding errors.
-
-        ``weight``: (n,) float64 or None: sample weights of this stage.
         """
         if 0 < self.regularization < self._smallest(workspace, weight):
             workspace = workspace.in_float64()

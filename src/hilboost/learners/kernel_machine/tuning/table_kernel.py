@@ -57,11 +57,7 @@ class Columns:
         return len(self.numeric) <= MOST_COLUMNS_WITH_OWN_SCALES
 
     def kernel(self, family: str, scale: float) -> TableKernel:
-        """A kernel of a family.
-
-        ``family``: A key of ``FAMILIES``. ``scale``: length scale of standardized columns, in units
-        of the root of their number.
-        """
+        """A kernel of ``FAMILIES``; scales are in units of the root of the number of columns."""
         numeric = categories = None
         if self.numeric:
             n_scales = len(self.numeric) if self.have_own_scales else 1
