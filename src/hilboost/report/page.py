@@ -159,6 +159,8 @@ def report(
 
     Raises
     ------
+    InvalidData
+        ``X`` is a path.
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """
