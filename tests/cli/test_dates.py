@@ -12,7 +12,7 @@ from hilboost import BoostingRanker, BoostingRegressor
 from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded
 from hilboost.core.errors import InvalidData
-from hilboost.tables import form_of
+from hilboost.tables.number_text import form_of
 
 
 def run(*arguments):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from hilboost.cli.app import app
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.number_text import numbers_as_text, read_as_told
-from hilboost.tables import form_of
+from hilboost.tables.number_text import form_of
 
 N = 400
 

@@ -6,8 +6,8 @@ import pytest
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import assign_folds
 from hilboost.core.target import Target
-from hilboost.encoders import LevelKeys, TargetEncoding, kept_levels
-from hilboost.encoders.target_encoding import N_PARTS
+from hilboost.encoders.encoding import kept_levels
+from hilboost.encoders.target_encoding import N_PARTS, LevelKeys, TargetEncoding
 
 
 def draw(seed, n=200):

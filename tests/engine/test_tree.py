@@ -11,7 +11,7 @@ from hilboost.engine import Forest, Tree
 from hilboost.engine import tree as tree_module
 from hilboost.engine.tree import WideForest
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
-from hilboost.tables import SparseTable
+from hilboost.tables.sparse import SparseTable
 
 RNG = np.random.default_rng(0)
 

@@ -33,7 +33,7 @@ from hilboost.losses import (
 )
 from hilboost.metrics import NDCG, MeanAveragePrecision
 from hilboost.model.codecs import NumberCodec
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.training.data import TrainingData
 
 DRAWN = ("lambdamap", "lambdamrr", "yetirank")

@@ -24,7 +24,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import DataWarning
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.validation.copies import told_of_copies
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hilboost import BoostingRegressor, load
 from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
-from hilboost.encoders import Encoder, known_numbers
+from hilboost.encoders.encoding import Encoder, known_numbers
 from hilboost.losses import Gamma, Poisson, SquaredError, Tweedie
 from hilboost.losses.masked import MaskedLoss
 

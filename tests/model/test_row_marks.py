@@ -26,7 +26,7 @@ from hilboost.core.errors import DataWarning, InvalidModelFile
 from hilboost.model.row_marks import RowMarks
 from hilboost.network import BipartiteNetwork, NetworkCompletion
 from hilboost.report import facts
-from hilboost.tables import SparseTable
+from hilboost.tables.sparse import SparseTable
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 3)).astype(np.float32)

@@ -13,7 +13,7 @@ from hilboost import (
 )
 from hilboost.core.errors import InvalidData
 from hilboost.network.graph import adjacency_matrix
-from hilboost.tables import without_mask
+from hilboost.tables.arrays import without_mask
 
 N = 60
 RNG = np.random.default_rng(0)

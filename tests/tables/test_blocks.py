@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hilboost import BoostingRegressor
-from hilboost.tables import DenseTable
+from hilboost.tables.blocks import DenseTable
 
 
 def draw(seed, n=120, d=11):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hilboost import BoostingRegressor
-from hilboost.tables import Column, Schema, category_columns
+from hilboost.tables.schema import Column, Schema, category_columns
 from hilboost.validation.inputs import Expected, check_inputs
 
 FRAME = pd.DataFrame(

@@ -35,7 +35,7 @@ from hilboost.kernels import Delta, Gaussian, OnColumns
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.tree import TreeLearner
-from hilboost.tables import Schema, category_columns
+from hilboost.tables.schema import Schema, category_columns
 
 RNG = np.random.default_rng(0)
 N = 90

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import hilboost
 from hilboost import BoostingRegressor
-from hilboost.tables import encode, learn, read_table, without_mask
+from hilboost.tables.arrays import without_mask
+from hilboost.tables.encoding import encode, learn
+from hilboost.tables.reading import read_table
 
 N = 150
 

@@ -14,7 +14,7 @@ from tests.cases import PLAIN
 import hilboost.stream
 from hilboost import BoostingRegressor
 from hilboost.core.errors import DataWarning, InvalidData
-from hilboost.tables import form_of
+from hilboost.tables.number_text import form_of
 
 MODEL = BoostingRegressor(**PLAIN | {"n_estimators": 2, "learner": "tree"})
 N = 400

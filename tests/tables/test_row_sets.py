@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hilboost.tables import DenseTable
-from hilboost.tables.blocks import RowBits
+from hilboost.tables.blocks import DenseTable, RowBits
 
 RNG = np.random.default_rng(0)
 

@@ -17,7 +17,7 @@ from tests.tables.frames import (
 )
 
 from hilboost import BoostingRegressor
-from hilboost.tables import category_columns
+from hilboost.tables.schema import category_columns
 from hilboost.validation.inputs import Expected, check_inputs
 
 WAYS = {

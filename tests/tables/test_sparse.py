@@ -20,7 +20,7 @@ from hilboost import (
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.learners.tree import TreeLearner
-from hilboost.tables import SparseTable
+from hilboost.tables.sparse import SparseTable
 
 FORMATS = (sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix, sp.csc_matrix, sp.coo_matrix)
 

@@ -17,7 +17,7 @@ from hilboost.cli.number_text import (
 from hilboost.cli.task import TaskName
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables import NUMBER_WITH_UNIT, written_as
+from hilboost.tables.number_text import NUMBER_WITH_UNIT, written_as
 
 if TYPE_CHECKING:
     import numpy as np

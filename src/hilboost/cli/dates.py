@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, note
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables import COMPACT_DAY, DATE, MONTH_NAMED, YEAR_LAST
+from hilboost.tables.number_text import COMPACT_DAY, DATE, MONTH_NAMED, YEAR_LAST
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, note
-from hilboost.tables import SEPARATED_NUMBER, Form, Written, form_of, words_told, written_as
+from hilboost.tables.number_text import SEPARATED_NUMBER, Form, Written, form_of, written_as
+from hilboost.tables.text_columns import words_told
 
 if TYPE_CHECKING:
     import pandas as pd

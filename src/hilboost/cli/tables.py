@@ -114,7 +114,7 @@ def _batches(path: Path) -> Iterator["pa.Table"]:
     """Yield the batches of a Parquet file or of a folder of them."""
     required("pyarrow", "reading a folder of Parquet files")
     from hilboost.stream.source import dataset_of, reader_of
-    from hilboost.tables import index_names
+    from hilboost.tables.arrays import index_names
 
     dataset = dataset_of(path, path)
     index = index_names(dataset.schema)

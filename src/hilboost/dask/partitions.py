@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
 from hilboost.core.words import counted
-from hilboost.tables import is_pandas
+from hilboost.tables.arrays import is_pandas
 from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 

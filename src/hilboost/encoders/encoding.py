@@ -17,7 +17,7 @@ from hilboost.core.target import Target
 from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
 from hilboost.reductions.sums import count_rows, masses_of_groups, mean, total_weight
-from hilboost.tables import column_of, encoded_table
+from hilboost.tables.files import column_of, encoded_table
 
 _MOST_CLASSES = 5
 

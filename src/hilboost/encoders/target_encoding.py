@@ -23,7 +23,7 @@ from hilboost.core.target import Target
 from hilboost.reductions.draws import assign_folds
 from hilboost.reductions.rows import union
 from hilboost.reductions.sums import masses_of_groups, mean, sums_of_groups
-from hilboost.tables import column_of
+from hilboost.tables.files import column_of
 
 N_PARTS = 10
 

@@ -19,7 +19,9 @@ from hilboost.engine.edges import column_edges
 from hilboost.engine.ops.cpu.binning import BinTable, pack_bins
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count
-from hilboost.tables import BlockTable, DenseTable, FileTable, SparseTable
+from hilboost.tables.blocks import BlockTable, DenseTable
+from hilboost.tables.files import FileTable
+from hilboost.tables.sparse import SparseTable
 
 SAMPLE_ROWS = 200_000
 _BLOCK_ROWS, _COPIED_ROWS = 1024, 2**12

@@ -32,7 +32,7 @@ from hilboost.engine.ops.cpu.traverse import (
     mark_left_leaves,
     walk_rows,
 )
-from hilboost.tables import BlockTable
+from hilboost.tables.blocks import BlockTable
 
 MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""

@@ -24,7 +24,8 @@ from hilboost.engine.plan import Plan, plan_for
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable, bin_table
-from hilboost.tables import BlockTable, FileTable
+from hilboost.tables.blocks import BlockTable
+from hilboost.tables.files import FileTable
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.vector_candidates import ValueRanges

@@ -34,7 +34,7 @@ from hilboost.estimators.sklearn_callbacks import CallbackSupportMixin, Relay
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.training import checkpoints
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData

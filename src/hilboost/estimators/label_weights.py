@@ -15,7 +15,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.outputs import as_output
 from hilboost.outputs.distances import to_points
-from hilboost.tables import n_rows
+from hilboost.tables.arrays import n_rows
 from hilboost.validation.targets import as_sequence
 
 _DRAWS = 10  # labels of other rows, for each row

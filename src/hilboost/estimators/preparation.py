@@ -11,12 +11,14 @@ from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
 from hilboost.core.target import Target
-from hilboost.encoders import level_weights
+from hilboost.encoders.encoding import level_weights
 from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.tables import Schema, TextColumn, of_used_levels
+from hilboost.tables.files import of_used_levels
+from hilboost.tables.schema import Schema
+from hilboost.tables.text_columns import TextColumn
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.validation.copies import told_of_copies

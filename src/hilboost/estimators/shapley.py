@@ -13,7 +13,8 @@ from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_n
 from hilboost.core.words import counted
 from hilboost.estimators.signatures import public_methods
 from hilboost.model.fitted import FittedModel
-from hilboost.tables import BlockTable, without_frame
+from hilboost.tables.arrays import without_frame
+from hilboost.tables.blocks import BlockTable
 
 if TYPE_CHECKING:
     from hilboost.export.shapley_records import ShapInteractions, ShapValues

@@ -33,7 +33,7 @@ from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import not_of_trees
 from hilboost.persistence.stored import StoredModel
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.training.compatibility import nan_refused_by
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.errors import IncompatibleParts
-from hilboost.encoders import Encoding, LevelKeys
+from hilboost.encoders.encoding import Encoding
+from hilboost.encoders.target_encoding import LevelKeys
 from hilboost.export.columns import named
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.tables.encoding import UNSEEN

@@ -15,7 +15,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, IncompatibleParts, warn_caller
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.engine import (
     MOST_PLAYERS,
     GaussRules,

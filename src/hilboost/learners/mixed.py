@@ -20,7 +20,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.tables import SparseTable
+from hilboost.tables.sparse import SparseTable
 
 _PARTS = 5  # of the rows; one of them compares the proposals of a stage
 

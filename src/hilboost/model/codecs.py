@@ -17,11 +17,11 @@ from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
 from hilboost.core.words import counted
-from hilboost.encoders import class_indicators, known_numbers
+from hilboost.encoders.encoding import class_indicators, known_numbers
 from hilboost.outputs.distances import spanning_rows
 from hilboost.reductions.rows import distinct
 from hilboost.reductions.sums import masses_of_groups, total_weight
-from hilboost.tables import frame_columns
+from hilboost.tables.arrays import frame_columns
 from hilboost.validation.targets import (
     as_sequence,
     check_classes,

@@ -16,7 +16,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.core.words import counted
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel
@@ -27,7 +27,7 @@ from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
 from hilboost.model.snapshot import FitSnapshot
 from hilboost.model.survival_curves import SurvivalCurves
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.validation.offsets import warn_of_new_exposures, warn_without
 
 

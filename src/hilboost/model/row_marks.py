@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.exchange import RowShare
-from hilboost.tables import BlockTable, as_table
+from hilboost.tables.blocks import BlockTable, as_table
 
 _MARKED = 4096
 _KEY_COLUMNS = 2

@@ -24,7 +24,7 @@ from hilboost.network.link_sets import LinkSets
 from hilboost.network.validation import as_array, without_sparse
 from hilboost.outputs import PrecomputedOutput
 from hilboost.outputs.registry import as_output
-from hilboost.tables import columns_of
+from hilboost.tables.arrays import columns_of
 from hilboost.validation.choices import is_name
 
 

@@ -9,7 +9,8 @@ import scipy.sparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables import check_sparse, without_mask
+from hilboost.tables.arrays import without_mask
+from hilboost.tables.sparse_checks import check_sparse
 
 
 def as_array(table: Any, what: str) -> Any:

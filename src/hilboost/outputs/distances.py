@@ -16,7 +16,8 @@ from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.label_checks import count_rows
 from hilboost.outputs.preimage import checked_allowed
-from hilboost.tables import is_sparse, without_frame
+from hilboost.tables.arrays import without_frame
+from hilboost.tables.sparse import is_sparse
 
 _CELLS_AT_ONCE = 2**22
 _ROUNDING = 1e-12  # of the squares whose difference a squared distance is

@@ -17,7 +17,7 @@ from hilboost.kernels.validation import positive_integer
 from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_numbers, as_objects, as_table
-from hilboost.tables import without_frame
+from hilboost.tables.arrays import without_frame
 
 _SAME_SUM = 1e-6
 

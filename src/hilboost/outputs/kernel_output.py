@@ -31,7 +31,7 @@ from hilboost.outputs.label_checks import as_rows, refuse_no_list
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.outputs.similarities import WHAT, Similarity, SimilarityFunction, SimilarityOfRows
 from hilboost.outputs.vectors import shape_of_one
-from hilboost.tables import without_frame
+from hilboost.tables.arrays import without_frame
 
 _WHOLE_UP_TO = 8192
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.words import counted
-from hilboost.tables import columns_of, n_rows, without_frame, without_mask
+from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 

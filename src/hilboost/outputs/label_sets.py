@@ -18,7 +18,9 @@ from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
-from hilboost.tables import check_sparse, columns_of, is_sparse
+from hilboost.tables.arrays import columns_of
+from hilboost.tables.sparse import is_sparse
+from hilboost.tables.sparse_checks import check_sparse
 
 Bools = NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.core.words import counted
 from hilboost.outputs.label_checks import count_rows
-from hilboost.tables import without_frame
+from hilboost.tables.arrays import without_frame
 
 _CELLS_AT_ONCE = 2**22
 

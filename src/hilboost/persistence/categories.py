@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.encoders import Encoding, LevelKeys, TargetEncoding
+from hilboost.encoders.encoding import Encoding
+from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
 from hilboost.engine import MAX_LEVELS
 from hilboost.persistence.require import (
     Arrays,
@@ -23,7 +24,7 @@ from hilboost.persistence.require import (
     require_finite,
     require_kind,
 )
-from hilboost.tables import Schema, category_columns
+from hilboost.tables.schema import Schema, category_columns
 
 
 def to_file(encoding: Encoding) -> tuple[dict[str, Any], Arrays]:

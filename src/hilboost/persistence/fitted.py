@@ -28,7 +28,8 @@ from hilboost.persistence import (
 from hilboost.persistence.require import Arrays, positive, require, require_kind, require_list
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
-from hilboost.tables import Level, Schema, category_choice
+from hilboost.tables.choice import category_choice
+from hilboost.tables.schema import Level, Schema
 
 
 def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:

@@ -8,7 +8,7 @@ from typing import Any
 from hilboost.core.callback import History
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
@@ -18,7 +18,7 @@ from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
 from hilboost.model.survival_curves import SurvivalCurves
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 
 
 @dataclass(frozen=True)

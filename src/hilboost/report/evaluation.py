@@ -30,7 +30,7 @@ from hilboost.report.figures import (
 )
 from hilboost.report.influence import mean_loss
 from hilboost.report.table import Columns, shortened
-from hilboost.tables import frame_columns
+from hilboost.tables.arrays import frame_columns
 from hilboost.training.data import in_order_of_groups
 from hilboost.validation.groups import check_groups, number_groups
 from hilboost.validation.offsets import check_offset

@@ -16,7 +16,8 @@ from hilboost.outputs.distances import to_labels, to_points
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, histogram, means_by_column, shortened, thinned
-from hilboost.tables import columns_of, is_pandas, is_sparse
+from hilboost.tables.arrays import columns_of, is_pandas
+from hilboost.tables.sparse import is_sparse
 
 _DECODED_ROWS = 2000
 _SHOWN = 8

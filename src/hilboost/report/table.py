@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables import check_sparse, is_pandas, is_sparse, without_mask
+from hilboost.tables.arrays import is_pandas, without_mask
+from hilboost.tables.sparse import is_sparse
+from hilboost.tables.sparse_checks import check_sparse
 
 N_BINS = 8
 _HISTOGRAM_BINS = 16

@@ -12,11 +12,11 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.learner import Learner, splits_of
 from hilboost.core.split_settings import SplitSettings
-from hilboost.encoders import Averaged, Encoder, Encoding, known_numbers, meet
+from hilboost.encoders.encoding import Averaged, Encoder, Encoding, known_numbers, meet
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
-from hilboost.tables import Schema, category_columns, place
+from hilboost.tables.schema import Schema, category_columns, place
 from hilboost.training.data import TrainingData
 
 

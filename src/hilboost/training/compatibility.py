@@ -8,7 +8,7 @@ from typing import Any
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import is_auto
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 
 
 def learner_name(learner: Any) -> str:

@@ -17,7 +17,7 @@ from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.learner import Learner
 from hilboost.core.loss import TargetUnits
 from hilboost.core.version import ROW_DRAWS
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.learners.mixed import names_of
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel

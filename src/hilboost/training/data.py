@@ -17,7 +17,9 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.row_marks import RowMarks
 from hilboost.reductions.draws import hold_out, renumbered
 from hilboost.reductions.sums import count_rows, count_units
-from hilboost.tables import DenseTable, FileTable, Schema, as_table
+from hilboost.tables.blocks import DenseTable, as_table
+from hilboost.tables.files import FileTable
+from hilboost.tables.schema import Schema
 
 CELLS_WORTH_LEAVING = 2**18
 """Fewer held-out cells are copied."""

@@ -16,7 +16,9 @@ from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.persistence.require import require_kind
-from hilboost.tables import DenseTable, FileTable, SparseTable
+from hilboost.tables.blocks import DenseTable
+from hilboost.tables.files import FileTable
+from hilboost.tables.sparse import SparseTable
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 

@@ -26,7 +26,7 @@ from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
 from hilboost.core.words import counted
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot

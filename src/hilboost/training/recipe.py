@@ -10,7 +10,7 @@ from hilboost.boosting import BoostingConfig, TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.encoders import Encoder
+from hilboost.encoders.encoding import Encoder
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.model.parts import ModelPart

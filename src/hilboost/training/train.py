@@ -29,7 +29,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS
 from hilboost.core.words import counted
-from hilboost.encoders import Encoding
+from hilboost.encoders.encoding import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary

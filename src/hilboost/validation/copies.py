@@ -13,7 +13,9 @@ from scipy.special import gammaln
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import first_few
-from hilboost.tables import FileTable, Level, Schema, as_array, column_of, named_columns, place
+from hilboost.tables.files import FileTable, column_of
+from hilboost.tables.reading import as_array, named_columns
+from hilboost.tables.schema import Level, Schema, place
 
 _COMPARED = 50  # rows from the top, and rows with other values than the first, before all rows
 _MOST_COLUMNS = 1000

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, first_few, shown, warn_caller
-from hilboost.tables import as_array, named_columns, refuse_dates_and_complex
+from hilboost.tables.arrays import refuse_dates_and_complex
+from hilboost.tables.reading import as_array, named_columns
 
 FORMS = (
     "y must be a structured array with an event (bool, or the number of its cause) and a time, as "

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
-from hilboost.tables import as_array, is_missing_value
+from hilboost.tables.columns import is_missing_value
+from hilboost.tables.reading import as_array
 
 _LAST_POSITION = 1_000_000
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, shown
-from hilboost.tables import as_array, named_columns
+from hilboost.tables.reading import as_array, named_columns
 from hilboost.validation.event_times import (
     FORMS,
     events_in,

@@ -15,16 +15,15 @@ from sklearn.utils.validation import check_array, column_or_1d
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, shown, warn_caller
 from hilboost.reductions.rows import distinct
-from hilboost.tables import (
-    as_array,
+from hilboost.tables.arrays import (
     frame_columns,
-    is_missing_value,
     refuse_dates_and_complex,
-    repeated_name,
     without_frame,
     without_mask,
-    written_as,
 )
+from hilboost.tables.columns import is_missing_value
+from hilboost.tables.number_text import written_as
+from hilboost.tables.reading import as_array, repeated_name
 
 _NO_COMMAS = "remove thousands separators, and write decimal points"
 _REMOVE = "remove rows without a target, also where their weight is 0."

@@ -21,7 +21,7 @@ from hilboost.core.errors import (
 )
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count_rows, total_weight
-from hilboost.tables import as_array
+from hilboost.tables.reading import as_array
 from hilboost.validation.choices import is_name
 from hilboost.validation.targets import warn_of_number_texts
 

@@ -20,7 +20,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.outputs import as_output
 from hilboost.reductions.rows import of_all_rows, whole_target
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint

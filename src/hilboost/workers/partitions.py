@@ -21,18 +21,12 @@ from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
-from hilboost.tables import (
-    Level,
-    Schema,
-    TextColumn,
-    TextSums,
-    is_sparse,
-    n_rows,
-    read_table,
-    recoded,
-    sentences_about,
-    united_levels,
-)
+from hilboost.tables.arrays import n_rows
+from hilboost.tables.files import recoded
+from hilboost.tables.reading import read_table
+from hilboost.tables.schema import Level, Schema, united_levels
+from hilboost.tables.sparse import is_sparse
+from hilboost.tables.text_columns import TextColumn, TextSums, sentences_about
 from hilboost.training.data import TrainingData
 from hilboost.validation.feature_names import check_columns
 from hilboost.validation.inputs import check_number_of_rows

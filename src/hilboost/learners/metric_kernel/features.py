@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.operators import OperatorGraph
 from hilboost.learners.kernel_machine.inputs import quantiles
-from hilboost.tables import BlockTable
+from hilboost.tables.blocks import BlockTable
 
 _TAIL = 0.01  # bounds are one range of the middle 98 % outside it
 _PRIOR = 10.0  # rows of the mean that are added to each level

@@ -28,7 +28,7 @@ from hilboost.engine import (
     fit_stages,
     prepare_trees,
 )
-from hilboost.tables import BlockTable
+from hilboost.tables.blocks import BlockTable
 
 
 class TreeRows(RowDivision):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count
-from hilboost.tables import column_of
+from hilboost.tables.files import column_of
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import Start
 

@@ -11,7 +11,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.learners.mixed import MixedLearner
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
-from hilboost.tables import Schema
+from hilboost.tables.schema import Schema
 from hilboost.training.compatibility import check_learner, learner_name
 from hilboost.validation.choices import as_list, is_name
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.encoders import Encoder
+from hilboost.encoders.encoding import Encoder
 from hilboost.engine import TreeSettings
 from hilboost.learners.metric_kernel import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
@@ -20,7 +20,8 @@ from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.tables import DenseTable, Schema, category_columns
+from hilboost.tables.blocks import DenseTable
+from hilboost.tables.schema import Schema, category_columns
 from hilboost.training.categories import for_table
 from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe

@@ -19,7 +19,7 @@ from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.sums import count_units, total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
-from hilboost.tables import category_columns
+from hilboost.tables.schema import category_columns
 from hilboost.training.categories import encoder_for
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
