@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import RowSampling, StageKey
+from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.core.target import Target
 
 TEAM = ThreadTeam()

@@ -11,9 +11,8 @@ from tests.cases import assert_same_model
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting import deal_rows, shard_ranges
 from hilboost.boosting import shards as boosting_shards
-from hilboost.boosting.shards import number_after
+from hilboost.boosting.shards import deal_rows, number_after, shard_ranges
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
 from hilboost.engine import tree_data

@@ -17,7 +17,7 @@ from tests.cases import PLAIN, assert_same_model
 import hilboost
 from hilboost import BoostingRanker
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import RowSampling, StageKey
+from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
 from hilboost.core.target import Target

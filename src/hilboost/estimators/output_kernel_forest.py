@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends.threads import threads_for
-from hilboost.boosting import RowSampling
+from hilboost.boosting.sampling import RowSampling
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow, Seed
 from hilboost.core.learner import Learner

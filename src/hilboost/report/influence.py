@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
-from hilboost.boosting import in_units, raw_in_units
+from hilboost.boosting.units import in_units, raw_in_units
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target

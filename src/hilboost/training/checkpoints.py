@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hilboost.boosting import BoostingConfig
+from hilboost.boosting.config import BoostingConfig
 from hilboost.callbacks import Checkpoint
 from hilboost.core.callback import Event
 from hilboost.core.errors import (

@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from hilboost.boosting import EnsembleMember, TrainingState
+from hilboost.boosting.member import EnsembleMember
+from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.learner import Learner

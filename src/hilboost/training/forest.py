@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import RowSampling, StageKey
+from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.core.base_model import Stage
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss

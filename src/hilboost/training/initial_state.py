@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.boosting import (
-    EnsembleMember,
-    Rotation,
-    TrainingState,
-    Validation,
-    add_held_out,
-    continued_in_units,
-    in_units,
-    starting_constant,
-)
+from hilboost.boosting.loop import add_held_out
+from hilboost.boosting.member import EnsembleMember
+from hilboost.boosting.offsets import starting_constant
+from hilboost.boosting.shards import Rotation
+from hilboost.boosting.state import TrainingState, Validation
+from hilboost.boosting.units import continued_in_units, in_units
 from hilboost.callbacks.phases import Phases
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter

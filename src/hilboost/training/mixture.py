@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.work_clock import working_seconds
-from hilboost.boosting import TrainingState
+from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target

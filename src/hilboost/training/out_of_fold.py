@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.boosting import in_own_units, offset_in_own_units
 from hilboost.boosting.effective_size import row_weight
+from hilboost.boosting.units import in_own_units, offset_in_own_units
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.loss import Loss

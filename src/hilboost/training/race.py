@@ -10,7 +10,10 @@ from functools import partial
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import BoostingConfig, EarlyStopping, TrainingState, Validation, boost
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.loop import boost
+from hilboost.boosting.state import TrainingState, Validation
+from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.base_model import Stage
 from hilboost.learners.mixed import in_trials
 from hilboost.model.resolved import ResolvedParameters

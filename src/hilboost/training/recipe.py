@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hilboost.boosting import BoostingConfig, TrainingState
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.state import TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import in_own_units, raw_in_units
 from hilboost.boosting.evaluate import gradients
+from hilboost.boosting.units import in_own_units, raw_in_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter

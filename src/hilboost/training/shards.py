@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from hilboost.boosting import TrainingState, deal_rows
+from hilboost.boosting.shards import deal_rows
+from hilboost.boosting.state import TrainingState
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import ResolvedParameters, is_auto

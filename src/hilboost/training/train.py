@@ -11,15 +11,11 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting import (
-    HOPELESS_GROWTH,
-    BoostingConfig,
-    TrainingState,
-    boost,
-    in_own_units,
-    losses_in_own_units,
-)
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.loop import HOPELESS_GROWTH, boost
 from hilboost.boosting.offsets import range_of
+from hilboost.boosting.state import TrainingState
+from hilboost.boosting.units import in_own_units, losses_in_own_units
 from hilboost.callbacks.phases import Phases
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History

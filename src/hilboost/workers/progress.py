@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hilboost.boosting import BoostingConfig
+from hilboost.boosting.config import BoostingConfig
 from hilboost.core.callback import Event
 from hilboost.training.continuation import Continuation
 from hilboost.training.fingerprints import FitFingerprint

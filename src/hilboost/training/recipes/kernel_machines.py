@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
+from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients

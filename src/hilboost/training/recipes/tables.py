@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hilboost.boosting import BoostingConfig, EarlyStopping, RowSampling
+from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
+from hilboost.boosting.sampling import RowSampling
+from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner, splits_of
