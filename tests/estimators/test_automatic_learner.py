@@ -476,9 +476,13 @@ def test_validation_rows_of_the_caller():
     assert model.parts_["kernel"].n_centers == 300
 
 
-@pytest.mark.parametrize("rows_per_center", [1.5, 0])
+@pytest.fixture(params=[1.5, 0])
+def rows_per_center(request, monkeypatch):
+    monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", request.param)
+    return request.param
+
+
 def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_center, monkeypatch):
-    monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", rows_per_center)
     found, final = [], kernel_candidates.SharedCenters.final
 
     def spied(self, models):
@@ -501,9 +505,8 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
     assert model.parts_["kernel"].n_centers == (N if rows_per_center else 360)
 
 
-@pytest.mark.parametrize("rows_per_center", [1.5, 0])
-def test_larger_tables_share_their_centers(rows_per_center, monkeypatch):
-    monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", rows_per_center)
+@pytest.mark.usefixtures("rows_per_center")
+def test_larger_tables_share_their_centers():
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
     target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
     model = BoostingRegressor(learner="auto", **FEW).fit(table, target)
