@@ -101,12 +101,14 @@ class Loss(LossDeclarations, ABC):
         Parameters
         ----------
         n_classes : int
+            Passed to the class if it has this parameter.
 
         Returns
         -------
         Loss
         """
-        return cls()
+        given = {"n_classes": n_classes} if "n_classes" in signature(cls).parameters else {}
+        return cls(**given)
 
     @property
     def link(self) -> Link | None:

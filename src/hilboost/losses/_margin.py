@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,11 +101,6 @@ class MarginLoss(LeafLoss):
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-
-    @classmethod
-    def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for this number of classes."""
-        return cls(n_classes)
 
     def _signs(self, target: Target) -> Floats:
         """Convert class codes to signs ``s``, (n, r)."""

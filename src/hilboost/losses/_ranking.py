@@ -29,7 +29,7 @@ def position_effects(
 ) -> Floats:  # (n_positions,) float64: zero for the first position
     """Estimate what each position adds to the scores, in a few Newton steps.
 
-    ``gradients`` are those of scores (n, 1) without effects of positions.
+    ``gradients`` do not correct the scores (n, 1) for positions.
     """
     positions = target.positions
     assert positions is not None

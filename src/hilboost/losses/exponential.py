@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from scipy.special import expit, logit
 
@@ -80,11 +78,6 @@ class MultinomialExponential(Loss):
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-
-    @classmethod
-    def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for this number of classes."""
-        return cls(n_classes)
 
     def initial_raw(self, target: Target) -> Floats:
         """``C - 1`` times the centered logarithms of the weighted class frequencies."""

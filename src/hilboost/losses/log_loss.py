@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,11 +99,6 @@ class MultinomialLogLoss(Loss):
 
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
-
-    @classmethod
-    def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for this number of classes."""
-        return cls(n_classes)
 
     def initial_raw(self, target: Target) -> Floats:
         """Logarithms of the weighted class frequencies, centered."""

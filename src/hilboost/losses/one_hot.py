@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
@@ -47,11 +45,6 @@ class OneHotSquaredError(Loss):
     def __init__(self, n_classes: int, sharpness: float = _SHARPNESS) -> None:
         self.n_classes = n_classes
         self.sharpness = sharpness
-
-    @classmethod
-    def for_classifier(cls, n_classes: int) -> Self:
-        """Create the loss for this number of classes."""
-        return cls(n_classes)
 
     @property
     def link(self) -> LogitLink | SoftmaxLink:
