@@ -44,7 +44,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.learners.metric_kernel import MetricExpansion
+from hilboost.learners.metric_kernel.model import MetricExpansion
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,

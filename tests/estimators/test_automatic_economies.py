@@ -6,8 +6,9 @@ import pytest
 from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel import MetricKernelLearner, Rows
 from hilboost.learners.metric_kernel.features import Features
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.metric_kernel.systems import Rows
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
 from hilboost.training.blending import Blend, HeldOutOutputs

@@ -12,7 +12,7 @@ from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.learners.metric_kernel import MetricKernelLearner
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner

@@ -13,16 +13,12 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.metric_kernel import (
-    MetricExpansion,
-    MetricKernelLearner,
-    NormalEquations,
-    Rows,
-    System,
-    rotation,
-)
+from hilboost.learners.metric_kernel import rotation
 from hilboost.learners.metric_kernel.features import Features, level_numbers
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.learners.metric_kernel.metric import Metric, Problem, learned_metric
+from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(60, 3))

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Constant, Gaussian, Kernel, Laplace, Matern
-from hilboost.learners.kernel_machine.basis import SELECTIONS, forward, rp_cholesky, select
+from hilboost.learners.kernel_machine.basis import forward, rp_cholesky
 from hilboost.learners.kernel_machine.basis.forward import ForwardFit
 from hilboost.learners.kernel_machine.basis.information_gain import (
     ProjectedPosterior,
     information_gain,
 )
 from hilboost.learners.kernel_machine.basis.problem import Problem
+from hilboost.learners.kernel_machine.basis.select import SELECTIONS, select
 
 KERNEL = 1.7 * Matern(1.5)
 SEEDS = st.integers(0, 10**6)

@@ -117,7 +117,7 @@ class FullLearner(KernelLearner):
             D = D * factor
         so_far = data.component(problem.kernel, problem.n_outputs)
         residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
-        if not data.has_system_of(D):
+        if data.linear is None or not data.linear.fits(D):
             tolerance = self.tolerance * largest_norm(residual)
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
         step = data.advance(problem, residual, self.iterations)
@@ -260,10 +260,6 @@ class FullState(MachineState):
     def is_restored(self) -> bool:
         """Whether earlier stages of a continued fit settled the precision."""
         return self._restored is not None
-
-    def has_system_of(self, D: Floats) -> bool:
-        """Whether ``D`` is the diagonal of the present linear system."""
-        return self.linear is not None and self.linear.fits(D)
 
     def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""

@@ -17,7 +17,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
-from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, refuse_many_rows, select
+from hilboost.learners.kernel_machine.basis.forward import refuse_many_rows
+from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD, select
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -127,7 +128,7 @@ class SparseLearner(KernelLearner):
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     n_basis: int = 1000  # number of basis vectors of a stage
     subset_size: int | None = None  # number of rows that they are chosen from; ``None`` means all
-    # A name of :data:`~hilboost.learners.kernel_machine.basis.SELECTIONS`
+    # A name of :data:`~hilboost.learners.kernel_machine.basis.select.SELECTIONS`
     selection: str = "residual"
     # κ, for ``selection="forward"``: number of rows scored in each step; ``None`` means all
     n_candidates: int | None = 59

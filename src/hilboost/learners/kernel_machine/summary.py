@@ -98,8 +98,8 @@ class KernelMachineSummary:
     ) -> Floats:
         """Compute the variance (n,) of new observations, including noise, in units of the fit.
 
-        ``weights`` (m, r) is the sum of those of all full stages; approximate variances of a kernel
-        that was chosen then agree with the residuals.
+        ``weights`` (m, r) is the sum over all full stages; approximate variances of a kernel that
+        was chosen then agree with the residuals.
         """
         if not self._variance:
             self._variance[:] = [self._posterior(model, weights, team)]

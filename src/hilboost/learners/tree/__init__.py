@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hilboost import engine
 from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
-    from hilboost.engine import MAX_LEVELS, Forest, Tree
     from hilboost.learners.tree.learner import TreeLearner
     from hilboost.learners.tree.vector import VectorTreeLearner
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
 _MODULES = {"learner": "TreeLearner", "vector": "VectorTreeLearner"}
 
-__all__ = ["MAX_LEVELS", "Forest", "Tree", "TreeLearner", "VectorTreeLearner"]
+__all__ = ["TreeLearner", "VectorTreeLearner"]
 
-
-def _of_engine(name: str) -> Any:
-    return getattr(engine, name) if name in __all__ else None
-
-
-__getattr__ = names_of(__name__, _MODULES, _of_engine)
+__getattr__ = names_of(__name__, _MODULES)

@@ -19,8 +19,3 @@ SY2006: Sun & Yao, *A gradient-based forward greedy algorithm for sparse Gaussia
 regression*, 2006.  SWL2003: Seeger, Williams & Lawrence, *Fast forward selection to speed up sparse
 Gaussian process regression*, AISTATS 2003.
 """
-
-from hilboost.learners.kernel_machine.basis.forward import KEPT_BYTES, refuse_many_rows
-from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD, SELECTIONS, select
-
-__all__ = ["COLUMNS_HELD", "KEPT_BYTES", "SELECTIONS", "refuse_many_rows", "select"]

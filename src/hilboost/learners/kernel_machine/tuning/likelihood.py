@@ -88,14 +88,10 @@ def more_likely(
     # The amplitude that is most likely for this kernel and noise ratio has a closed form.
     amplitude = float((array_api.solve_lower(factor, rows.Y.copy()) ** 2).mean())
     noise = max(candidate.regularization * amplitude, SMALLEST_LAMBDA)
-    steps = _iterations(rows) if max_iterations is None else max_iterations
+    # More length scales need more steps.
+    steps = int(min(60, 10 + 1.5 * rows.X.shape[1])) if max_iterations is None else max_iterations
     start = replace(candidate.kernel, amplitude=amplitude)
     return _without_amplitude(maximize(start, noise, rows.X, rows.Y, steps, goes_on=goes_on))
-
-
-def _iterations(rows: Sampled) -> int:
-    """More length scales need more steps."""
-    return int(min(60, 10 + 1.5 * rows.X.shape[1]))
 
 
 def most_likely_map(candidate: Candidate[TableKernel], rows: Sampled) -> Candidate[TableKernel]:

@@ -51,17 +51,13 @@ class Columns:
         """The columns of a table with ``d`` of them."""
         return cls(tuple(k for k in range(d) if k not in categorical), categorical)
 
-    @property
-    def have_own_scales(self) -> bool:
-        """Whether every numeric column has a length scale of its own, up to 64 columns."""
-        return len(self.numeric) <= MOST_COLUMNS_WITH_OWN_SCALES
-
     def kernel(self, family: str, scale: float) -> TableKernel:
         """A kernel of ``FAMILIES``; scales are in units of the root of the number of columns."""
         numeric = categories = None
         if self.numeric:
-            n_scales = len(self.numeric) if self.have_own_scales else 1
-            numeric = FAMILIES[family](np.full(n_scales, scale * np.sqrt(len(self.numeric))))
+            d = len(self.numeric)
+            n_scales = d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
+            numeric = FAMILIES[family](np.full(n_scales, scale * np.sqrt(d)))
         if self.categorical or not self.numeric:
             categories = Delta(np.ones(len(self.categorical)))
         return TableKernel(self, family, numeric, categories)
