@@ -56,14 +56,6 @@ _MODULES = {
     "core.leaf_loss": "LeafLoss",
     "core.loss": "Loss",
     "core.metric": "Metric",
-    "estimators": (
-        "AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine "
-        "BoostingClassifier BoostingRanker BoostingRegressor BoostingSurvival "
-        "ConvexKernelRidge KernelBoostingClassifier KernelBoostingRegressor "
-        "MixtureOfKernelExperts OutputKernelBoostingRegressor OutputKernelForestRegressor "
-        "OutputKernelTreeRegressor SparseKernelClassifier SparseKernelRidge "
-        "StackedKernelRidge"
-    ),
     "estimators.files": "load save trusted_types",
     "estimators.label_weights": "label_weights",
     "export": "plot_kernels plot_tree to_onnx to_treelite to_xgboost_json tree_table",
@@ -108,7 +100,9 @@ __all__ = [
 
 
 def _find(name: str) -> Any:
-    """Return an export function that is not named above; suggest similar names otherwise."""
+    """Return an estimator, or an export function; suggest similar names otherwise."""
+    if name in __all__:
+        return getattr(import_module("hilboost.estimators"), name)
     if name.startswith("to_"):
         found = import_module("hilboost.export.registry").export_function(name)
         if found is not None:

@@ -102,7 +102,7 @@ def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return frame.assign(**changed), n_changed
 
 
-def _is_formula(value: Any) -> bool:
+def _is_formula(value: object) -> bool:
     return (
         isinstance(value, str) and value.startswith(_FORMULA) and _NUMBER.fullmatch(value) is None
     )

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, is_whole, rounded, sum_of
 from hilboost.core import dtypes
-from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
@@ -244,11 +243,6 @@ def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
     )
 
 
-def within_bounds(values: Floats, bounds: Floats) -> Floats:
-    """Values (n_leaves, 1) within the bounds of their leaves, (n_leaves, 2), or (0, 2) for none."""
-    return np.clip(values, bounds[:, :1], bounds[:, 1:]) if len(bounds) else values
-
-
 def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) -> list[Tree]:
     """The first trees, copied at once, which takes less time than one by one.
 
@@ -259,9 +253,9 @@ def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) ->
     is_node = np.arange(grown.trees.column.shape[1]) < sizes[:, None]
     is_leaf = np.arange(grown.values.shape[1]) < n_leaves[:, None]
     nodes = [array[:n_trees][is_node] for array in grown.trees[:-1]]
-    bounds = grown.bounds[:n_trees]
-    bounds = bounds[is_leaf] if bounds.shape[1] else bounds.reshape(-1, 2)
-    values = within_bounds(grown.values[:n_trees][is_leaf], bounds)
+    values, bounds = grown.values[:n_trees][is_leaf], grown.bounds[:n_trees]
+    if bounds.shape[1]:
+        values = np.clip(values, *np.hsplit(bounds[is_leaf], 2))
     ends, leaf_ends = _ends(sizes), _ends(n_leaves)
     trees = []
     for k in range(n_trees):

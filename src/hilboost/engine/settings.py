@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from hilboost.core.errors import InvalidParameter
 from hilboost.engine.category_columns import check_levels
 
@@ -106,7 +104,3 @@ class VectorSettings:
     def __post_init__(self) -> None:
         """Reject columns with too many levels."""
         check_levels(self.categorical)
-
-    def share_of_columns(self, d: int) -> float:
-        """``max_features``, as a number."""
-        return 1 / np.sqrt(d) if isinstance(self.max_features, str) else self.max_features

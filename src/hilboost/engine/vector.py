@@ -151,13 +151,14 @@ def _batch_size(limits: VectorLimits, share: RowShare | None) -> int:
 
 def _limits(settings: VectorSettings, d: int, m: int, pure: float) -> VectorLimits:
     most = m if settings.max_splits is None else min(m, int(settings.max_splits) + 1)
+    share = 1 / np.sqrt(d) if settings.max_features == "sqrt" else float(settings.max_features)
     return VectorLimits(
         min_weight=ALMOST * float(settings.min_samples_leaf),
         tie=_TIE,
         pure=pure,
         max_leaves=most,
         max_depth=_UNLIMITED if settings.max_depth is None else int(settings.max_depth),
-        n_columns=max(1, round(settings.share_of_columns(d) * d)),
+        n_columns=max(1, round(share * d)),
         random_cuts=bool(settings.random_cuts),
         in_turn=most >= m,  # one leaf per row: the order does not matter
     )

@@ -25,7 +25,7 @@ from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods, with_parameters
 from hilboost.kernels import Kernel
-from hilboost.learners.kernel_machine.basis import SELECTIONS
+from hilboost.learners.kernel_machine.basis.select import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec

@@ -370,5 +370,5 @@ default="from_dtype"
         return tags
 
 
-def _names_trees(learner: Any) -> bool:
+def _names_trees(learner: object) -> bool:
     return isinstance(learner, str) and learner not in ("auto", "kernel", "linear")

@@ -319,11 +319,8 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         yield from self._sums(self._checked(X))
 
     def _combined(self, X: Floats, team: ThreadTeam) -> Floats:
-        return np.concatenate(team.map(lambda rows: self._votes(X[rows]), row_blocks(len(X))))
-
-    def _votes(self, X: Floats) -> Floats:
-        *_, raw = self._sums(X)
-        return raw
+        blocks = row_blocks(len(X))
+        return np.concatenate(team.map(lambda rows: [*self._sums(X[rows])][-1], blocks))
 
     def _sums(self, X: Floats) -> Iterator[Floats]:
         C = len(self.classes_)

@@ -118,7 +118,7 @@ def _read_float(value: object) -> float:
 
 
 def _read_integer(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if type(value) is not int:
         raise TypeError(f"expected an integer, got {type(value).__name__}")
     return value
 

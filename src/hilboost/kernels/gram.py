@@ -293,7 +293,7 @@ class Gram:
                     array_api.product(double.T, array_api.cast(right[rows], "float64"), self.team)
                 )
             if weight is not None:
-                double = double * namespace_sqrt(weight[rows])[:, None]
+                double = double * array_api.namespace(weight).sqrt(weight[rows])[:, None]
             gram.add(array_api.square(double, self.team))
         return gram.total(self.exchange), product and product.total(self.exchange)
 
@@ -313,11 +313,6 @@ class Gram:
 
 def _largest(values: Array) -> float:
     return float(np.abs(array_api.to_numpy(values)).max(initial=0.0))
-
-
-def namespace_sqrt(values: Array) -> Array:
-    """Return a new array of square roots."""
-    return array_api.namespace(values).sqrt(values)
 
 
 def _product(block: Array, short: Array) -> Array:

@@ -106,7 +106,7 @@ class Calibration:
         return found
 
     def upper_ends(self, anchors: Floats, coverage: float, column: int = 0) -> Floats:
-        """Compute upper ends of intervals (n,) from those of ensemble members, (n_members, n).
+        """Compute upper ends of intervals (n,) from the ends of each ensemble member.
 
         These are the smallest ``t`` such that the calibration rows with ``anchor + score <= t``
         weigh enough, where the anchor is that of the member which predicted the row (CV+ of Barber

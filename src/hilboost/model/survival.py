@@ -31,14 +31,6 @@ from hilboost.validation.survival import (
 )
 
 
-def _warn_of_ones_and_twos(cause: Floats) -> None:
-    if are_ones_and_twos(cause):
-        warn_caller(
-            f"The events of y are 1 and 2, and {UNCENSORED}; otherwise, these are two causes.",
-            DataWarning,
-        )
-
-
 @dataclass(frozen=True)
 class SurvivalCodec(TargetCodec):
     """Codec of survival times: lower and upper bound, entry time, and number of the stratum."""
@@ -64,7 +56,12 @@ class SurvivalCodec(TargetCodec):
         n_causes = max(1, int(cause.max(initial=1)))
         ends = None
         if n_intervals is not None:
-            _warn_of_ones_and_twos(cause)
+            if are_ones_and_twos(cause):
+                warn_caller(
+                    f"The events of y are 1 and 2, and {UNCENSORED}; otherwise, these are two "
+                    "causes.",
+                    DataWarning,
+                )
             times = lower[np.isfinite(upper) & (lower > 0)]
             levels = np.arange(1, n_intervals + 1) / n_intervals
             ends = (

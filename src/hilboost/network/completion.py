@@ -130,7 +130,11 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         self.model_ = self._fitted(X, links, self.n_stages_)
         exact = self.known_points == "exact"
         self._known_features = None if exact else X  # whose points change with the stages
-        self._known = self._points(links) if exact else self.model_.predict_embedding(X)
+        self._known = (
+            self.model_.output_.encode_training(self._kernel(links))
+            if exact
+            else self.model_.predict_embedding(X)
+        )
         if self.threshold is None:
             pairs = np.triu_indices(len(links), 1)
             kernel = self.model_.predict_embedding(X) @ self._known.T
@@ -170,10 +174,6 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
 
     def _kernel(self, links: Floats) -> Floats:
         return diffusion_kernel(links, self.coefficient, scaled=self.scaled)
-
-    def _points(self, links: Floats) -> Floats:
-        """Points of the known vertices in the feature space."""
-        return self.model_.output_.encode_training(self._kernel(links))
 
     def _chosen(self, X: Any, links: Floats, fraction: float) -> tuple[int, float]:
         """Choose the number of stages and the link ratio on held-out vertices.

@@ -16,10 +16,6 @@ from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_ma
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
 
-def _has_sets(labels: Any) -> bool:
-    return any(isinstance(label, set | frozenset) for label in labels)
-
-
 def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     """Validate labels that are rows of numbers, (n, c) float64; (n,) becomes one column."""
     table = without_mask(without_frame(labels))
@@ -28,7 +24,8 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     try:
         rows = as_numbers(table)
     except (TypeError, ValueError):
-        remedy = '; set output="label_set"' if what == "Y" and _has_sets(labels) else ""
+        has_sets = any(isinstance(label, set | frozenset) for label in labels)
+        remedy = '; set output="label_set"' if what == "Y" and has_sets else ""
         raise InvalidData(
             f"{what} must contain rows of numbers{_first_odd_row(table)}{remedy}."
         ) from None

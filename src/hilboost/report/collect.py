@@ -120,15 +120,14 @@ def facts(
     columns, raw = rows.columns, rows.raw
     positive = positive_index(rows.fitted, positive_class)
     training = None if X_train is None else Columns.of(X_train, rows.fitted.schema.names)
+    alone = raw if rows.target.offset is None else raw - rows.target.offset
     found: dict[str, Any] = {
         "format": FORMAT,
         "title": title or f"{type(model).__name__} on {counted(len(raw), 'row')}",
         "model": model_facts(model),
         "importance": importance_facts(model, columns, rows.target),
         "contributions": contribution_facts(model, columns, positive, rows.first_target),
-        "drift": None
-        if training is None
-        else drift_facts(model, columns, training, rows.raw_alone),
+        "drift": None if training is None else drift_facts(model, columns, training, alone),
         **dict.fromkeys(_OF_TASKS),
     }
     order = found["importance"]["order"]

@@ -138,11 +138,6 @@ class Rows:
         several = self.fitted.codec.kind == "numbers" and self.codes.shape[1] > 1
         return self.target_names[0] if several else None
 
-    @property
-    def raw_alone(self) -> Floats:
-        """Raw predictions without offsets, (n, r)."""
-        return self.raw if self.target.offset is None else self.raw - self.target.offset
-
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, asides: Asides) -> Rows:
         """Validate and predict; rows with zero weight are left out."""

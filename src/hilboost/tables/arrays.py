@@ -11,12 +11,12 @@ from hilboost.core.errors import InvalidData
 from hilboost.tables.columns import are_rounded
 
 
-def is_pandas(table: Any) -> bool:
+def is_pandas(table: object) -> bool:
     """Return whether a table, frame or series, has an index as in pandas."""
     return hasattr(table, "iloc")
 
 
-def columns_of(table: Any) -> Any | None:
+def columns_of(table: object) -> Any | None:
     """Return the column names of a data frame, and ``None`` for other objects."""
     return getattr(table, "columns", None)
 

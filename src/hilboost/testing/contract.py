@@ -120,7 +120,7 @@ class Contract:
                 ) from error
 
 
-def ensure(condition: Any, sentence: str) -> None:
+def ensure(condition: object, sentence: str) -> None:
     """Raise an error unless a condition holds.
 
     ``sentence``: message of the error.

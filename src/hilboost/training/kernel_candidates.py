@@ -13,14 +13,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.learners.metric_kernel import (
-    MetricExpansion,
-    MetricKernelLearner,
-    MetricSpace,
-    NormalEquations,
-    Rows,
-    System,
-)
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner, MetricSpace
+from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 MOST_ROWS_OF_OWN_METRICS = 2000
 CENTERS_OF_OWN_METRICS = 1500

@@ -18,8 +18,10 @@ from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel import MetricExpansion, MetricKernelLearner, Rows
 from hilboost.learners.metric_kernel.features import columns_of
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.metric_kernel.systems import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
@@ -292,7 +294,10 @@ class KernelTrial:
         members = []
         for member, machine in zip(state.members, machines, strict=True):
             kept = member.stages if of_trees.any() else []
-            stages = [_of_trees(stage.scaled(of_trees)) for stage in kept]
+            stages = [
+                Stage(tuple(replace(term, learner=0) for term in stage.scaled(of_trees).terms))
+                for stage in kept
+            ]
             term = Term(machine, slice(0, r), of_kernel.copy(), learner=1)
             members.append(replace(member, stages=[*stages, Stage((term,))]))
         models = [member.model() for member in members]
@@ -346,7 +351,3 @@ def decisive(trials: Iterable[HeldOutOutputs], least: float) -> HeldOutOutputs:
 def _numbers(X: Floats) -> Floats:
     """All columns of a table."""
     return columns_of(X, np.arange(X.shape[1]))
-
-
-def _of_trees(stage: Stage) -> Stage:
-    return Stage(tuple(replace(term, learner=0) for term in stage.terms))

@@ -13,7 +13,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.encoders.encoding import Encoder
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.metric_kernel import MetricKernelLearner
+from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData

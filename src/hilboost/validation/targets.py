@@ -180,7 +180,8 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     _require_labels(y)
     _refuse_objects(y)
     try:
-        if not _repeat_integers(y):
+        # Integers or booleans, most of which occur again, are classes.
+        if y.dtype.kind not in "biu" or len(distinct(y)) > len(y) // 2:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 check_classification_targets(y)
@@ -219,11 +220,6 @@ def _refuse_mixed(y: Sequence[Any]) -> None:
 
 def _without_label(row: int) -> InvalidData:
     return InvalidData(f"Input y contains NaN: row {row} has no label; {_REMOVE}")
-
-
-def _repeat_integers(y: NDArray[Any]) -> bool:
-    """Whether labels are integers or booleans, most of which occur again: they are classes."""
-    return y.dtype.kind in "biu" and len(distinct(y)) <= len(y) // 2
 
 
 def _no_label(y: NDArray[Any]) -> Any:

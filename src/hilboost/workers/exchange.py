@@ -129,7 +129,7 @@ class TreeExchange(Exchange):
         return [pickle.loads(part.tobytes()) for part in np.split(self.gathered(content), ends)]
 
 
-def _pickled(own: Any) -> bytes:
+def _pickled(own: object) -> bytes:
     """Pickle an object, also if its class or function was defined in a script or a function."""
     try:
         return pickle.dumps(own)

@@ -62,7 +62,9 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = _with_held_out_folds(as_trees(parameters))
+    p = as_trees(parameters)
+    if p["validation_fraction"] is None and is_auto(p["cv_folds"]):
+        p = p | {"cv_folds": 1}  # no rows are to be held out
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
     begun = start_of(loss, data, continuation=continuation)
@@ -210,12 +212,6 @@ def _with_held_out_rows(
 def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
     """Whether the training rows may remain rows of a larger table; encoders need an array."""
     return learner.capabilities.reads_blocks and not data.schema.categories
-
-
-def _with_held_out_folds(p: dict[str, Any]) -> dict[str, Any]:
-    """Choose a single member if no rows are to be held out."""
-    whole = p["validation_fraction"] is None and is_auto(p["cv_folds"])
-    return p | {"cv_folds": 1} if whole else p
 
 
 def _stops_on_training_rows(p: Mapping[str, Any]) -> bool:
