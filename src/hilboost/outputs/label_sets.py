@@ -162,6 +162,10 @@ class LabelSetEmbedding(ChoosingEmbedding):
     def _on_tables(self, measure: Callable[[Bools, Bools], Floats]) -> Callable[[Any, Any], Floats]:
         return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
 
+    def settled(self, labels: Any) -> Any:
+        """Convert labels to the format of the training labels."""
+        return self._as_given(self.checked(labels))
+
     def labels_of(self, codes: Floats) -> Any:
         """Return the sets at these points."""
         return self._as_given(codes > 0)
@@ -184,7 +188,7 @@ class LabelSetEmbedding(ChoosingEmbedding):
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
             columns = columns_of(labels)
-            if columns is not None and self.dtype is not None:
+            if columns is not None:
                 self._check_columns(tuple(columns), what)
             return _ones(found, len(self.names), what)
         rows = _sets(labels, what)

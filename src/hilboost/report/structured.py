@@ -16,8 +16,7 @@ from hilboost.outputs.distances import to_labels, to_points
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, histogram, means_by_column, shortened, thinned
-from hilboost.tables.arrays import columns_of, is_pandas
-from hilboost.tables.sparse import is_sparse
+from hilboost.tables.arrays import columns_of, is_pandas, without_frame
 
 _DECODED_ROWS = 2000
 _SHOWN = 8
@@ -51,7 +50,8 @@ def structured_facts(
     distance = to_labels(model.output_, truth, predicted)
     says = "mean squared distance between decoded and true outputs, in the output space"
     scores.append(score("pre-image error", sample.mean(distance), None, "lower", says))
-    pair = _Pairs(model.output_.label_kind, model.output_.settled(truth), predicted)
+    true = without_frame(model.output_.settled(truth))
+    pair = _Pairs(model.output_.label_kind, true, predicted, columns_of(y))
     scores += pair.scores(sample.weights)
     facts["gallery"] = _gallery(pair, distance, sample)
     return facts
@@ -71,8 +71,8 @@ def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any
 class _Pairs:
     """True and predicted labels, converted for display and comparison; ranks, if they are."""
 
-    def __init__(self, label_kind: str, true: Any, predicted: Any) -> None:
-        self.kind, self.true, self.predicted = _shown(label_kind, true, predicted)
+    def __init__(self, label_kind: str, true: Any, predicted: Any, names: Any) -> None:
+        self.kind, self.true, self.predicted = _shown(label_kind, true, predicted, names)
         self.ranks = None
         if label_kind == "ranks":
             self.ranks = np.asarray(true), np.asarray(predicted)
@@ -104,10 +104,12 @@ class _Pairs:
         return found
 
 
-def _shown(label_kind: str, true: Any, predicted: Any) -> tuple[str, list[Any], list[Any]]:
+def _shown(
+    label_kind: str, true: Any, predicted: Any, names: Any
+) -> tuple[str, list[Any], list[Any]]:
     """Return the kind of display, and the true and predicted labels converted for it."""
     if label_kind == "sets":
-        return "tags", _sets(true), _sets(predicted)
+        return "tags", _sets(true, names), _sets(predicted, names)
     if label_kind == "samples":
         curves = [np.asarray(p, dtype=np.float64) for p in predicted]
         levels = (np.arange(len(curves[0])) + 0.5) / len(curves[0])
@@ -134,16 +136,11 @@ def _numbers(labels: Any) -> NDArray[Any] | None:
     return array if array.dtype.kind in "biuf" else None
 
 
-def _sets(labels: Any) -> list[set[str]]:
-    """Convert to sets of names; an indicator array becomes sets of column indices."""
-    if is_sparse(labels):
-        labels = labels.toarray()
-    columns = columns_of(labels)
-    if columns is not None:
-        names, table = [str(name) for name in columns], labels.to_numpy()
-        return [{names[k] for k in np.flatnonzero(row)} for row in table]
-    if getattr(labels, "ndim", 1) == 2:
-        return [{str(k) for k in np.flatnonzero(row)} for row in np.asarray(labels)]
+def _sets(labels: Any, names: Any) -> list[set[str]]:
+    """Convert to sets of names; indicators without names become sets of column indices."""
+    if isinstance(labels, np.ndarray):
+        names = range(labels.shape[1]) if names is None else names
+        labels = [[names[k] for k in np.flatnonzero(row)] for row in labels]
     return [{shortened(name, 30) for name in one} for one in labels]
 
 
