@@ -143,6 +143,8 @@ def test_aft_estimates_start_and_scale():
     assert raw[0, 0] == pytest.approx(-1.5, abs=0.03)
     assert AFT().adapted(target, raw).scale == pytest.approx(0.3, abs=0.02)
     assert AFT(scale=2.0).adapted(target, raw).scale == 2.0
+    shift, scale = AFT().located(target, raw - 0.5)
+    assert (shift, scale) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.3, abs=0.02))
 
 
 @pytest.mark.parametrize("distribution", NOISE)

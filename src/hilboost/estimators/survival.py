@@ -227,13 +227,14 @@ warm_start, random_state, n_jobs, verbose : optional
             raw = data.target.with_offset(fitted.predict_raw(data.X, 1))
         return replace(fitted, survival=self._curves(data, fitted.loss, raw))
 
-    def _curves(self, data: TrainingData, loss: Loss, raw: Floats) -> SurvivalCurves:
-        adapted: Any = loss.adapted(data.target, raw)
+    def _curves(self, data: TrainingData, loss: Any, raw: Floats) -> SurvivalCurves:
         if self._is_discrete():
+            adapted = loss.adapted(data.target, raw)
             return SurvivalCurves(event_times(data.target), discrete=adapted)
         if loss.adaptive:
+            shift, scale = loss.located(data.target, raw)
             times = event_times(data.target)
-            return SurvivalCurves(times, None, adapted.distribution, float(adapted.scale))
+            return SurvivalCurves(times, None, loss.distribution, scale, -shift)
         labels = survival_codec(data.codec).strata_labels
         return baseline(data.target, raw[:, 0], self.ties, 1 if labels is None else len(labels))
 

@@ -79,19 +79,23 @@ class AFT(AdaptiveLoss):
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood, together with the scale."""
-        known = target.y[:, :2][(target.y[:, :2] > 0) & np.isfinite(target.y[:, :2])]
-        ends = float(np.log(known.min())) - 1.0, float(np.log(known.max())) + 1.0
-        best, scale = -0.5 * (ends[0] + ends[1]), self.scale
+        return np.array([self.located(target, np.zeros((len(target.y), 1)))[0]])
 
-        def total(start: float) -> float:
-            raw = np.full((len(target.y), 1), start)
-            return _total(self.distribution, scale or 1.0, target, raw)
+    def located(self, target: Target, raw: Floats) -> tuple[float, float]:
+        """Return the shift of ``raw`` (n, 1), and the scale, that maximize the likelihood."""
+        with np.errstate(divide="ignore"):
+            places = np.log(target.y[:, :2]) + raw
+        known = places[np.isfinite(places)]
+        ends = float(-known.max()) - 1.0, float(-known.min()) + 1.0
+        best, scale = 0.5 * (ends[0] + ends[1]), self.scale
+
+        def total(shift: float) -> float:
+            return _total(self.distribution, scale or 1.0, target, raw + shift)
 
         for _ in range(_ALTERNATIONS):
-            raw = np.full((len(target.y), 1), best)
-            scale = self.scale or best_scale(self.distribution, target, raw)
-            best = float(minimize_scalar(total, bounds=(-ends[1], -ends[0]), method="bounded").x)
-        return np.array([best])
+            scale = self.scale or best_scale(self.distribution, target, raw + best)
+            best = float(minimize_scalar(total, bounds=ends, method="bounded").x)
+        return best, scale or 1.0
 
     def adapted(self, target: Target, raw: Floats) -> AFT:
         """Return the loss with the scale that maximizes the likelihood."""

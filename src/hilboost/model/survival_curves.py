@@ -24,6 +24,7 @@ class SurvivalCurves:
     hazard: Floats | None = None
     distribution: str | None = None  # distribution of accelerated failure times
     scale: float = 1.0  # its scale
+    location: float = 0.0  # added to the logarithms of its times
     discrete: DiscreteHazard | None = None  # the loss of discrete hazards
 
     def cumulative_hazard(self, raw: Floats, strata: Floats, times: Floats) -> Floats:
@@ -37,7 +38,7 @@ class SurvivalCurves:
         if self.hazard is None:
             assert self.distribution is not None
             with np.errstate(divide="ignore"):
-                z = (np.log(times)[None] + risk[:, None]) / self.scale
+                z = (np.log(times)[None] + risk[:, None] - self.location) / self.scale
             return -DISTRIBUTIONS[self.distribution].log_above(np.clip(z, -500.0, 500.0))
         place = np.searchsorted(self.times, times, side="right")
         padded = np.column_stack([np.zeros(len(self.hazard)), self.hazard])
@@ -63,7 +64,8 @@ class SurvivalCurves:
     def median(self, risk: Floats) -> Floats:
         """Median time of accelerated failure times, (n,)."""
         assert self.distribution is not None
-        return np.exp(self.scale * DISTRIBUTIONS[self.distribution].median - risk)
+        noise = self.location + self.scale * DISTRIBUTIONS[self.distribution].median
+        return np.exp(noise - risk)
 
 
 def _between_ends(ends: Floats, values: Floats, times: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Survival functions in model files.
 
-Header: ``survival`` with ``distribution`` and ``scale``; ``strata`` and ``strata_dtype`` if there
-are strata; ``ends`` and ``n_causes`` for discrete hazards.  Arrays: ``survival.times`` (u,) and,
-for proportional hazards, ``survival.hazard`` (s, u).
+Header: ``survival`` with ``distribution``, ``scale`` and, unless it is 0, ``location``; ``strata``
+and ``strata_dtype`` if there are strata; ``ends`` and ``n_causes`` for discrete hazards.  Arrays:
+``survival.times`` (u,) and, for proportional hazards, ``survival.hazard`` (s, u).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _TIMES, _HAZARD = "survival.times", "survival.hazard"
 def to_file(codec: SurvivalCodec, curves: SurvivalCurves) -> tuple[Header, Arrays]:
     """Convert to fields and arrays."""
     fields: Header = {"distribution": curves.distribution, "scale": curves.scale}
+    if curves.location:
+        fields["location"] = curves.location
     labels = codec.strata_labels
     if labels is not None:
         fields |= {"strata": labels.tolist(), "strata_dtype": label_dtype(labels, "stratum").str}
@@ -59,7 +61,9 @@ def curves_from_file(header: Header, arrays: Arrays, codec: SurvivalCodec) -> Su
     if fields["distribution"] is not None:
         require(fields["distribution"] in DISTRIBUTIONS, "distribution")
         scale = positive(fields["scale"], "scale")
-        return SurvivalCurves(times, None, fields["distribution"], scale)
+        location = float(fields.get("location", 0.0))
+        require(bool(np.isfinite(location)), "location")
+        return SurvivalCurves(times, None, fields["distribution"], scale, location)
     hazard = require_finite(arrays, _HAZARD, 2)
     labels = codec.strata_labels
     require(hazard.shape == (1 if labels is None else len(labels), len(times)), _HAZARD)
