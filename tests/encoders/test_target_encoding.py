@@ -6,7 +6,7 @@ import pytest
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import assign_folds
 from hilboost.core.target import Target
-from hilboost.encoders.encoding import kept_levels
+from hilboost.encoders.encoding import Encoder, kept_levels, known_numbers
 from hilboost.encoders.target_encoding import N_PARTS, LevelKeys, TargetEncoding
 
 
@@ -91,3 +91,26 @@ def test_the_most_frequent_levels_keep_a_code_of_their_own():
     np.testing.assert_array_equal(kept_levels(codes, 5, 5, Target(codes)), np.arange(5))
     heavy = np.where(codes == 3, 100.0, 1.0)
     np.testing.assert_array_equal(kept_levels(codes, 5, 3, Target(codes, heavy)), [2, 2, 0, 1, 2])
+
+
+@pytest.mark.parametrize("n_targets", [1, 8, 9, 100])
+def test_more_than_eight_targets_are_encoded_by_eight_components(n_targets):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (60, 2)).astype(float)
+    y = rng.normal(size=(60, n_targets))
+    y[:, -1] += 10 * codes[:, 1]
+    target = Target(y)
+    encoder = Encoder.of(codes, [(0, 3), (1, 3)], target, known_numbers, True)
+    encoding, (table,) = encoder.learn(codes, target, [None], 0)
+    assert encoder.n_targets == min(n_targets, 8)
+    assert table.shape[1] == encoder.width == encoding.full_width
+    assert ((0, 1) in encoder.origins) == (n_targets <= 21)
+    if n_targets <= 8:
+        own = y[codes[:, 0] == 0]
+        expected = (own.sum(axis=0) + 3 * y.mean(axis=0)) / (len(own) + 3)
+        assert np.allclose(encoding.encode(np.zeros((1, 2)))[0, 2 : 2 + n_targets], expected)
+    else:  # the first component is nearly the last target, which depends on the second column
+        first = table[
+            :, [2 + 8 * k for k, origin in enumerate(encoder.origins[::8]) if origin == (1,)]
+        ]
+        assert np.abs(np.corrcoef(first[:, 0], y[:, -1])[0, 1]) > 0.95

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
-from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding
+from hilboost.encoders.target_encoding import LevelKeys, TargetEncoding, leading
 from hilboost.engine import MAX_LEVELS
 from hilboost.reductions.sums import count_rows, masses_of_groups, mean, total_weight
 from hilboost.tables.files import column_of, encoded_table
@@ -77,6 +77,7 @@ def kept_levels(codes: Floats, n_levels: int, most: int, target: Target) -> Ints
 
 _MANY_LEVELS = 32  # columns with more have target encoding
 _MOST_STATISTICS = 64
+_MOST_TARGETS = 8
 _PRIOR_STRENGTH = 3.0
 
 
@@ -165,7 +166,8 @@ class Encoder:
         """Choose the encoding of each category column of the codes (n, d).
 
         ``columns`` gives the category columns with their numbers of levels, and ``statistics``
-        those with target encoding, where level frequencies replace the codes.  ``groups`` restricts
+        those with target encoding, where level frequencies replace the codes; of more than eight
+        targets, the leading principal components of their means are encoded.  ``groups`` restricts
         which columns may form a pair; an empty sequence allows all.  Trees partition the levels of
         other columns.
         """
@@ -180,13 +182,16 @@ class Encoder:
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
         shares = tuple((k, _shares(column_of(codes, k), sizes[k], target)) for k in many)
-        n_targets = averaged(target, None).shape[1]
+        n_values = averaged(target, None).shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
-        n_pairs = max(0, _MOST_STATISTICS // n_targets - len(many))
+        n_pairs = max(0, _MOST_STATISTICS // n_values - len(many))
         chosen: list[tuple[int, ...]] = sorted([*((k,) for k in many), *pairs[:n_pairs]])
         sources = tuple(LevelKeys.of(codes, c, tuple(sizes[k] for k in c), target) for c in chosen)
         encoding = Encoding(codes.shape[1], kept, shares)
+        n_targets = min(n_values, _MOST_TARGETS)
+        if n_targets < n_values:
+            n_targets = min(n_targets, sum(len(source.keys) + 1 for source in sources))
         return cls(encoding, categorical, sources, averaged, n_targets)
 
     @property
@@ -218,6 +223,8 @@ class Encoder:
         statistics, seen = [], []
         for member, learned in enumerate(rows):
             y = self.averaged(target, learned)
+            if y.shape[1] > self.n_targets:
+                y = leading(self.sources, numbers, target.with_y(y), learned, self.n_targets)
             key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
                 self.sources, numbers, target.with_y(y), learned, _PRIOR_STRENGTH, key

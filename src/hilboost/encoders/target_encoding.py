@@ -148,3 +148,25 @@ class TargetEncoding:
             prior = self.strength * self.prior
             columns.append((sums[keys] + prior) / (weight[keys] + self.strength)[:, None])
         return np.column_stack(columns)
+
+
+def leading(
+    sources: Sequence[LevelKeys],
+    numbers: Sequence[Ints],
+    target: Target,
+    rows: NDArray[np.uint32] | None,
+    n_components: int,
+) -> Floats:
+    """Project targets (n, q) on the leading principal components of the means of all levels.
+
+    ``numbers`` and ``rows`` are those of :meth:`TargetEncoding.learn`.
+    """
+    inside = np.arange(len(target.y)) if rows is None else rows.astype(np.int64)
+    learned = target.rows(inside)
+    prior = mean(learned)
+    means = TargetEncoding._of(sources, [k[inside] for k in numbers], learned, prior, 0.0)
+    weight = np.concatenate(means.weights)[:, None]
+    deviations = (np.concatenate(means.sums) - weight * prior) / np.sqrt(np.maximum(weight, 1e-300))
+    directions = np.linalg.svd(deviations, full_matrices=False)[2][:n_components]
+    # Unlike those of BLAS, the last bits do not depend on the number of rows.
+    return np.einsum("ij,kj->ik", target.y, directions, order="C")
