@@ -82,7 +82,17 @@ class AFT(AdaptiveLoss):
         return np.array([self.located(target, np.zeros((len(target.y), 1)))[0]])
 
     def located(self, target: Target, raw: Floats) -> tuple[float, float]:
-        """Return the shift of ``raw`` (n, 1), and the scale, that maximize the likelihood."""
+        """Find the shift of raw predictions, and the scale, that maximize the likelihood.
+
+        Parameters
+        ----------
+        target : Target
+        raw : (n, 1) float64
+
+        Returns
+        -------
+        shift, scale : float
+        """
         with np.errstate(divide="ignore"):
             places = np.log(target.y[:, :2]) + raw
         known = places[np.isfinite(places)]

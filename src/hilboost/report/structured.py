@@ -138,7 +138,7 @@ def _numbers(labels: Any) -> NDArray[Any] | None:
 
 def _sets(labels: Any, names: Any) -> list[set[str]]:
     """Convert to sets of names; indicators without names become sets of column indices."""
-    if isinstance(labels, np.ndarray):
+    if getattr(labels, "ndim", 1) == 2:
         names = range(labels.shape[1]) if names is None else names
         labels = [[names[k] for k in np.flatnonzero(row)] for row in labels]
     return [{shortened(name, 30) for name in one} for one in labels]
