@@ -30,6 +30,7 @@ SETS = {
     "sets": _sets,
     "series of sets": lambda table: pd.Series(_sets(table)),
 }
+LISTS = {"series of lists": lambda table: pd.Series(table.tolist())}
 LABELS = {
     "label_set": (X > 0).astype(int),
     "ranking": np.argsort(np.argsort(X, axis=1), axis=1) + 1,
@@ -50,7 +51,7 @@ def _numbers(model, labels):
 @given(data=st.data())
 def test_numbers_do_not_depend_on_the_form_of_the_labels(output, data):
     table = LABELS[output]
-    forms = TABLES | SETS if output == "label_set" else TABLES
+    forms = TABLES | {"label_set": SETS, "ranking": LISTS}.get(output, {})
     fitted = data.draw(st.sampled_from(sorted({*forms} - {"sets", "series of sets"})))
     metric = data.draw(st.sampled_from(["embedding", "preimage"]))
     model = OutputKernelBoostingRegressor(output, learner="ok3", n_estimators=2, metric=metric)

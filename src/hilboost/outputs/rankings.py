@@ -19,7 +19,7 @@ from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import kendall, share_equal, spearman
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.kemeny import EXACT_UP_TO, best_orders
-from hilboost.outputs.label_checks import as_table, check_choice, in_words, refuse_rows
+from hilboost.outputs.label_checks import as_objects, as_table, check_choice, in_words, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS
 
 Ranks = Ints
@@ -94,6 +94,10 @@ class RankingEmbedding(ChoosingEmbedding):
         """Validate ranks, (n, K) int64."""
         return _ranks(labels, self.training.shape[1], self.ties, what)
 
+    def settled(self, labels: Any) -> Ranks:
+        """Convert lists of ranks to an array."""
+        return self.checked(labels)
+
     def points(self, labels: Ranks) -> Floats:
         """Encode ranks as points, (n, K(K-1)/2), (n, K) or (n, K²)."""
         return _GEOMETRIES[self.distance].encode(labels)
@@ -131,6 +135,8 @@ class RankingEmbedding(ChoosingEmbedding):
 
 def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks:
     """Validate ranks, (n, K) int64."""
+    if getattr(labels, "ndim", 2) == 1:  # a series of lists
+        labels = as_objects(labels, "rankings", what)
     rows = as_table(labels, "the ranks of all items", width, what)
     K = rows.shape[1]
     if K < 2:
