@@ -674,6 +674,7 @@ def test_what_to_use_instead_of_attributes_exists(attribute, own):
         (BoostingRegressor(), "predict_proba", "predict_interval(X), or BoostingClassifier for"),
         (hilboost.OutputKernelBoostingRegressor(), "predict_proba", "predict_set(X)"),
         (BoostingSurvival(), "predict_proba", "predict_survival_function(X)"),
+        (BoostingSurvival(), "predict_median", "predict_survival_function(X), which is .5 at the"),
     ],
 )
 def test_predictions_of_other_kinds_of_targets(estimator, method, own):

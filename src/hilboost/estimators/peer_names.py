@@ -185,6 +185,9 @@ ATTRIBUTES = by_word(_BY_ATTRIBUTE)
 
 COUNTERPARTS = {
     "predict_interval": ("predict_set(X)", "predict_survival_function(X)"),
+    "predict_median": (
+        "predict_survival_function(X), which is .5 at the median, or predict(X) with loss='aft'",
+    ),
     "predict_proba": (
         "predict_survival_function(X)",
         "predict_interval(X), or BoostingClassifier for classes",

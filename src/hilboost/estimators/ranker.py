@@ -214,6 +214,8 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
     ) -> float:
         """Compute the mean NDCG@k of the groups; ties have the mean over all of their orders.
 
+        ``k`` is the parameter of this name, also with an ``eval_metric`` such as ``"ndcg@5"``.
+
         Parameters
         ----------
         X : array-like (n, d)
