@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import boost
 from hilboost.boosting.state import TrainingState, Validation
@@ -54,28 +53,15 @@ class Trial:
     config: BoostingConfig
     state: TrainingState
     validation: Validation | None
-    is_apart: bool  # whether it may run beside others
 
     @classmethod
     def of(
-        cls,
-        fit: FitRun,
-        candidate: Candidate,
-        config: BoostingConfig,
-        in_place: bool = False,
-        team: ThreadTeam | None = None,
+        cls, fit: FitRun, candidate: Candidate, config: BoostingConfig, in_place: bool = False
     ) -> Trial:
-        """Start a run; ``in_place``, it overwrites the predictions of member and held-out rows.
-
-        Where members have one thread each, the run has a ``team``, by default that of the fit.
-        """
+        """Start a run; ``in_place``, it overwrites the predictions of member and held-out rows."""
         state, held = fit.initial.state, fit.initial.validation
         first = state.members[0]
         learner, own = in_trials(candidate.learner, first.data)
-        team, on_threads = team or fit.team, learner.capabilities.on_threads
-        if len(state.members) > 1 and on_threads is not None:
-            own = on_threads(own, team)
-        is_apart = own is not first.data and team.n_threads == 1
         stages: list[Stage] = []
         raw = first.raw if in_place else first.raw.copy(order="F")
         member = replace(first, raw=raw, stages=stages, data=own)
@@ -91,7 +77,7 @@ class Trial:
             own_callbacks=(),
             takes_snapshots=False,
         )
-        return cls(fit, candidate, short, trial, held, is_apart)
+        return cls(fit, candidate, short, trial, held)
 
     def becomes_start(self) -> None:
         """Begin the fit with the stages of this run, which have its learning rate."""
@@ -222,9 +208,7 @@ def best_candidate(run: FitRun) -> Candidate:
     n_rows = recipe.data.target.n_rows
     if len(recipe.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
         return _best_one_by_one(run, short, most)
-    # Stages of few trees leave threads to other runs.
-    team = run.team if recipe.n_outputs >= run.team.n_threads else ThreadTeam(1)
-    found = [Trial.of(run, candidate, short, team=team) for candidate in recipe.candidates]
+    found = [Trial.of(run, candidate, short) for candidate in recipe.candidates]
     if len(found) > _FINALISTS:
         found = _in_order(found, first)[:_FINALISTS]
     for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
@@ -251,8 +235,8 @@ def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Cand
 
 def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
     """Continue to a number of stages; the best one comes first."""
-    team = trials[0].fit.team if all(trial.is_apart for trial in trials) else ThreadTeam(1)
-    team.map(lambda trial: trial.run(n_stages), trials)
+    for trial in trials:
+        trial.run(n_stages)
     return sorted(trials, key=lambda trial: trial.loss)
 
 
