@@ -235,15 +235,15 @@ def test_metadata_routing():
     assert search.best_score_ > 0.7
 
 
-def clicked():
+def clicked(n=2400):
     """Inputs, groups, relevance, clicks, and positions that depend on a useless column."""
     rng = np.random.default_rng(0)
-    query, Z = np.repeat(np.arange(300), 8), rng.normal(size=(2400, 3))
-    shown = np.lexsort((-Z[:, 1] - 0.5 * rng.normal(size=2400), query))
-    positions = np.empty(2400, dtype=int)
-    positions[shown] = np.arange(2400) % 8 + 1
+    query, Z = np.repeat(np.arange(n // 8), 8), rng.normal(size=(n, 3))
+    shown = np.lexsort((-Z[:, 1] - 0.5 * rng.normal(size=n), query))
+    positions = np.empty(n, dtype=int)
+    positions[shown] = np.arange(n) % 8 + 1
     relevance = 1 / (1 + np.exp(1 - 2 * Z[:, 0]))
-    clicks = rng.uniform(size=2400) < relevance / positions
+    clicks = rng.uniform(size=n) < relevance / positions
     return Z, query, np.round(4 * relevance), clicks, positions
 
 
@@ -257,14 +257,14 @@ def test_all_losses_correct_clicks_for_positions(loss):
 
 
 def test_effects_of_positions():
-    Z, query, _, clicks, positions = clicked()
+    Z, query, _, clicks, positions = clicked(24_000)  # enough that all effects stand out
     rng, settings = np.random.default_rng(1), SHORT | {"n_estimators": 20}
     plain = BoostingRanker(**settings).fit(Z, clicks, groups=query)
     model = BoostingRanker(**settings).fit(Z, clicks, groups=query, positions=positions)
     target = Target(clicks[:, None].astype(float), None, query, positions=positions)
     effects = LambdaRank().adapted(target, model.predict_raw(Z)).effects
     assert spearmanr(effects[1:], np.arange(1, 9)).statistic < -0.9
-    order = rng.permutation(2400)
+    order = rng.permutation(24_000)
     moved = BoostingRanker(**settings)
     moved.fit(Z[order], clicks[order], groups=query[order], positions=positions[order])
     assert_same_model(model, moved)
