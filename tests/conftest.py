@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +16,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hilboost")
+
+
+@pytest.fixture(autouse=True)
+def same_draws(request):
+    """A test draws the same numbers in any order of the tests, and in any process."""
+    if hasattr(request.module, "RNG"):
+        request.module.RNG = np.random.default_rng(1)
 
 
 @pytest.fixture
