@@ -24,6 +24,7 @@ from hilboost import (
     BoostingRegressor,
     SparseKernelClassifier,
 )
+from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import (
     DataWarning,
     IncompatibleParts,
@@ -311,9 +312,15 @@ def test_an_infinite_target_is_found():
         regressor().fit(X, np.where(np.arange(len(X)) == 3, np.inf, Y))
 
 
-def test_callbacks_in_no_list():
-    with pytest.raises(InvalidType, match="callbacks must be a list of callables; got 3"):
-        regressor().fit(X, Y, callbacks=3)
+@pytest.mark.parametrize("callbacks", [3, [3], "file", ["file"], None])
+def test_callbacks_that_cannot_be_called(callbacks):
+    with pytest.raises(InvalidType, match=r"list of functions of an event, or .* ProgressBar\(\)"):
+        regressor().fit(X, Y, callbacks=callbacks)
+
+
+def test_classes_of_callbacks():
+    with pytest.raises(InvalidType, match=r"ProgressBar is a class; write ProgressBar\(\)"):
+        regressor().fit(X, Y, callbacks=[ProgressBar])
 
 
 @pytest.mark.parametrize("learner", [Ridge(), "kernel"], ids=["ridge", "kernel"])

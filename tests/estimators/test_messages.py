@@ -571,11 +571,6 @@ def test_one_time_of_a_survival_function():
         model.predict_survival_function(X, 5.0)
 
 
-def test_a_text_for_callbacks():
-    with pytest.raises(InvalidType, match="callbacks must be a list of callables; got 'progress'"):
-        regressor().fit(X, Y, callbacks="progress")
-
-
 def test_names_that_the_package_does_not_have():
     with pytest.raises(AttributeError, match=r"attribute 'BoostingRegresor'; did you mean 'Boosti"):
         hilboost.BoostingRegresor  # noqa: B018

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidType, shown
+from hilboost.core.errors import InvalidType, refuse_class, shown
 from hilboost.core.words import counted
 
 
@@ -112,8 +112,12 @@ def check_callbacks(callbacks: object) -> None:
     """
     if callable(callbacks):
         raise InvalidType("callbacks must be a list; put the callback into one.")
-    if isinstance(callbacks, str) or not isinstance(callbacks, Iterable):
-        raise InvalidType(f"callbacks must be a list of callables; got {shown(callbacks)}.")
-    for callback in callbacks:
+    is_list = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
+    for callback in callbacks if is_list else [callbacks]:  # type: ignore[attr-defined]
+        refuse_class("callbacks", callback)
         if not callable(callback):
-            raise InvalidType(f"callbacks must contain callables; got {shown(callback)}.")
+            raise InvalidType(
+                "callbacks must be a list of functions of an event, or of Checkpoint(path), "
+                "MLflowLogger(), ProgressBar() or TensorBoardLogger(folder) from "
+                f"hilboost.callbacks; got {shown(callback)}."
+            )
