@@ -26,6 +26,7 @@ from hilboost import (
     OutputKernelTreeRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
+    save,
     to_onnx,
 )
 from hilboost.core.errors import (
@@ -269,9 +270,19 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
 def test_pipelines_are_refused_with_a_remedy(export, tmp_path):
     with pytest.raises(InvalidType, match=r"got Pipeline: pass its last step, pipeline\[-1\]"):
         export(make_pipeline(StandardScaler(), BoostingRegressor()), tmp_path / "m")
-    for path in ("m.onnx", tmp_path):
-        with pytest.raises(InvalidType, match="Path|str: pass the model first, then the path"):
-            export(path, BoostingRegressor())
+    for other in ("m.onnx", tmp_path, X):
+        with pytest.raises(InvalidType, match="(Path|str|array): pass the fitted model first"):
+            export(other, BoostingRegressor())
+
+
+@pytest.mark.parametrize("write", [to_onnx, hilboost.to_xgboost_json, hilboost.to_treelite, save])
+def test_data_instead_of_a_path(write):
+    model = BoostingRegressor(learner="tree", **SHORT).fit(X, Y)
+    what = rf"{write.__name__}\(model, path\) takes a path and no data; got ndarray of shape \(1, "
+    with pytest.raises(InvalidType, match=what):
+        write(model, X[:1])
+    with pytest.raises(InvalidType, match=r"BoostingRegressor is a class; write BoostingRegressor"):
+        write(BoostingRegressor, "m")
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "absolute_error"])

@@ -78,7 +78,7 @@ def test_structured_outputs_have_scores():
 
 def test_mistakes_are_told():
     models = pair(BoostingRegressor, Y)
-    with pytest.raises(InvalidType, match="must be a dict of names and fitted models; got list"):
+    with pytest.raises(InvalidType, match="must be a dict .* such as .*; got list"):
         compare(list(models.values()), X, Y)
     with pytest.raises(InvalidParameter, match="requires 2 to 8 models; got 1"):
         compare({"one": models["one"]}, X, Y)

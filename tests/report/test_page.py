@@ -14,7 +14,9 @@ from sklearn.datasets import make_friedman1
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor, OutputKernelBoostingRegressor
+from hilboost.core.errors import InvalidType
 from hilboost.losses import SquaredError
+from hilboost.report import render, report
 from hilboost.report.charts import WIDTH
 from hilboost.report.table import number_text
 
@@ -174,3 +176,10 @@ def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
     assert drawn.mean() > 0.02
     # From top to bottom, not only a title.
     assert all(band.any() for band in np.array_split(drawn, 8))
+
+
+def test_other_things_than_facts(model):
+    with pytest.raises(InvalidType, match=r"render\(facts\(model, X, y\)\); got BoostingRegressor"):
+        render(model[0])
+    with pytest.raises(InvalidType, match="hilboost estimator; got ndarray: pass the fitted model"):
+        report(model[2], *model[1:])

@@ -18,6 +18,7 @@ from hilboost.core.errors import (
     InvalidModelFile,
     InvalidType,
     TrainingDataWarning,
+    refuse_class,
     shown,
     warn_caller,
 )
@@ -71,6 +72,7 @@ def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | No
     OSError
         The file cannot be written.  An existing file of this name is left unchanged.
     """
+    refuse_class("model", model)
     if type(model) not in _CLASSES.values():
         if isinstance(model, BoostingEstimator) or is_hilboost(type(model)):
             raise IncompatibleParts(

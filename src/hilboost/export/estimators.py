@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hilboost.core.errors import InvalidType
+from hilboost.core.errors import InvalidType, refuse_class
 from hilboost.model.fitted import FittedModel
 
 
 def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> FittedModel:
     """Return the record of a fitted estimator."""
+    refuse_class("model", model)
     if not accepted:
         remedy = remedy_of(
             model, "pass its last step, pipeline[-1], and apply the transformers before predicting"
@@ -25,8 +26,8 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
 
 def remedy_of(model: Any, of_pipeline: str) -> str:
     """Return the end of a message about what is not an estimator of ours."""
-    if isinstance(model, str | Path):
-        return ": pass the model first, then the path"
+    if not isinstance(model, BaseEstimator):
+        return ": pass the fitted model first"
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import Pipeline
 

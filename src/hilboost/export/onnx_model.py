@@ -35,7 +35,7 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
 from hilboost.learners.kernel_machine.inputs import _FARTHEST
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
-from hilboost.persistence.atomic import atomic_path
+from hilboost.persistence.atomic import as_path, atomic_path
 
 
 def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
@@ -210,7 +210,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     if schema.names is not None:
         helper.set_model_props(proto, {"feature_names": json.dumps(schema.names)})
     if path is not None:
-        with atomic_path(Path(path)) as temporary:
+        with atomic_path(as_path(path, "to_onnx")) as temporary:
             temporary.write_bytes(proto.SerializeToString())
     return proto
 

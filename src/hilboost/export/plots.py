@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, shown
 from hilboost.core.packages import required
 from hilboost.export.columns import Columns, named
 from hilboost.export.estimators import fitted_record
@@ -101,7 +101,7 @@ def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = Fal
     if isinstance(value, Integral) and (-n if from_the_end else 0) <= value < n:
         return int(value) % n
     raise InvalidParameter(
-        f"plot_tree: {name} is {value!r}, but {owner} has {n} {name}s, numbered from 0."
+        f"plot_tree: {name} is {shown(value)}, but {owner} has {n} {name}s, numbered from 0."
     )
 
 

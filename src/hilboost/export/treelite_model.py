@@ -10,7 +10,7 @@ from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLi
 from hilboost.core.packages import required
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees
 from hilboost.model.fitted import FittedModel
-from hilboost.persistence.atomic import atomic_path
+from hilboost.persistence.atomic import as_path, atomic_path
 
 _FUNCTIONS: dict[type[Link], str] = {
     IdentityLink: "identity",
@@ -66,7 +66,7 @@ def to_treelite(model: Any, path: str | Path | None = None) -> Any:
         _add_tree(builder, tree, factor)
     built = builder.commit()
     if path is not None:
-        with atomic_path(Path(path)) as temporary:
+        with atomic_path(as_path(path, "to_treelite")) as temporary:
             built.serialize(temporary)
     return built
 

@@ -17,7 +17,7 @@ from hilboost.core.link import IdentityLink, Link, LogitLink, LogLink, SoftmaxLi
 from hilboost.core.loss import Loss
 from hilboost.export.scalar_trees import ScalarTree, constant_tree, fitted_trees, leaf_counts
 from hilboost.model.fitted import FittedModel
-from hilboost.persistence.atomic import atomic_path
+from hilboost.persistence.atomic import as_path, atomic_path
 
 _NO_PARENT = 2147483647
 _EMPTY_LEAF = 1e-6
@@ -72,7 +72,7 @@ def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: A
     # XGBoost does not decode \\u escapes.
     text = json.dumps(_document(model.fitted_, trees, counts), ensure_ascii=False)
     if path is not None:
-        with atomic_path(Path(path)) as temporary:
+        with atomic_path(as_path(path, "to_xgboost_json")) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 

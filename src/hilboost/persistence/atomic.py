@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from hilboost.core.disk import naming_space, unusable
-from hilboost.core.errors import MissingPath, UnusablePath
+from hilboost.core.errors import InvalidType, MissingPath, UnusablePath, shown
 
 try:
     import fcntl
@@ -23,6 +23,16 @@ except ImportError:  # not available on Windows, where stale files remain
 
 _PREFIX = ".hilboost-"
 _LONGEST_SUFFIX = 32
+
+
+def as_path(path: object, writer: str) -> Path:
+    """Convert the path of a file that a function writes, by habit of others called with data."""
+    try:
+        return Path(path)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise InvalidType(
+            f"{writer}(model, path) takes a path and no data; got {shown(path)}."
+        ) from error
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidModelFile
 from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
-from hilboost.persistence.atomic import atomic_path
+from hilboost.persistence.atomic import as_path, atomic_path
 from hilboost.persistence.require import Arrays, require, require_array, require_kind, require_list
 from hilboost.persistence.values import (
     PICKLE,
@@ -80,7 +80,8 @@ def write(
             f"the header of this model exceeds the limit of {_HEADER_BYTES // 10**6} MB. Use fewer "
             f"or shorter names, or fewer custom base models. {PICKLE}"
         )
-    with atomic_path(Path(path), len(content)) as temporary, temporary.open("wb") as file:
+    file_path = as_path(path, "save")
+    with atomic_path(file_path, len(content)) as temporary, temporary.open("wb") as file:
         file.writelines(_in_order(content))
         file.flush()
         os.fsync(file.fileno())

@@ -79,7 +79,8 @@ def comparison_facts(
     """Collect JSON-compatible facts about several models, as for ``compare``."""
     if not isinstance(models, Mapping):
         raise InvalidType(
-            f"models must be a dict of names and fitted models; got {type(models).__name__}."
+            "models must be a dict of names and fitted models, such as {'trees': first, 'linear': "
+            f"second}}; got {type(models).__name__}."
         )
     if not 2 <= len(models) <= _MOST_MODELS:
         raise InvalidParameter(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hilboost.core.dtypes import PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
@@ -76,9 +76,16 @@ def render(facts: dict[str, Any]) -> str:
 
     Raises
     ------
+    InvalidType
+        The facts are no dict.
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """
+    if type(facts) is not dict:
+        raise InvalidType(
+            "render requires the facts of a report, as in render(facts(model, X, y)); got "
+            f"{shown(facts)}."
+        )
     page_packages()
     import markupsafe
 
