@@ -23,6 +23,7 @@ from hilboost import (
     BoostingRegressor,
     BoostingSurvival,
     KernelBoostingRegressor,
+    OutputKernelBoostingRegressor,
     OutputKernelForestRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
@@ -709,3 +710,24 @@ def test_targets_of_one_name_are_refused():
     twice = pd.DataFrame(np.column_stack([Y, Y, Y]), columns=["a", "b", "a"])
     with pytest.raises(InvalidData, match="y has more than one column named 'a'; rename"):
         regressor(n_estimators=1).fit(X, twice)
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"),
+    [
+        (OutputKernelBoostingRegressor("extra_trees"), "learner='extra_trees'"),
+        (OutputKernelBoostingRegressor("huber"), "loss='huber'"),
+        (OutputKernelBoostingRegressor(loss="gaussian"), "output='gaussian'"),
+        (BoostingRegressor("tree"), "learner='tree'"),
+        (BoostingRegressor(learner="quantile"), "loss='quantile'"),
+        (BoostingClassifier("balanced"), "class_weight='balanced'"),
+        (BoostingSurvival("extreme"), "distribution='extreme'"),
+        (KernelBoostingRegressor("gaussian"), "kernel='gaussian'"),
+        (SparseKernelClassifier("gaussian"), "kernel='gaussian'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_names_of_other_parameters(model, hint):
+    y = {BoostingSurvival: TIMES, BoostingClassifier: LABELS, SparseKernelClassifier: LABELS}
+    with pytest.raises(InvalidParameter, match=rf"is not known; did you mean {hint}\?$"):
+        model.fit(X, y.get(type(model), Y))

@@ -178,6 +178,7 @@ default="from_dtype"
         "learner": ("extra_trees", "ok3", "ok3-et", "kernel", "auto"),
         "loss": ("squared_error", SquaredError),
     }
+    _learner_names = _LEARNERS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutputKernelEstimator._parameter_constraints,
         "loss": [str, Loss, type],

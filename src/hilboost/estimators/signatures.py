@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.estimators import sklearn_callbacks
 from hilboost.estimators.peer_names import PARAMETERS, PREDICTIONS, advice
+from hilboost.validation.choices import is_name
 from hilboost.validation.order import check_order
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -46,9 +47,57 @@ def public_fit(method: Method) -> Method:
     @wraps(method)
     def fit(self: Any, *arguments: Any, **named: Any) -> Any:
         refuse_unknown(type(self), named, known, "fit")
-        return run(self, *arguments, **named)
+        try:
+            return run(self, *arguments, **named)
+        except (InvalidParameter, InvalidParameterError):
+            _refuse_names_of_others(self)
+            raise
 
     return cast("Method", fit)
+
+
+def _refuse_names_of_others(model: Any) -> None:
+    """Name the parameter that has what another one cannot have, such as a learner passed first."""
+    names = _names_of_values(model)
+    for parameter, known in names.items():
+        value = getattr(model, parameter)
+        right = [
+            f"{other}={value!r}"
+            for other, values in names.items()
+            if any(is_name(value, one) and one not in {"auto", *known} for one in values)
+        ]
+        if right:
+            raise InvalidParameter(
+                f"{parameter}={value!r} is not known; did you mean {' or '.join(right)}?"
+            ) from None
+
+
+def _names_of_values(model: Any) -> dict[str, set[str]]:
+    """Names that are listed as values of the parameters of an estimator."""
+    from hilboost.kernels import KERNEL_NAMES
+    from hilboost.losses import registry
+    from hilboost.outputs.registry import OUTPUT_NAMES
+
+    listed = {
+        "class_weight": {"balanced"},
+        "learner": model._learner_names,
+        "kernel": KERNEL_NAMES,
+        "output": {*OUTPUT_NAMES, *KERNEL_NAMES},
+        "loss": {
+            *registry.regression_losses(),
+            *registry.classification_losses(),
+            *registry.ranking_losses(),
+            *registry.survival_losses(),
+        },
+    }
+    constraints = model._parameter_constraints
+    return {
+        name: {
+            *listed.get(name, ()),
+            *(one for given in constraints.get(name, ()) for one in getattr(given, "options", ())),
+        }
+        for name in model._get_param_names()
+    }
 
 
 def public_prediction(method: Method) -> Method:
@@ -166,6 +215,7 @@ class ExplainedParameters(BaseEstimator):
     """Base class of estimators whose messages about parameters say what to do."""
 
     fit: Any
+    _learner_names: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """Explain unknown parameters; subclasses define ``__init__``."""

@@ -39,7 +39,7 @@ from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.mixed import names
-from hilboost.training.recipes.table_learners import stored_learner
+from hilboost.training.recipes.table_learners import LEARNERS, stored_learner
 from hilboost.training.recipes.tables import table_recipe, work
 from hilboost.training.refit import refit_leaves
 from hilboost.validation.choices import as_list, is_name
@@ -61,6 +61,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "sketch": (None,),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
+    _learner_names = LEARNERS
 
     loss: str | Loss | type[Loss]
     _: KW_ONLY

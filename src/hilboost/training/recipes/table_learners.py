@@ -29,7 +29,7 @@ from hilboost.training.recipes.mixed import listed, mixed, names
 from hilboost.validation.choices import check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 
-_LEARNERS = ("auto", "tree", "kernel", "linear")
+LEARNERS = ("auto", "tree", "kernel", "linear")
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 
 
@@ -70,7 +70,7 @@ def _learner(learner: Any, settings: LearnerSettings) -> Learner:
         return learner
     if isinstance(learner, str):
         return _named_learner(learner, settings)
-    check_regressor(learner, _LEARNERS)
+    check_regressor(learner, LEARNERS)
     return WrappedLearner(learner)
 
 
@@ -90,8 +90,8 @@ def stored_learner(
 
 
 def _named_learner(name: str, settings: LearnerSettings) -> Learner:
-    if name not in _LEARNERS:
-        raise unknown_name("learner", name, _LEARNERS)
+    if name not in LEARNERS:
+        raise unknown_name("learner", name, LEARNERS)
     if name == "kernel":
         from hilboost.learners.kernel_machine.config import KernelMachineConfig
         from hilboost.learners.kernel_machine.sparse import SparseLearner
