@@ -318,6 +318,8 @@ def test_groups_that_say_nothing(loss):
         ({"groups": None}, InvalidData, r"requires the group of each row.*set_fit_request\("),
         ({"groups": QUERY[:-1]}, InvalidData, "one label for each"),
         ({"groups": [len(X) - 3, 3]}, InvalidData, r"Pass sizes of groups as np\.repeat\("),
+        ({"groups": [len(X) - 3.0, 3.0]}, InvalidData, r"Pass sizes of groups as np\.repeat\("),
+        ({"groups": [0, 3, len(X)]}, InvalidData, r"Pass starts of groups as .* np\.diff\(starts"),
         ({"sample_weight": np.arange(len(X)) + 1.0}, InvalidData, "same for all rows of a group"),
         ({"y": Y - 2}, InvalidData, "must not be negative"),
         ({"y": Y + 600}, InvalidData, "too large"),
@@ -328,6 +330,18 @@ def test_groups_that_say_nothing(loss):
 def test_bad_input(change, error, message):
     with pytest.raises(error, match=message):
         BoostingRanker(**SHORT).fit(**{"X": X, "y": Y, "groups": QUERY} | change)
+
+
+def test_groups_that_hold_their_sizes_or_the_labels():
+    model, rng = BoostingRanker(**SHORT), np.random.default_rng(0)
+    query = np.repeat(np.arange(8), [5, 5, 5, 5, 10, 10, 10, 10])
+    A, y = rng.normal(size=(60, 2)), rng.integers(3, size=60)
+    for rows in (np.arange(60), rng.permutation(60)):
+        with pytest.warns(DataWarning, match="size of the group of each row, as 20 rows have 5"):
+            model.fit(A, y, groups=np.bincount(query)[query][rows])
+        model.fit(A, y, groups=query[rows])
+    with pytest.warns(DataWarning, match=r"seem to be exchanged: y has 8 .* groups=query"):
+        model.fit(A, query, groups=y)
 
 
 @pytest.mark.parametrize("loss", ["lambdamap", "lambdamrr"])

@@ -24,7 +24,12 @@ from hilboost.losses.registry import ranking_losses
 from hilboost.metrics import NDCG
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.training.data import in_order_of_groups
-from hilboost.validation.groups import check_positions, number_groups, warn_without_order
+from hilboost.validation.groups import (
+    check_positions,
+    number_groups,
+    warn_of_mistaken_groups,
+    warn_without_order,
+)
 from hilboost.validation.weights import check_weights
 
 
@@ -156,6 +161,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
     def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:
         target = replace(target, positions=check_positions(rows.positions, len(X)))
         numbers = number_groups(rows.groups, target.weight, len(X))
+        warn_of_mistaken_groups(rows.groups, target.y[:, 0])
         X, target = in_order_of_groups(X, target, numbers)
         warn_without_order(target)
         return X, target

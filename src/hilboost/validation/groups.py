@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import DataWarning, InvalidData, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.core.target import Target
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.reading import as_array
@@ -36,12 +36,43 @@ def check_groups(groups: PerRow, n: int) -> NDArray[Any]:
 
 
 def _advice(found: NDArray[Any], n: int) -> str:
-    """Advice for a table, and for the sizes of consecutive groups, of other libraries."""
+    """Advice for a table, and for the sizes or starts of groups, of other libraries."""
     if found.shape == (n, 1):
         return ' Pass one column, as in groups=table["query"].'
-    if found.ndim != 1 or found.dtype.kind not in "iu" or found.sum() != n:
+    if found.ndim != 1 or found.dtype.kind not in "iuf" or not len(found):
         return ""
-    return " Pass sizes of groups as np.repeat(np.arange(len(sizes)), sizes)."
+    if found.sum() == n:
+        return " Pass sizes of groups as np.repeat(np.arange(len(sizes)), sizes)."
+    if found[0] == 0 and found[-1] == n and (np.diff(found) >= 0).all():
+        return " Pass starts of groups as np.repeat(np.arange(len(starts) - 1), np.diff(starts))."
+    return ""
+
+
+def warn_of_mistaken_groups(groups: PerRow, y: Floats) -> None:
+    """Warn if groups (n,) seem to be their sizes, repeated for each row, or the labels (n,)."""
+    found = check_groups(groups, len(y))
+    if found.dtype.kind not in "iuf":
+        return
+    values, counts = np.unique(found, return_counts=True)
+    if values[0] > 1 and not (counts % values).any() and (counts > values).any():
+        warn_caller(
+            f"groups seems to hold the size of the group of each row, as {counts[0]} rows have "
+            f"{shown(values[0])}, so that groups of equal size are one; pass a label of the group "
+            "of each row, such as the number of its query.",
+            DataWarning,
+        )
+    n_labels = len(np.unique(y))
+    if len(values) < n_labels == _n_blocks(y) <= len(y) // 2 and _n_blocks(found) > len(values):
+        warn_caller(
+            f"y and groups seem to be exchanged: y has {n_labels} values in blocks of rows, and "
+            f"groups {len(values)} values in any order; pass fit(X, relevance, groups=query).",
+            DataWarning,
+        )
+
+
+def _n_blocks(column: NDArray[Any]) -> int:
+    """Return the number of blocks of consecutive equal values (n,)."""
+    return 1 + int((column[1:] != column[:-1]).sum())
 
 
 def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.int64]:
