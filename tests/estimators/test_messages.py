@@ -29,6 +29,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import (
+    DataWarning,
     InvalidData,
     InvalidParameter,
     InvalidType,
@@ -564,6 +565,20 @@ def test_causes_as_text():
     y = pd.DataFrame({"cause": np.where(LABELS, "death", "alive"), "time": np.abs(Y)})
     with pytest.raises(InvalidData, match=r"column 'cause' of y contains text .*\('\w+' in"):
         SURVIVAL.fit(X, y.to_records(index=False))
+
+
+@pytest.mark.parametrize("event", ["dead", "Died", "yes"])
+def test_events_as_words(event):
+    y = pd.DataFrame({"status": np.where(LABELS, event, "alive"), "time": np.abs(Y)})
+    with pytest.raises(InvalidData, match=rf"\(bool, such as y\['status'\] == '{event}'\)"):
+        SURVIVAL.fit(X, y)
+
+
+@pytest.mark.parametrize(("name", "n_events"), [("is_censored", 60), ("event", 4)])
+def test_events_that_may_be_inverted(name, n_events):
+    y = pd.DataFrame({name: np.arange(120) < n_events, "time": np.tile(np.abs(Y), 2)})
+    with pytest.warns(DataWarning, match=rf"an event is True or 1 .* pass 1 - y\['{name}'\]"):
+        SURVIVAL.fit(np.vstack([X, X]), y)
 
 
 def test_one_time_of_a_survival_function():

@@ -49,7 +49,8 @@ def check_right_censored(target: Target, name: str) -> None:
         )
     if not is_event(target).any():
         raise InvalidData(
-            "y contains no event, so that hazards cannot be estimated; pass rows with events."
+            "y contains no event (True or 1), so that hazards cannot be estimated; pass rows with "
+            "events."
         )
 
 

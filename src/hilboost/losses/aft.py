@@ -68,7 +68,8 @@ class AFT(AdaptiveLoss):
         upper = target.y[:, UPPER]
         if not np.isfinite(upper).any():
             raise InvalidData(
-                "y contains no event, so that times cannot be estimated; pass rows with events."
+                "y contains no event (True or 1), so that times cannot be estimated; pass rows "
+                "with events."
             )
         if (upper <= 0).any():
             raise InvalidData(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,11 +22,15 @@ FORMS = (
 MOST_CAUSES = 100
 _USUAL_CAUSES = 10
 _FEW = 10  # rows
+_MANY = 100
+_MOST_CENSORED = 0.95
 
 _NAMES_OF_EVENTS = frozenset({
     "cause", "causes", "cens", "censor", "death", "died", "dead", "delta", "event", "events",
     "failed", "failure", "observed", "relapse", "status",
 })  # fmt: skip
+_WORDS_OF_EVENTS = frozenset({"1", "dead", "death", "deceased", "died", "event", "true", "yes"})
+_WORDS_OF_CENSORING = frozenset({"alive", "censored", "survived"})  # "cens" is an event
 _NAMES_OF_TIMES = frozenset({
     "day", "days", "duration", "durations", "hour", "hours", "month", "months", "survtime", "t",
     "time", "times", "tte", "week", "weeks", "year", "years",
@@ -91,7 +96,22 @@ def _of_fields(fields: Fields) -> tuple[Floats, Floats]:
     event = _event_of(fields)
     (time,) = (name for name in names if name != event)
     _refuse_exchanged(event, time, fields)
-    return fields[time].astype(np.float64), _causes(event, fields[event])
+    causes = _causes(event, fields[event])
+    _warn_of_censored(event, causes)
+    return fields[time].astype(np.float64), causes
+
+
+def _warn_of_censored(event: str, causes: Floats) -> None:
+    """Warn of names of events, and of few events, that suggest the opposite convention."""
+    words = _WORDS_OF_CENSORING & set(re.split("[^a-z]+", event.lower()))
+    share = float((causes == 0).mean()) if len(causes) >= _MANY else 0.0
+    if causes.max(initial=0) == 1 and (words or share > _MOST_CENSORED):
+        what = f"{event!r} sounds otherwise" if words else f"{share:.1%} of the rows are censored"
+        warn_caller(
+            f"In y, an event is True or 1 and a censored row False or 0, but {what}; if {event!r} "
+            f"is 1 for censored rows, pass 1 - y[{event!r}] as the event.",
+            DataWarning,
+        )
 
 
 def _refuse_exchanged(event: str, time: str, fields: Fields) -> None:
@@ -143,10 +163,12 @@ def _not_numbers(name: str, column: NDArray[Any]) -> str:
         return f"{FORMS}; the field {name!r} of y has the shape {column.shape}."
     bad = [not isinstance(value, bool | int | float) for value in column.tolist()]
     row = int(np.argmax(bad))
+    ends = [value for value in set(column.tolist()) if f"{value}".lower() in _WORDS_OF_EVENTS]
+    example = f", such as y[{name!r}] == {ends[0]!r}" if len(ends) == 1 else ""
     return (
         f"column {name!r} of y contains text or other objects ({shown(column[row])} in row {row}); "
-        "pass whether there was an event (bool), or the number of its cause from 1 on and 0 for "
-        "censored rows, and times as numbers."
+        f"pass whether there was an event (bool{example}), or the number of its cause from 1 on "
+        "and 0 for censored rows, and times as numbers."
     )
 
 
