@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import classification_report
 
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.core.errors import InvalidData
@@ -66,6 +67,29 @@ def test_galleries_have_the_names_of_a_frame():
     model = OutputKernelBoostingRegressor("label_set", learner="ok3").fit(X, frame)
     parts = model.report_facts(X, frame)["structured"]["gallery"]["parts"]
     assert {name for part in parts for item in part["items"] for name in item["both"]} == {*NAMES}
+
+
+def test_scores_of_each_label_are_those_of_scikit_learn():
+    frame = _frame(LABELS["label_set"])
+    model = OutputKernelBoostingRegressor("label_set", learner="ok3", n_estimators=3).fit(X, frame)
+    expected = classification_report(
+        frame, model.predict(X), target_names=NAMES, output_dict=True, zero_division=0
+    )
+    page = model.report(X, frame)
+    for one in page.facts["structured"]["by_label"]:
+        scores = expected[one["name"]]
+        assert one["rows"] == scores["support"]
+        assert one["recall"] == pytest.approx(scores["recall"])
+        assert one["f1"] == pytest.approx(scores["f1-score"])
+        assert f'<th scope="row">{one["name"]}</th>' in page.html
+
+
+def test_rankings_have_the_names_of_a_frame():
+    frame = _frame(LABELS["ranking"])
+    model = OutputKernelBoostingRegressor("ranking", learner="ok3", n_estimators=3).fit(X, frame)
+    parts = model.report_facts(X, frame)["structured"]["gallery"]["parts"]
+    true = parts[0]["items"][0]["true"].split(" › ")
+    assert true == frame.loc[parts[0]["items"][0]["row"]].sort_values().index.tolist()
 
 
 def test_frames_are_compared_with_sets_by_name():

@@ -62,20 +62,27 @@ def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, An
 def _by_class(
     names: list[str], codes: NDArray[np.intp], best: NDArray[np.intp], weights: Floats
 ) -> list[dict[str, Any]]:
-    precision, recall, f1, support = metrics.precision_recall_fscore_support(
-        codes, best, labels=np.arange(len(names)), zero_division=0.0, sample_weight=weights
-    )
-    predicted = np.bincount(best, weights, len(names))
+    k, right = len(names), codes == best
+    true, predicted = np.bincount(codes, weights, k), np.bincount(best, weights, k)
+    return scores_by_name(names, true, predicted, np.bincount(codes[right], weights[right], k))
+
+
+def scores_by_name(
+    names: Sequence[str], true: Floats, predicted: Floats, both: Floats
+) -> list[dict[str, Any]]:
+    """Compute scores of classes or labels from sums of the weights of their rows, (k,) each."""
     return [
         {
             "name": name,
-            "rows": float(support[k]),
-            "predicted": float(predicted[k]),
-            "precision": float(precision[k]) if (best == k).any() else None,
-            "recall": float(recall[k]) if support[k] else None,
-            "f1": float(f1[k]) if support[k] else None,
+            "rows": t,
+            "predicted": p,
+            "precision": common / p if p else None,
+            "recall": common / t if t else None,
+            "f1": 2 * common / (t + p) if t else None,
         }
-        for k, name in enumerate(names)
+        for name, t, p, common in zip(
+            names, true.tolist(), predicted.tolist(), both.tolist(), strict=True
+        )
     ]
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.outputs.distances import to_labels, to_points
+from hilboost.report.classes import scores_by_name
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, histogram, means_by_column, shortened, thinned
@@ -40,6 +42,7 @@ def structured_facts(
         "scores": scores,
         "errors": histogram(np.sqrt(embedded), 24),
         "by_column": means_by_column(columns, order, {"error": embedded}, 3),
+        "by_label": None,
         "gallery": None,
     }
     if model.output_.label_kind == "rows":
@@ -53,6 +56,8 @@ def structured_facts(
     true = without_frame(model.output_.settled(truth))
     pair = _Pairs(model.output_.label_kind, true, predicted, columns_of(y))
     scores += pair.scores(sample.weights)
+    facts["by_label"] = pair.scores_by_label(sample.weights)
+    facts["n_decoded"] = len(rows)
     facts["gallery"] = _gallery(pair, distance, sample)
     return facts
 
@@ -103,6 +108,16 @@ class _Pairs:
                 found.append(score("Kendall τ", float(weighted(tau)), 0.0, "higher", says))
         return found
 
+    def scores_by_label(self, weights: Floats) -> list[dict[str, Any]] | None:
+        """Compute precision, recall and F1 of each label of sets, with weights (n,) of the rows."""
+        if self.kind != "tags":
+            return None
+        encoder = MultiLabelBinarizer(sparse_output=True).fit([*self.true, *self.predicted])
+        true, predicted = encoder.transform(self.true), encoder.transform(self.predicted)
+        sums = (table.T @ weights for table in (true, predicted, true.multiply(predicted)))
+        found = scores_by_name(encoder.classes_.tolist(), *sums)
+        return sorted(found, key=lambda one: (-one["rows"], one["name"]))
+
 
 def _shown(
     label_kind: str, true: Any, predicted: Any, names: Any
@@ -116,7 +131,7 @@ def _shown(
         quantiles = [np.quantile(np.asarray(t, dtype=np.float64), levels) for t in true]
         return "curve", quantiles, curves
     if label_kind == "ranks":
-        return "text", _orders(np.asarray(true)), _orders(np.asarray(predicted))
+        return "text", _orders(np.asarray(true), names), _orders(np.asarray(predicted), names)
     if label_kind == "objects":
         arrays = _numbers(true), _numbers(predicted)
         if arrays[0] is not None and arrays[1] is not None and arrays[0].ndim > 1:
@@ -144,12 +159,13 @@ def _sets(labels: Any, names: Any) -> list[set[str]]:
     return [{shortened(name, 30) for name in one} for one in labels]
 
 
-def _orders(ranks: NDArray[Any]) -> list[str]:
-    """Format rankings: items counted from 1, in order of rank, with ties joined by "="."""
+def _orders(ranks: NDArray[Any], names: Any) -> list[str]:
+    """Format rankings: names or numbers of items in order of rank, with ties joined by "="."""
+    items = range(1, ranks.shape[1] + 1) if names is None else names
     texts = []
     for row in ranks:
-        groups = [np.flatnonzero(row == rank) + 1 for rank in np.unique(row)]
-        texts.append(" › ".join("=".join(str(k) for k in group) for group in groups))
+        groups = [np.flatnonzero(row == rank) for rank in np.unique(row)]
+        texts.append(" › ".join("=".join(f"{items[k]}" for k in group) for group in groups))
     return texts
 
 
