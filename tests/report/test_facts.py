@@ -406,7 +406,7 @@ def test_mistakes_are_told(tmp_path):
         model.report("r.html", X, y)
     with pytest.raises(InvalidParameter, match="no folder"):
         model.report(X, y, tmp_path / "nowhere" / "report.html")
-    with pytest.raises(InvalidType, match="hilboost estimator; got Ridge"):
+    with pytest.raises(InvalidType, match="hilboost estimator as .*; got Ridge"):
         hilboost.report.report(Ridge().fit(X, y), X, y)
     X, y = classes()
     with pytest.raises(InvalidData, match="'dog', which is not one of"):

@@ -181,5 +181,5 @@ def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):
 def test_other_things_than_facts(model):
     with pytest.raises(InvalidType, match=r"render\(facts\(model, X, y\)\); got BoostingRegressor"):
         render(model[0])
-    with pytest.raises(InvalidType, match="hilboost estimator; got ndarray: pass the fitted model"):
+    with pytest.raises(InvalidType, match="hilboost estimator as the first .* got ndarray"):
         report(model[2], *model[1:])

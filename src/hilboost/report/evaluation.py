@@ -16,7 +16,6 @@ from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.core.words import counted
-from hilboost.export.estimators import remedy_of
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
@@ -188,9 +187,8 @@ def _check_numbers(loss: Loss, codes: Floats) -> None:
 def check_model(model: Any) -> None:
     """Refuse what no report can describe."""
     if not hasattr(model, "report_facts"):
-        remedy = remedy_of(model, "pass its last step, pipeline[-1], and transformed rows")
         raise InvalidType(
-            f"a report requires a hilboost estimator; got {type(model).__name__}{remedy}."
+            f"a report requires a hilboost estimator as the first argument; got {shown(model)}."
         )
     check_is_fitted(model)
     survival = model.fitted_.codec.kind == "survival"
