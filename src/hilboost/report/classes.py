@@ -68,7 +68,7 @@ def _by_class(
 
 
 def scores_by_name(
-    names: Sequence[str], true: Floats, predicted: Floats, both: Floats
+    names: Sequence[str], true: NDArray[Any], predicted: NDArray[Any], both: NDArray[Any]
 ) -> list[dict[str, Any]]:
     """Compute scores of classes or labels from sums of the weights of their rows, (k,) each."""
     return [

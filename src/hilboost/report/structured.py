@@ -38,7 +38,7 @@ def structured_facts(
     total = error / (1 - explained) if explained < 1 else None
     says = "mean squared distance between predicted and true points in the output space"
     scores.append(score("embedding error", error, total, "lower", says))
-    facts = {
+    facts: dict[str, Any] = {
         "scores": scores,
         "errors": histogram(np.sqrt(embedded), 24),
         "by_column": means_by_column(columns, order, {"error": embedded}, 3),
