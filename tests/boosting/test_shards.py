@@ -12,11 +12,14 @@ from tests.cases import assert_same_model
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting import shards as boosting_shards
-from hilboost.boosting.shards import deal_rows, number_after, shard_ranges
+from hilboost.boosting.member import EnsembleMember
+from hilboost.boosting.shards import Rotation, deal_rows, number_after, shard_ranges
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
+from hilboost.core.target import Target
 from hilboost.engine import tree_data
 from hilboost.engine.plan import Plan
+from hilboost.learners.tree.learner import TreeRows
 from hilboost.report import facts
 from hilboost.training import shards
 
@@ -87,6 +90,17 @@ def test_stages_learn_from_the_shards_in_turn():
         rows = shards_of(N, 3)[t % 3]
         raw += 0.1 * one.fit(X[rows], (y - raw)[rows]).predict(X)
         assert_allclose(staged, raw, rtol=1e-9, atol=1e-9)
+
+
+def test_a_trial_run_shares_nothing_that_it_changes():
+    X, y = table()
+    first, trial = (EnsembleMember(np.zeros(1)) for _ in range(2))
+    of_fit = Rotation.of(2, False, Target(y[:, None]), [X], [first], TreeRows(), 1)
+    for shard, own in zip(of_fit.shards, of_fit.of_trial(trial).shards, strict=True):
+        (member,) = own.members
+        assert member.stages is trial.stages
+        assert member.memory is trial.memory
+        assert not np.shares_memory(member.raw, shard.members[0].raw)
 
 
 def test_training_losses_are_those_of_the_next_shard():

@@ -7,7 +7,7 @@ from hilboost.training import race
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The settings, the numbers of stages asked for, and those reached, of all trial runs."""
+    """Settings, number of stages asked for, losses, and stages reached, of all trial runs."""
     found = []
     run = race.Trial.run
 
@@ -15,7 +15,7 @@ def runs(monkeypatch):
         run(trial, n_stages, *arguments)
         one = trial.candidate.resolved
         settings = one.max_features, one.l2_regularization, one.max_leaf_nodes
-        found.append((settings, n_stages, trial.n_stages))
+        found.append((settings, n_stages, [*trial.state.validation], trial.n_stages))
 
     monkeypatch.setattr(race.Trial, "run", noted)
     return found

@@ -262,7 +262,7 @@ def test_very_long_trial_runs_are_halved(runs, monkeypatch):
     for longest in (100.0, 0.0):
         monkeypatch.setattr(race, "_VERY_LONG_RACE", longest)
         BoostingRegressor(learner="tree", random_state=0).fit(X, NOISE)
-    assert sorted({asked for _, asked, _ in runs}) == [25, 50, 100, 200]
+    assert sorted({asked for _, asked, *_ in runs}) == [25, 50, 100, 200]
 
 
 def test_material_gains_exceed_the_smallest_one_and_their_standard_error():

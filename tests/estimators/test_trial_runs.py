@@ -57,3 +57,11 @@ def test_larger_tables_try_few_settings(runs, monkeypatch):
 def test_given_settings_are_not_tried(runs):
     BoostingClassifier(**TREES, max_leaf_nodes=12, l2_regularization=2.0).fit(X, CLASSES)
     assert {settings[1:] for settings, *_ in runs} == {(2.0, 12)}
+
+
+def test_runs_beside_each_other_are_as_alone(runs, one_by_one, threads_at_once):
+    BoostingRegressor(**TREES, n_jobs=1).fit(X, Y)
+    alone = sorted(runs)
+    runs.clear()
+    BoostingRegressor(**TREES, n_jobs=4).fit(X, Y)
+    assert sorted(runs) == alone

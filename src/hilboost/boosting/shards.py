@@ -15,7 +15,6 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import mean_loss
 from hilboost.boosting.member import EnsembleMember
 from hilboost.core import dtypes
-from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.row_division import RowDivision
@@ -108,11 +107,11 @@ class Shard:
             members=members,
         )
 
-    def first_member_afresh(self, stages: list[Stage]) -> Shard:
-        """Return the shard for a trial run of the first member, with its own ``stages``."""
+    def of_trial(self, member: EnsembleMember) -> Shard:
+        """Return the shard for a trial run: the first member with other stages and memory."""
         first = self.members[0]
-        member = replace(first, raw=first.raw.copy(order="F"), stages=stages)
-        return replace(self, members=[member])
+        raw, stages, memory = first.raw.copy(order="F"), member.stages, member.memory
+        return replace(self, members=[replace(first, raw=raw, stages=stages, memory=memory)])
 
 
 def joined_shards(shards: Sequence[Shard], n_shards: int, n_threads: int) -> list[Shard]:
@@ -171,9 +170,9 @@ class Rotation:
                 shard.members[k].data = part
             member.data = parts[0]
 
-    def first_member_afresh(self, stages: list[Stage]) -> Self:
-        """Return the shards for a trial run of the first member."""
-        shards = [shard.first_member_afresh(stages) for shard in self.shards]
+    def of_trial(self, member: EnsembleMember) -> Self:
+        """Return the shards for a trial run: the first member with other stages and memory."""
+        shards = [shard.of_trial(member) for shard in self.shards]
         return replace(self, shards=shards, counts=[len(shards)], gains=[])
 
     def current(self, n_threads: int) -> Shard:

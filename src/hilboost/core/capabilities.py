@@ -66,6 +66,9 @@ class Capabilities:
     prepare_among_workers : callable or None
         Prepares the rows of one of several workers.  It takes the learner, the arguments of
         ``prepare``, and what connects the workers (:class:`hilboost.core.exchange.RowShare`).
+    on_threads : callable or None
+        Takes prepared data and threads (:class:`hilboost.backends.threads.ThreadTeam`), and returns
+        the data for a fit on these threads, which may run beside other fits to the same data.
     splits : callable or None
         Returns the :class:`hilboost.core.split_settings.SplitSettings` of the learner; only for
         trees whose minimum weights, constraints and categories recipes adapt to the table.
@@ -94,6 +97,7 @@ class Capabilities:
     in_checkpoints: bool = False
     row_division: RowDivision | None = None
     prepare_among_workers: PrepareAmongWorkers | None = None
+    on_threads: Callable[[Any, Any], Any] | None = None
     splits: Callable[[Any], SplitSettings] | None = None
 
     def __post_init__(self) -> None:

@@ -86,6 +86,13 @@ class TreeData:
         plan = replace(self.plan, rounds=False)
         return replace(self, plan=plan, n_sorts=0, next_root=None)
 
+    def on_threads(self, team: ThreadTeam) -> TreeData:
+        """Return the same data for trees that other threads grow, beside those of this fit."""
+        separates = self.plan.fewest_separate is not None
+        plan = replace(self.plan, fewest_separate=team.n_threads if separates else None)
+        next_root = None if self.next_root is None else NextRoot()
+        return replace(self, team=team, plan=plan, next_root=next_root)
+
     def divided(self, ranges: Sequence[slice]) -> list[TreeData]:
         """Copy the bins of each range, so that they are contiguous; threads are shared."""
         apart = replace(self.without_memory(), groups=None)

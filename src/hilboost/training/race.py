@@ -9,11 +9,12 @@ from functools import partial
 
 import numpy as np
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import boost
+from hilboost.boosting.member import GradientMemory
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.stopping import EarlyStopping
-from hilboost.core.base_model import Stage
 from hilboost.learners.mixed import in_trials
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.budget import hasty, in_time
@@ -53,21 +54,34 @@ class Trial:
     config: BoostingConfig
     state: TrainingState
     validation: Validation | None
+    is_apart: bool  # whether it may run beside others
 
     @classmethod
     def of(
-        cls, fit: FitRun, candidate: Candidate, config: BoostingConfig, in_place: bool = False
+        cls,
+        fit: FitRun,
+        candidate: Candidate,
+        config: BoostingConfig,
+        in_place: bool = False,
+        team: ThreadTeam | None = None,
     ) -> Trial:
-        """Start a run; ``in_place``, it overwrites the predictions of member and held-out rows."""
+        """Start a run; ``in_place``, it overwrites the predictions of member and held-out rows.
+
+        Otherwise, it shares nothing that it changes.  Where members have one thread each, the run
+        has a ``team``, by default that of the fit.
+        """
         state, held = fit.initial.state, fit.initial.validation
         first = state.members[0]
         learner, own = in_trials(candidate.learner, first.data)
-        stages: list[Stage] = []
-        raw = first.raw if in_place else first.raw.copy(order="F")
-        member = replace(first, raw=raw, stages=stages, data=own)
-        if held is not None and not in_place:
-            held = replace(held, raw=held.raw.copy())
-        rotation = state.rotation and state.rotation.first_member_afresh(stages)
+        team, on_threads = team or fit.team, learner.capabilities.on_threads
+        is_apart = False
+        if len(state.members) > 1 and on_threads is not None:
+            own, is_apart = on_threads(own, team), team.n_threads == 1
+        member = replace(first, stages=[], data=own)
+        if not in_place:
+            member.raw, member.memory = first.raw.copy(order="F"), GradientMemory()
+            held = held and replace(held, raw=held.raw.copy())
+        rotation = state.rotation and state.rotation.of_trial(member)
         trial = TrainingState([member], state.folds, rotation)
         short = replace(
             config,
@@ -77,7 +91,7 @@ class Trial:
             own_callbacks=(),
             takes_snapshots=False,
         )
-        return cls(fit, candidate, short, trial, held)
+        return cls(fit, candidate, short, trial, held, is_apart)
 
     def becomes_start(self) -> None:
         """Begin the fit with the stages of this run, which have its learning rate."""
@@ -208,7 +222,9 @@ def best_candidate(run: FitRun) -> Candidate:
     n_rows = recipe.data.target.n_rows
     if len(recipe.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
         return _best_one_by_one(run, short, most)
-    found = [Trial.of(run, candidate, short) for candidate in recipe.candidates]
+    # Stages of few trees leave threads to other runs.
+    team = run.team if recipe.n_outputs >= run.team.n_threads else ThreadTeam(1)
+    found = [Trial.of(run, candidate, short, team=team) for candidate in recipe.candidates]
     if len(found) > _FINALISTS:
         found = _in_order(found, first)[:_FINALISTS]
     for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
@@ -235,8 +251,8 @@ def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Cand
 
 def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
     """Continue to a number of stages; the best one comes first."""
-    for trial in trials:
-        trial.run(n_stages)
+    team = trials[0].fit.team if all(trial.is_apart for trial in trials) else ThreadTeam(1)
+    team.map(lambda trial: trial.run(n_stages), trials)
     return sorted(trials, key=lambda trial: trial.loss)
 
 

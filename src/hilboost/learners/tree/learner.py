@@ -101,6 +101,7 @@ class TreeLearner(TreeSettings, Learner):
         resumable=True,
         row_division=TreeRows(),
         prepare_among_workers=prepare_trees,
+        on_threads=TreeData.on_threads,
         splits=split_settings,
     )
 
