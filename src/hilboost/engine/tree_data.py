@@ -87,7 +87,7 @@ class TreeData:
         return replace(self, plan=plan, n_sorts=0, next_root=None)
 
     def on_threads(self, team: ThreadTeam) -> TreeData:
-        """Return the same data for trees that other threads grow, beside those of this fit."""
+        """Return the same data for trees that other threads grow, beside this fit."""
         separates = self.plan.fewest_separate is not None
         plan = replace(self.plan, fewest_separate=team.n_threads if separates else None)
         next_root = None if self.next_root is None else NextRoot()

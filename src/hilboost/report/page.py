@@ -77,7 +77,7 @@ def render(facts: dict[str, Any]) -> str:
     Raises
     ------
     InvalidType
-        The facts are no dict.
+        The facts must be a dict.
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """

@@ -114,8 +114,10 @@ class _Pairs:
             return None
         encoder = MultiLabelBinarizer(sparse_output=True).fit([*self.true, *self.predicted])
         true, predicted = encoder.transform(self.true), encoder.transform(self.predicted)
-        sums = (table.T @ weights for table in (true, predicted, true.multiply(predicted)))
-        found = scores_by_name(encoder.classes_.tolist(), *sums)
+        both = true.multiply(predicted)
+        found = scores_by_name(
+            encoder.classes_.tolist(), true.T @ weights, predicted.T @ weights, both.T @ weights
+        )
         return sorted(found, key=lambda one: (-one["rows"], one["name"]))
 
 
