@@ -197,7 +197,7 @@ def xgboost_model(case: Case, threads: int) -> Any:
     )
 
 
-def _catboost_model(case: Case, threads: int, **shape: Any) -> Any:
+def catboost_symmetric_model(case: Case, threads: int) -> Any:
     import catboost
 
     regression = case.task == "regression"
@@ -205,6 +205,7 @@ def _catboost_model(case: Case, threads: int, **shape: Any) -> Any:
     return make(
         iterations=case.rounds,
         learning_rate=LEARNING_RATE,
+        depth=math.ceil(math.log2(case.leaves)),
         border_count=BINS - 1,
         l2_leaf_reg=0.0,
         bootstrap_type="No",
@@ -215,23 +216,7 @@ def _catboost_model(case: Case, threads: int, **shape: Any) -> Any:
         random_seed=0,
         verbose=0,
         allow_writing_files=False,
-        **shape,
     )
-
-
-def catboost_model(case: Case, threads: int) -> Any:
-    return _catboost_model(
-        case,
-        threads,
-        grow_policy="Lossguide",
-        max_leaves=case.leaves,
-        depth=16,
-        min_data_in_leaf=MIN_SAMPLES_LEAF,
-    )
-
-
-def catboost_symmetric_model(case: Case, threads: int) -> Any:
-    return _catboost_model(case, threads, depth=math.ceil(math.log2(case.leaves)))
 
 
 def sklearn_model(case: Case, threads: int) -> Any:
@@ -289,7 +274,6 @@ MODELS: dict[str, Callable[[Case, int], Any]] = {
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,
     "sklearn": sklearn_model,
-    "catboost": catboost_model,
     "catboost-symmetric": catboost_symmetric_model,
 }
 
