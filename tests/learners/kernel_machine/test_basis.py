@@ -59,9 +59,16 @@ def draw(seed, m=30, d=2, r=2):
     )
 
 
+def choose(name, kernel, X, y, weight, regularization, n_basis, rng, n_candidates=59):
+    problem = Problem.of(kernel, X, y, weight, regularization, n_candidates)
+    return select(name, problem, n_basis, rng)
+
+
 def problem_of(X, y, weight, regularization=0.3, kernel=KERNEL, n_candidates=None):
-    diagonal = kernel.diag(X)
-    return Problem(kernel, X, y, weight, regularization, diagonal, 1e-12 * diagonal, n_candidates)
+    diagonal, rows = kernel.diag(X), np.arange(len(X))
+    return Problem(
+        kernel, X, y, weight, regularization, diagonal, 1e-12 * diagonal, n_candidates, rows
+    )
 
 
 def solution(K, y, weight, chosen, regularization):
@@ -127,7 +134,7 @@ def test_forward_takes_the_best_row(seed, memory):
     K = KERNEL.block(X, X)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forward, "KEPT_BYTES", memory)
-        chosen = select("forward", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0), None)
+        chosen = choose("forward", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0), None)
     for t, picked in enumerate(chosen):
         earlier = list(chosen[:t])
         alpha = solution(K, y, weight, earlier, 0.3) if t else np.empty((0, 2))
@@ -139,7 +146,7 @@ def test_forward_takes_the_best_row(seed, memory):
 def test_forward_with_as_many_candidates_as_rows_scores_all():
     X, y, weight = draw(1)
     first, second = (
-        select("forward", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0), n)
+        choose("forward", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0), n)
         for n in (30, None)
     )
     np.testing.assert_array_equal(first, second)
@@ -152,7 +159,7 @@ def test_few_candidates_are_better_than_none():
 
     def left(name, n_candidates=None):
         rng = np.random.default_rng(0)
-        chosen = select(name, KERNEL, X, y, weight, 0.3, 10, rng, n_candidates)
+        chosen = choose(name, KERNEL, X, y, weight, 0.3, 10, rng, n_candidates)
         alpha = solution(K, y, weight, chosen, 0.3)
         return objective(K, y, weight, chosen, alpha, 0.3)
 
@@ -166,7 +173,7 @@ def test_candidates_without_gain_do_not_end_the_search():
     y = np.zeros((400, 1))
     y[[17, 230]] = 1
     narrow = Gaussian(0.1)
-    chosen = select("forward", narrow, X, y, None, 0.1, 10, np.random.default_rng(0), 5)
+    chosen = choose("forward", narrow, X, y, None, 0.1, 10, np.random.default_rng(0), 5)
     assert set(chosen) == {17, 230}
 
 
@@ -262,7 +269,7 @@ def test_information_gain_counts_weights_like_repeated_rows(seed):
 @given(SEEDS)
 def test_information_gain_takes_the_best_row(seed):
     X, y, weight = draw(seed)
-    chosen = select("information_gain", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0))
+    chosen = choose("information_gain", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0))
     posterior = ProjectedPosterior(problem_of(X, y, weight), 8)
     for i in chosen:
         assert np.argmax(posterior.scores()) == i
@@ -289,7 +296,7 @@ def test_rp_cholesky_approximates_better_than_random_on_clusters():
     errors = {
         name: np.mean(
             [
-                trace_error(K, select(name, kernel, X, y, None, 0.1, 20, np.random.default_rng(s)))
+                trace_error(K, choose(name, kernel, X, y, None, 0.1, 20, np.random.default_rng(s)))
                 for s in range(10)
             ]
         )
@@ -302,7 +309,7 @@ def test_rp_cholesky_approximates_better_than_random_on_clusters():
 def test_rp_cholesky_ends_at_the_rank(kernel):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25, 3))[rng.permutation(np.arange(500) % 25)]
-    chosen = select("rp_cholesky", kernel, X, np.zeros((500, 1)), None, 0.1, 100, rng)
+    chosen = choose("rp_cholesky", kernel, X, np.zeros((500, 1)), None, 0.1, 100, rng)
     assert len(np.unique(X[chosen], axis=0)) == len(chosen) == 25
     assert trace_error(kernel.block(X, X), chosen) < 1e-6
 
@@ -320,7 +327,7 @@ def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
     n_draws = 2000
     counts = dict.fromkeys(expected, 0)
     for _ in range(n_draws):
-        chosen = select("rp_cholesky", kernel, X, np.zeros((4, 1)), weight, 0.1, 2, rng)
+        chosen = choose("rp_cholesky", kernel, X, np.zeros((4, 1)), weight, 0.1, 2, rng)
         counts[tuple(chosen)] += 1
     chi2 = sum((counts[pair] - n_draws * p) ** 2 / (n_draws * p) for pair, p in expected.items())
     assert chi2 < 31  # the 0.999 quantile at 11 degrees of freedom
@@ -332,7 +339,7 @@ def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
 def test_residual_draws_in_proportion_to_weighted_squares():
     X, rng = np.arange(4.0)[:, None], np.random.default_rng(0)
     y, weight = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [0.0, 0.0]]), np.array([3.0, 2, 1, 9])
-    drawn = [select("residual", KERNEL, X, y, weight, 0.1, 1, rng)[0] for _ in range(4000)]
+    drawn = [choose("residual", KERNEL, X, y, weight, 0.1, 1, rng)[0] for _ in range(4000)]
     shares = np.bincount(drawn, minlength=4) / 4000
     np.testing.assert_allclose(shares, np.array([3, 4, 4, 0]) / 11, atol=0.03)
 
@@ -340,7 +347,7 @@ def test_residual_draws_in_proportion_to_weighted_squares():
 def test_residual_fills_up_with_fitted_rows():
     X, y = np.arange(20.0)[:, None], np.zeros((20, 1))
     y[[3, 11]] = [[1e-3], [1e3]]
-    chosen = select("residual", KERNEL, X, y, None, 0.1, 6, np.random.default_rng(0))
+    chosen = choose("residual", KERNEL, X, y, None, 0.1, 6, np.random.default_rng(0))
     assert set(chosen[:2]) == {3, 11}
     assert len(set(chosen)) == 6
 
@@ -349,7 +356,7 @@ def test_k_means_takes_a_row_of_every_cluster():
     rng = np.random.default_rng(0)
     label = rng.integers(8, size=400)
     X = 20 * np.column_stack([label % 3, label // 3]) + rng.normal(size=(400, 2))
-    chosen = select("k_means", KERNEL, X, np.zeros((400, 1)), None, 0.1, 8, rng)
+    chosen = choose("k_means", KERNEL, X, np.zeros((400, 1)), None, 0.1, 8, rng)
     assert set(label[chosen]) == set(range(8))
 
 
@@ -360,7 +367,7 @@ def permuted(name, seed):
     X, y, weight = draw(seed, m=80)
     order = np.random.default_rng(seed).permutation(80)
     first, second = (
-        select(name, KERNEL, X[o], y[o], weight[o], 0.3, 12, np.random.default_rng(seed), None)
+        choose(name, KERNEL, X[o], y[o], weight[o], 0.3, 12, np.random.default_rng(seed), None)
         for o in (np.arange(80), order)
     )
     return first, order[second]
@@ -377,7 +384,7 @@ def test_order_of_rows_does_not_matter(name, seed):
 def test_choices_are_distinct_and_repeatable(name):
     X, y, weight = draw(0, m=300)
     chosen, again, other = (
-        select(name, KERNEL, X, y, weight, 0.3, 40, np.random.default_rng(s)) for s in (0, 0, 1)
+        choose(name, KERNEL, X, y, weight, 0.3, 40, np.random.default_rng(s)) for s in (0, 0, 1)
     )
     assert chosen.dtype == np.intp
     assert len(set(chosen)) == len(chosen) == 40
@@ -392,7 +399,7 @@ def test_rows_without_weight_are_never_chosen(name):
     X, y, weight = draw(0, m=60)
     weight[::2] = 0
     y[::2] *= 100
-    chosen = select(name, KERNEL, X, y, weight, 0.3, 60, np.random.default_rng(0))
+    chosen = choose(name, KERNEL, X, y, weight, 0.3, 60, np.random.default_rng(0))
     assert (chosen % 2 == 1).all()
     assert len(set(chosen)) == len(chosen) == 30
 
@@ -437,7 +444,7 @@ def test_there_is_always_an_answer(name, n_candidates, case):
     kernel, X, y, weight, regularization, n_basis = degenerate()[case]
     rng = np.random.default_rng(0)
     with np.errstate(all="raise", under="ignore"):
-        chosen = select(name, kernel, X, y, weight, regularization, n_basis, rng, n_candidates)
+        chosen = choose(name, kernel, X, y, weight, regularization, n_basis, rng, n_candidates)
     assert 1 <= len(chosen) <= min(n_basis, len(X))
     assert len(set(chosen)) == len(chosen)
     assert set(chosen) <= set(range(len(X)))
@@ -453,7 +460,7 @@ class Noisy(Gaussian):
 @pytest.mark.parametrize("name", ["forward", "information_gain", "rp_cholesky"])
 def test_a_diagonal_with_noise_does_not_end_the_search(name):
     X, y, weight = draw(4, m=100)
-    chosen = select(name, Noisy(1.0), X, y, weight, 0.1, 30, np.random.default_rng(0))
+    chosen = choose(name, Noisy(1.0), X, y, weight, 0.1, 30, np.random.default_rng(0))
     assert len(set(chosen)) == 30
 
 
@@ -462,7 +469,7 @@ def test_a_diagonal_with_noise_does_not_end_the_search(name):
 def test_copies_are_not_chosen_twice(name, kernel):
     X, y, weight = draw(3, m=200)
     X = X[np.arange(200) % 9]
-    chosen = select(name, kernel, X, y, weight, 0.1, 50, np.random.default_rng(0))
+    chosen = choose(name, kernel, X, y, weight, 0.1, 50, np.random.default_rng(0))
     assert len(np.unique(X[chosen], axis=0)) == len(chosen) <= 9
 
 
@@ -470,4 +477,4 @@ def test_names_are_sorted_and_an_unknown_one_is_refused():
     assert sorted(SELECTIONS) == list(SELECTIONS)
     X, y, _ = draw(0)
     with pytest.raises(InvalidParameter, match=r"selection='forwards' is not known\. Did you mean"):
-        select("forwards", KERNEL, X, y, None, 0.1, 3, np.random.default_rng(0))
+        choose("forwards", KERNEL, X, y, None, 0.1, 3, np.random.default_rng(0))

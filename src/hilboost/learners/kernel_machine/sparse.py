@@ -18,6 +18,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.basis.forward import refuse_many_rows
+from hilboost.learners.kernel_machine.basis.problem import Problem
 from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD, select
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.descending import Descending
@@ -232,18 +233,15 @@ class SparseLearner(KernelLearner):
         D = min(self.n_basis, len(subset))
         held = COLUMNS_HELD.get(self.selection, 0) * 8.0 * len(subset) * D + reserved
         require_memory(held, workspace.memory, f"choosing {D} of {len(subset)} rows")
-        chosen = select(
-            self.selection,
+        candidates = Problem.of(
             problem.kernel,
             array_api.to_numpy(workspace.X[subset]),
             residual,
             weight,
             problem.regularization,
-            self.n_basis,
-            rng,
             self.n_candidates,
         )
-        return subset[chosen]
+        return subset[select(self.selection, candidates, self.n_basis, rng)]
 
     def _kept_to_reweight(self, data: SparseState, problem: StageProblem) -> float:
         """Bytes that reweighting keeps for all stages including this one."""

@@ -31,25 +31,35 @@ class Problem:
     # (m,) float64: rounding error of the diagonal.  A smaller Schur complement counts as zero.
     rounding: Floats
     n_candidates: int | None  # κ of the greedy fit; ``None`` means all rows
+    rows: Rows  # (m,) intp: their numbers in the table
 
     @classmethod
     def of(
         cls,
         kernel: Kernel,
-        X: Floats,
-        y: Floats,
-        weight: Floats,
+        X: Floats,  # (n, d) float64
+        y: Floats,  # (n, r) float64; scores are summed over the outputs
+        weight: Floats | None,  # (n,) float64 or None: sample weights
         regularization: float,
+        # Steps of the greedy fit that score all rows cost O(m²), and evaluate m² kernel values if m
+        # is above about 5,800.
         n_candidates: int | None,
     ) -> Problem:
-        """Measure the rounding error, and raise λ to that of the trace of ``K``."""
+        """Measure the rounding error, and raise λ to that of the trace of ``K``.
+
+        Rows with zero weight are no candidates, unless all weights are zero.
+        """
+        rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
+        if len(rows) == 0:
+            rows, weight = np.arange(len(X)), None
+        X, y, weight = X[rows], y[rows], np.ones(len(rows)) if weight is None else weight[rows]
         diagonal = kernel.diag(X)
         # A kernel with a kink, such as Laplace, takes the root of the rounding error of a distance.
         few, size = X[:_ROWS_CHECKED], np.abs(diagonal)
         error = np.abs(gram.evaluate(kernel, few, few).diagonal() - diagonal[: len(few)]).max()
         rounding = np.clip(10 * error, DEPENDENT * size, _COARSE * size)
         level = max(regularization, DEPENDENT * float(weight @ size), np.finfo(float).tiny)
-        return cls(kernel, X, y, weight, level, diagonal, rounding, n_candidates)
+        return cls(kernel, X, y, weight, level, diagonal, rounding, n_candidates, rows)
 
     def columns(self, rows: Rows) -> Floats:
         """``k(x_i, X)`` of some rows, (c, m)."""

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
 from hilboost.core.errors import unknown_name
-from hilboost.kernels.base import Kernel
 from hilboost.learners.kernel_machine.basis.forward import forward
 from hilboost.learners.kernel_machine.basis.information_gain import by_information_gain
 from hilboost.learners.kernel_machine.basis.problem import Problem, Rows, squares
@@ -72,17 +70,9 @@ COLUMNS_HELD = {"forward": 1, "information_gain": 2, "rp_cholesky": 1}
 
 def select(
     name: str,  # one of ``SELECTIONS``
-    kernel: Kernel,
-    X: Floats,  # (m, d) float64
-    # (m, r) float64: what the machine will be fitted to; scores are summed over the outputs
-    residual: Floats,
-    weight: Floats | None,  # (m,) float64 or None: sample weights; ``None`` means 1 for every row
-    regularization: float,  # λ; raised to the rounding error of the trace of ``K`` if it is smaller
+    problem: Problem,
     n_basis: int,
     rng: np.random.Generator,
-    # κ: the number of random rows that ``forward`` scores in each step; ``None`` scores all, at
-    # O(m²) a step, and evaluates m² kernel values a step if m is above about 5,800
-    n_candidates: int | None = 59,
 ) -> Rows:
     """Choose at most ``n_basis`` distinct basis vectors among the rows, in the order of choice.
 
@@ -93,11 +83,6 @@ def select(
     """
     if name not in _STRATEGIES:
         raise unknown_name("selection", name, SELECTIONS)
-    rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
-    if len(rows) == 0:  # all weights are zero: any row will do
-        rows, weight = np.arange(len(X)), None
-    mass = np.ones(len(rows)) if weight is None else weight[rows]
-    problem = Problem.of(kernel, X[rows], residual[rows], mass, regularization, n_candidates)
-    n_basis = max(1, min(n_basis, len(rows)))
+    n_basis = max(1, min(n_basis, len(problem.X)))
     chosen = _STRATEGIES[name](problem, n_basis, rng)
-    return rows[chosen if len(chosen) else random_rows(problem, 1, rng)]
+    return problem.rows[chosen if len(chosen) else random_rows(problem, 1, rng)]
