@@ -19,7 +19,7 @@ from hilboost.core.errors import FitError, InvalidData, shown
 from hilboost.core.words import counted
 from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import other_orders, warn_of_orders
-from hilboost.dask.session import Outcome, abandon, be_ready, listen, run_session
+from hilboost.dask.session import Outcome, Seat, abandon, be_ready, listen, run_session
 from hilboost.workers.fit import WorkerTask
 
 _log = logging.getLogger("hilboost")
@@ -93,18 +93,16 @@ class ClusterFit:
             time.sleep(_POLL)  # until the scheduler knows which workers are left
             return []
         content = None if listener.log.fit is None else pickle.dumps(listener.log.fit)
+        addresses = [found[one] for one in workers]
         with self._listening(token, listener):
             sessions = {
                 worker: self.client.submit(
                     run_session,
                     self.task,
-                    token,
-                    rank,
-                    [found[one] for one in workers],
+                    Seat(token, rank, addresses, self.timeout),
                     [f for f in self.partitions if owners[f.key] == worker],
                     [f for f in self.held_out if owners[f.key] == worker],
                     content,
-                    self.timeout,
                     workers=[worker],
                     allow_other_workers=False,
                     pure=False,

@@ -40,6 +40,16 @@ class Outcome:
     n_messages: int = 0
 
 
+@dataclass(frozen=True)
+class Seat:
+    """The place of a worker among those of a session, and how long it waits for the others."""
+
+    token: bytes  # of the fit
+    rank: int
+    addresses: list[tuple[str, int]]  # of all workers
+    timeout: float
+
+
 def be_ready() -> None:
     """Do nothing; a worker that calls this has loaded what a session needs."""
 
@@ -66,29 +76,28 @@ def abandon(token: bytes, dask_worker: Any) -> None:
 
 def run_session(
     task: WorkerTask,
-    token: bytes,
-    rank: int,
-    addresses: list[tuple[str, int]],
+    seat: Seat,
     partitions: list[Partition],
     held_out: list[Partition],
     continuation: bytes | None,
-    timeout: float,
 ) -> Outcome:
     """Fit with the other workers; only worker 0 returns the model."""
     worker = get_worker()
     secede()  # the other workers of this fit, and other fits, must be able to start
-    key = token, worker.address
+    key = seat.token, worker.address
     listener = _listeners.get(key)
     exchange: SocketExchange | None = None
     try:
         if listener is None:
             raise WorkerLost("the worker was started again.")
         contexts = _contexts(worker.security)
-        exchange = SocketExchange(rank, addresses, listener, token, timeout, contexts)
+        exchange = SocketExchange(
+            seat.rank, seat.addresses, listener, seat.token, seat.timeout, contexts
+        )
         _exchanges[key] = exchange
 
         def send(record: StageRecord) -> None:
-            worker.log_event(token.hex(), pickle.dumps(record))
+            worker.log_event(seat.token.hex(), pickle.dumps(record))
 
         task = replace(task, n_threads=worker.state.nthreads)
         resumed = None if continuation is None else pickle.loads(continuation)
@@ -99,12 +108,13 @@ def run_session(
             known = worker.state.tasks.get(session)
             return not exchange.is_closed and known is not None and known.state != "cancelled"
 
-        progress = Progress(None if rank else send, is_wanted, task.last)
+        progress = Progress(None if seat.rank else send, is_wanted, task.last)
         with kept_memory():
             found = fit_share(
                 task, partitions, held_out, exchange, continuation=resumed, progress=progress
             )
-        return Outcome(None if rank else found, None, None, exchange.n_bytes, exchange.n_messages)
+        result = None if seat.rank else found
+        return Outcome(result, None, None, exchange.n_bytes, exchange.n_messages)
     except WorkerLost as error:
         return Outcome(lost=str(error))
     except Exception as error:
