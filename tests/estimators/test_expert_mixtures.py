@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from sklearn.linear_model import RidgeCV
 
 from hilboost.core.errors import HilboostError
+from hilboost.core.target import Target
 from hilboost.estimators import mixture_of_experts
 from hilboost.estimators.mixture_of_experts import Gate, assign
 from hilboost.estimators.stacked_kernel_ridge import stacked_weights
@@ -123,7 +124,7 @@ def test_the_slope_of_the_gate(monkeypatch, weighted):
     outputs, y = RNG.normal(size=(20, 3, 2)), RNG.normal(size=(20, 2))
     weight = RNG.uniform(0.5, 2, size=20) if weighted else None
     with pytest.raises(StopIteration):
-        Gate.fit(X[:20], outputs, y, weight, 4, 0.01, 1, np.random.default_rng(0))
+        Gate.fit(X[:20], outputs, Target(y, weight), 4, 0.01, 1, np.random.default_rng(0))
     at = seen["start"] + 0.3 * RNG.normal(size=len(seen["start"]))
     found = seen["objective"](at)[1]
     differences = approx_fprime(at, lambda flat: seen["objective"](flat)[0], 1e-7)

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     MemberFitter,
@@ -46,8 +47,7 @@ class Gate:
         cls,
         X: Floats,  # (n, d) float64: standardized
         outputs: Floats,  # (n, M, r) float64: predictions of the experts
-        y: Floats,  # (n, r) float64
-        weight: Floats | None,  # (n,) float64 or None
+        target: Target,  # with (n, r) float64
         n_hidden: int,
         # factor of the sum of squared weights of the network, relative to the mean square of y
         decay: float,
@@ -56,6 +56,7 @@ class Gate:
     ) -> Gate:
         """Minimize the squared error of the mixture by L-BFGS, starting with equal weights."""
         n_inputs, n_experts = X.shape[1] + 1, outputs.shape[1]
+        y, weight = target.y, target.weight
         share = np.ones(len(X)) if weight is None else weight
         share = share / share.sum()
         size = float(share @ (y**2).sum(axis=1)) or 1.0
@@ -202,8 +203,7 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
             gate = Gate.fit(
                 inputs,
                 np.stack([f / maker.sizes for f in maker.outputs(members, X)], axis=1),
-                maker.residual / maker.sizes,
-                target.weight,
+                Target(maker.residual / maker.sizes, target.weight),
                 self.n_hidden,
                 float(self.decay),
                 self.gate_iterations,
