@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from inspect import isabstract
+from operator import itemgetter
 from pkgutil import walk_packages
 from types import MappingProxyType, ModuleType
 from typing import TypeVar
@@ -43,6 +44,16 @@ def by_name(named: Iterable[tuple[str | None, T]], what: str) -> Mapping[str, T]
         if name is not None:
             found[name] = value
     return MappingProxyType(found)
+
+
+def by_short_name(classes: Iterable[type[T]], what: str) -> Mapping[str, Callable[[], T]]:
+    """Functions that create parts with default parameters, by the short names of their classes."""
+    named = [
+        (name, partial(one, **parameters))
+        for one in classes
+        for name, parameters in vars(one).get("short_names", {}).items()
+    ]
+    return by_name(sorted(named, key=itemgetter(0)), what)
 
 
 class LazyMapping(Mapping[str, T]):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, partial
-from operator import itemgetter
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from hilboost.core.discovery import LazyMapping, by_name, classes_in
+from hilboost.core.discovery import LazyMapping, by_name, by_short_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, unknown_name
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
@@ -34,12 +33,7 @@ def kernel_names() -> Mapping[str, Callable[[], Kernel]]:
 
     Length scales are one, in units of the columns.
     """
-    named = [
-        (name, partial(kernel, **parameters))
-        for kernel in kernel_classes().values()
-        for name, parameters in vars(kernel).get("short_names", {}).items()
-    ]
-    return by_name(sorted(named, key=itemgetter(0)), "kernels have the name")
+    return by_short_name(kernel_classes().values(), "kernels have the name")
 
 
 KERNEL_NAMES: Mapping[str, Callable[[], Kernel]] = LazyMapping(kernel_names)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
-from operator import itemgetter
+from functools import cache
 
-from hilboost.core.discovery import LazyMapping, by_name, classes_in
+from hilboost.core.discovery import LazyMapping, by_short_name, classes_in
 from hilboost.core.errors import InvalidType, refuse_class, unknown_name
 from hilboost.core.output_space import OutputSpace
 from hilboost.kernels import KERNEL_NAMES, Kernel
@@ -19,12 +18,8 @@ _SAME = {"image": "linear", "images": "linear", "vector": "linear", "sets": "lab
 @cache
 def output_names() -> Mapping[str, Callable[[], OutputSpace]]:
     """Names of all output spaces, and functions that create them with default parameters."""
-    named = [
-        (name, partial(space, **parameters))
-        for space in classes_in("hilboost.outputs", OutputSpace)  # type: ignore[type-abstract]
-        for name, parameters in vars(space).get("short_names", {}).items()
-    ]
-    return by_name(sorted(named, key=itemgetter(0)), "output spaces have the name")
+    spaces = classes_in("hilboost.outputs", OutputSpace)  # type: ignore[type-abstract]
+    return by_short_name(spaces, "output spaces have the name")
 
 
 OUTPUT_NAMES: Mapping[str, Callable[[], OutputSpace]] = LazyMapping(output_names)
