@@ -254,19 +254,6 @@ class Term(Generic[AnyModel]):
         """
         return replace(self, model=model)
 
-    def with_coefficient(self, coefficient: Floats) -> Term[AnyModel]:
-        """Return a copy with other coefficients.
-
-        Parameters
-        ----------
-        coefficient : (n_columns,) float64
-
-        Returns
-        -------
-        Term
-        """
-        return Term(self.model, self.columns, coefficient, self.learner)
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -292,15 +279,12 @@ class Stage:
         Stage
         """
         factors = np.asarray(factor, dtype=np.float64)
-        of_columns = factors.ndim > 0
-        return Stage(
-            tuple(
-                term.with_coefficient(
-                    term.coefficient * (factors[term.columns] if of_columns else factors)
-                )
-                for term in self.terms
-            )
-        )
+
+        def scaled(term: Term) -> Term:
+            own = factors[term.columns] if factors.ndim else factors
+            return replace(term, coefficient=term.coefficient * own)
+
+        return Stage(tuple(map(scaled, self.terms)))
 
 
 class Summation(Protocol):
@@ -360,15 +344,6 @@ class TermByTerm(Summation):
         return len(self.terms)
 
     def add_to(self, raw: Floats, X: Floats, n_threads: int) -> None:
-        """Add the outputs of each term.
-
-        Parameters
-        ----------
-        raw : (n, r) float64
-            Modified in place.
-        X : (n, d) float64
-        n_threads : int
-            Not used.
-        """
+        """Add the outputs of each term; ``n_threads`` is not used."""
         for term in self.terms:
             raw[:, term.columns] += term.coefficient * term.model.predict_raw(X)
