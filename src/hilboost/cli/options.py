@@ -267,7 +267,7 @@ def _fields(record: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _value(kind: Any, name: str, given: dict[str, Any]) -> Any:
+def _value(kind: object, name: str, given: dict[str, Any]) -> Any:
     return record_of(kind, given) if is_dataclass(kind) else given.get(name)
 
 

@@ -36,7 +36,7 @@ def _keys() -> dict[str, tuple[Any, ...]]:
     return {name: _alternatives(kind) for name, kind in types.items()}
 
 
-def _alternatives(kind: Any) -> tuple[Any, ...]:
+def _alternatives(kind: object) -> tuple[Any, ...]:
     """The choices of a literal type or of a union of these, or the type itself."""
     if get_origin(kind) is Literal:
         return get_args(kind)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from multiprocessing import get_context
-from typing import Any
 
 from joblib import cpu_count
 from numba.core import event
@@ -27,13 +26,13 @@ class _Compilations(event.Listener):
         self.count = 0
         self._refused = refused
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, event: object) -> None:
         """Count a function."""
         self.count += 1
         if self._refused:
             raise _WouldCompile
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         """Do nothing."""
 
 

@@ -102,11 +102,11 @@ def _model(task: str, **settings: Any) -> Any:
     return estimator(**{**_STAGES, **_TASKS[task], **settings})
 
 
-def _target(task: str, y: Any) -> Any:
+def _target(task: str, y: object) -> Any:
     return _classes(y, _N_CLASSES[task]) if task in _N_CLASSES else y
 
 
-def _learn(task: str, X: Any, y: Any, weight: Any = None, **settings: Any) -> None:
+def _learn(task: str, X: object, y: object, weight: object = None, **settings: Any) -> None:
     """Fit one of the tasks whose gradients are computed in loops of their own."""
     _fit(_model(task, **settings), X, _target(task, y), weight)
 

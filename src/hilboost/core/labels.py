@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def _kind(labels: Any) -> Literal["frame", "sparse", "array", "list"]:
+def _kind(labels: object) -> Literal["frame", "sparse", "array", "list"]:
     """Kind of container: a pandas object, a sparse matrix, another array, or a list."""
     if hasattr(labels, "iloc"):
         return "frame"

@@ -48,7 +48,7 @@ def delayed_parts(collection: Any) -> list[Any]:  # as many as the collection ha
     return list(collection.to_delayed(optimize_graph=False))
 
 
-def _delayed(collection: Any, name: str) -> list[Any]:
+def _delayed(collection: object, name: str) -> list[Any]:
     """Delayed partitions of a collection."""
     if isinstance(collection, list | tuple):
         if collection and all(hasattr(part, "key") for part in collection):
@@ -79,7 +79,7 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
     }
 
 
-def _sum_of_hashes(index: Any) -> int:
+def _sum_of_hashes(index: object) -> int:
     from pandas.util import hash_pandas_object
 
     return int(hash_pandas_object(index).to_numpy().sum(dtype=np.uint64))

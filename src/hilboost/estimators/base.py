@@ -115,7 +115,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     # Methods that subclasses define or override
 
     @abstractmethod
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+    def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         """Fit the encoding of the labels; return it with the encoded labels (n, c)."""
 
     @abstractmethod
@@ -378,13 +378,13 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         known = offset_of(offset, *raw.shape)
         return raw if known is None else raw + known
 
-    def _raw_beside(self, X: Any, offset: PerRow) -> Floats:
+    def _raw_beside(self, X: object, offset: PerRow) -> Floats:
         """Return what ``predict_raw`` does; warn if the fit had offsets, but there are none now."""
         raw = self.predict_raw(X, offset)
         self.fitted_.warn_of_offsets(offset)
         return np.asarray(raw)
 
-    def _raw(self, X: Any) -> Floats:
+    def _raw(self, X: object) -> Floats:
         """Predictions (n, r) of the model alone."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row
@@ -393,7 +393,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         except InvalidColumn as error:
             raise error.named(self.fitted_.schema.names) from None
 
-    def _staged_raw(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
+    def _staged_raw(self, X: object, offset: PerRow = None) -> Iterator[Floats]:
         """Yield predictions in link space after each stage; an array may be reused."""
         known = None
         for stage, raw in enumerate(self._stages(X)):
@@ -402,7 +402,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
                 self.fitted_.warn_of_offsets(offset)
             yield raw if known is None else raw + known
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: object) -> Iterator[Floats]:
         """Yield predictions of the model alone after each stage; the same array is reused."""
         X = self._checked(X)
         n_entries = len(X) * self.fitted_.model.cost_per_row

@@ -53,7 +53,7 @@ class ClassPredictions(ConformalPredictions):
     loss_: Any
     class_weight: Any
 
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+    def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         return ClassCodec.learn(y, n)
 
     def _weighted(self, target: Target, codec: TargetCodec) -> Target:
@@ -214,12 +214,14 @@ class ClassPredictions(ConformalPredictions):
     def _best(self, raw: Floats) -> NDArray[Any]:
         return self.fitted_.classes[self.loss_.inverse_link(raw).argmax(axis=1)]
 
-    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
         codes = self.fitted_.encode_target(y, len(raw)).astype(np.intp)
         scores = class_scores(self.loss_, raw, len(self.classes_))
         return np.take_along_axis(scores, codes, axis=1)
 
-    def _labels_of_groups(self, groups: PerRow, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
+    def _labels_of_groups(
+        self, groups: PerRow, y: object, n: int
+    ) -> tuple[NDArray[Any] | None, bool]:
         if not is_name(groups, "class"):
             return super()._labels_of_groups(groups, y, n)
         return self.classes_[self.fitted_.encode_target(y, n)[:, 0].astype(np.intp)], True

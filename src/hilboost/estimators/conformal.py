@@ -53,7 +53,7 @@ class ConformalPredictions:
     _checked: Any
 
     @abstractmethod
-    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
         """Scores (n, k) of labels, see :mod:`hilboost.model.scores`, for predictions (n, r)."""
 
     @public_prediction
@@ -130,11 +130,15 @@ class ConformalPredictions:
         self.fitted_ = replace(self.fitted_, calibration=calibration)
         return self
 
-    def _with_scale(self, calibration: Calibration, X: Any, kept: NDArray[np.bool_]) -> Calibration:
+    def _with_scale(
+        self, calibration: Calibration, X: object, kept: NDArray[np.bool_]
+    ) -> Calibration:
         """Add the scale of the errors of each row, if the model learns it from the same rows."""
         return calibration
 
-    def _labels_of_groups(self, groups: PerRow, y: Any, n: int) -> tuple[NDArray[Any] | None, bool]:
+    def _labels_of_groups(
+        self, groups: PerRow, y: object, n: int
+    ) -> tuple[NDArray[Any] | None, bool]:
         """Groups (n,) of the calibration rows, if any, and whether they are the classes."""
         return (None if groups is None else check_groups(groups, n)), False
 
@@ -181,12 +185,14 @@ class CandidateSets(ConformalPredictions):
     output_: Any
     _choice: Any
 
-    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
         y = as_sequence(y)
         check_length(y, len(raw))
         return np.sqrt(to_points(self.output_, y, raw))[:, None]
 
-    def _with_scale(self, calibration: Calibration, X: Any, kept: NDArray[np.bool_]) -> Calibration:
+    def _with_scale(
+        self, calibration: Calibration, X: object, kept: NDArray[np.bool_]
+    ) -> Calibration:
         points, squares = self.predict_raw(X)[kept], calibration.scores[:, 0] ** 2
         return replace(calibration, scale=DistanceScale.of(points, squares, calibration.weight))
 

@@ -197,7 +197,7 @@ default="from_dtype"
         sizes = self._summary.sizes
         return mean, np.outer(std, np.ones(mean.shape[1]) if sizes is None else sizes)
 
-    def _target_scale(self, X: Any) -> Floats | None:
+    def _target_scale(self, X: object) -> Floats | None:
         return self._std(X) if self._has_std() else None
 
     @classmethod

@@ -81,7 +81,7 @@ def _why_not_of_distance(loss: Loss) -> str:
     )
 
 
-def _check_quantile(name: str, given: Any) -> None:
+def _check_quantile(name: str, given: object) -> None:
     """Reject levels that are not numbers, and those that the loss would ignore."""
     try:
         levels = np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()
@@ -116,7 +116,7 @@ def _known(name: str, names: Collection[str]) -> str:
     return name
 
 
-def _made(loss: Any, make: Callable[[type[Loss]], Loss]) -> Loss:
+def _made(loss: object, make: Callable[[type[Loss]], Loss]) -> Loss:
     """Create the loss from its class, or return the object passed by the user."""
     if isinstance(loss, type) and issubclass(loss, Loss):
         try:

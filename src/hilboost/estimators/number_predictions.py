@@ -41,7 +41,7 @@ class NumberPredictions(ConformalPredictions):
     loss: Any
     get_params: Any
 
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+    def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         advice = f"use {self.classifier} for classes"
         return NumberCodec.learn(y, n, self._takes_missing_targets(), advice)
 
@@ -118,11 +118,11 @@ class NumberPredictions(ConformalPredictions):
             predicted = self.fitted_.loss.inverse_link(raw)
             yield self.fitted_.numbers.shaped(predicted).copy()
 
-    def _target_scale(self, X: Any) -> Floats | None:
+    def _target_scale(self, X: object) -> Floats | None:
         """Standard deviation (n,) of the target of each row, if the model has one."""
         return None
 
-    def _scores(self, raw: Floats, X: Any, y: Any) -> Floats:
+    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
         target = self.fitted_.encode_target(y, len(raw))
         lower, upper = interval_ends(self.loss_, raw, target.shape[1])
         return interval_scores(target, lower, upper, self._target_scale(X))

@@ -49,7 +49,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
     # Labels and points
 
     def _learn_codec(
-        self, y: Any, n: int, exchange: Exchange | None = None
+        self, y: object, n: int, exchange: Exchange | None = None
     ) -> tuple[TargetCodec, Floats]:
         """Fit the encoding of the labels; with ``exchange``, together with other workers."""
         space, outside = as_output(self.output), self._measures_outside()
@@ -119,7 +119,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         held_out = FitArguments(X_val, y_val, sample_weight_val)
         return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
 
-    def _with_weight(self, X: Any, y: Any, sample_weight: PerRow) -> tuple[Any, Any, Any]:
+    def _with_weight(self, X: object, y: object, sample_weight: PerRow) -> tuple[Any, Any, Any]:
         """Remove rows with zero weight, so that their labels do not span the output space."""
         weight = np.asarray(without_mask(sample_weight))
         for table, what in ((X, "X"), (y, "y")):
@@ -320,7 +320,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         metric = self._named_metric(embedding)
         return embedding.ways[0] if metric is None else metric.way
 
-    def _choice(self, candidates: Any, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
+    def _choice(self, candidates: object, allowed: Sequence[Sequence[int]] | None) -> Choice | None:
         if candidates is None:
             if allowed is not None:
                 raise InvalidData(

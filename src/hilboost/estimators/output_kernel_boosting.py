@@ -256,7 +256,7 @@ default="from_dtype"
         return self._recipe_of(chosen, data, seed, {})
 
     def _recipe_of(
-        self, learner: Any, data: TrainingData, seed: int, settings: dict[str, Any]
+        self, learner: object, data: TrainingData, seed: int, settings: dict[str, Any]
     ) -> Recipe:
         """Create the recipe for a learner other than ``"auto"``; a comparison has settings."""
         made = self._make_learner(learner, len(data.X), data.schema.categories)
@@ -327,7 +327,7 @@ default="from_dtype"
         return all(_names_trees(one) for one in as_list(self.learner))
 
     def _make_learner(
-        self, learner: Any, n: int, categorical: tuple[int, ...], stages: str | None = None
+        self, learner: object, n: int, categorical: tuple[int, ...], stages: str | None = None
     ) -> Learner:
         given = listed(learner)
         ignored = [] if any(_names_trees(one) for one in given) else changed(self, _OF_TREES)
@@ -339,7 +339,7 @@ default="from_dtype"
         return mixed(given, lambda one: self._one_learner(one, n, categorical, stages))
 
     def _one_learner(
-        self, learner: Any, n: int, categorical: tuple[int, ...], stages: str | None
+        self, learner: object, n: int, categorical: tuple[int, ...], stages: str | None
     ) -> Learner:
         if isinstance(learner, str):
             if isinstance(self.learner, list | tuple):

@@ -177,7 +177,7 @@ default="from_dtype"
         self._check_decode(codec.of_structures().embedding)
         return SquaredError(), forest_trees(self.get_params(deep=False))
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: object) -> Iterator[Floats]:
         """Yield the mean of the first k trees for k = 1, 2, …"""
         for k, raw in enumerate(super()._stages(X), start=1):
             yield raw * (self.fitted_.n_stages / k)

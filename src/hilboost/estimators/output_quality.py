@@ -127,7 +127,7 @@ class OutputQuality:
         return 1 - left / total if total > 0 else float(left == 0)
 
 
-def _one_each(y: Any, raw: Floats) -> Any:
+def _one_each(y: object, raw: Floats) -> Any:
     """Return the labels as a sequence, with one label per predicted point (n, r)."""
     y = as_sequence(y)
     check_length(y, len(raw))

@@ -263,7 +263,7 @@ class NonAdditiveEnsemble(SubsetEnsemble):
             f"{type(self).__name__} is not an additive model; its members are in members_."
         )
 
-    def _raw(self, X: Any) -> Floats:
+    def _raw(self, X: object) -> Floats:
         """Combine the predictions of the members; for a classifier, sum their votes."""
         X = self._checked(X)
         require_complete(X, self.fitted_.schema.names)
@@ -271,6 +271,6 @@ class NonAdditiveEnsemble(SubsetEnsemble):
         with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
             return self._combined(X, team)
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: object) -> Iterator[Floats]:
         """Yield the predictions of the single stage."""
         yield self._raw(X)

@@ -166,7 +166,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         warn_without_order(target)
         return X, target
 
-    def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
+    def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         return NumberCodec.learn(y, n, False, "pass relevance labels, such as 0 to 4")
 
     def _make_loss(self, codec: TargetCodec) -> Loss:

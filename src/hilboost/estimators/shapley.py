@@ -156,7 +156,7 @@ class ShapleyValues:
         values, base_values, seen, names = self._shown(values, base, X, rows)
         return ShapInteractions(values, base_values, seen, names)
 
-    def _explained(self, X: Any, background: Any, method: str) -> tuple[Floats, Floats, int]:
+    def _explained(self, X: object, background: object, method: str) -> tuple[Floats, Floats, int]:
         """Validate; return the rows, the background, and the number of threads."""
         if method not in _METHODS:
             raise unknown_name("method", method, _METHODS)
@@ -177,7 +177,7 @@ class ShapleyValues:
         return rows, others, n_threads
 
     def _shown(
-        self, values: Floats, base: Floats, X: Any, rows: Floats
+        self, values: Floats, base: Floats, X: object, rows: Floats
     ) -> tuple[Floats, Floats, Any, list[str]]:
         """Return values and bases without the axis of a single output, the rows, and the names."""
         if values.shape[-1] == 1:

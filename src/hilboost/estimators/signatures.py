@@ -181,7 +181,7 @@ def unknown_argument(cls: Any, name: str, method: str = "") -> str:
     return text if text.endswith("?") else f"{text}."
 
 
-def _others_with(cls: Any, name: str) -> list[str]:
+def _others_with(cls: object, name: str) -> list[str]:
     """Estimators for the same kind of targets that have a parameter of this name or purpose."""
     from hilboost import estimators  # which import this module
 
@@ -199,7 +199,7 @@ def _others_with(cls: Any, name: str) -> list[str]:
     ]
 
 
-def _unknown_of_prediction(model: Any, method: str, argument: str) -> str:
+def _unknown_of_prediction(model: object, method: str, argument: str) -> str:
     """Write the message about an unknown argument of a method that predicts."""
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
     known = list(signature(getattr(model, method)).parameters)

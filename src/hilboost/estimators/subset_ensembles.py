@@ -314,7 +314,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
         raw = self._member_start + model.predict_raw(X)
         return self._member_loss.inverse_link(raw).argmax(axis=1)
 
-    def _stages(self, X: Any) -> Iterator[Floats]:
+    def _stages(self, X: object) -> Iterator[Floats]:
         """Yield sums of votes as log-loss scores; a vote is 1 for the winner, else -1/(C - 1)."""
         yield from self._sums(self._checked(X))
 

@@ -60,7 +60,7 @@ class TargetCodec(ABC):
         return None
 
     @abstractmethod
-    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:  # (n, c) float64
+    def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:  # (n, c) float64
         """Encode labels, (n, c); ``allow_missing`` accepts NaN for some of several targets."""
 
     def united(self, other: TargetCodec) -> TargetCodec:
@@ -104,7 +104,7 @@ class NumberCodec(TargetCodec):
 
     @classmethod
     def learn(
-        cls, y: Any, n: int, allow_missing: bool, advice: str = ""
+        cls, y: object, n: int, allow_missing: bool, advice: str = ""
     ) -> tuple[NumberCodec, Floats]:
         """Return the codec and the encoded training target; ``advice`` is for a target of text."""
         encoded, flat = check_regression_target(y, n, allow_missing, advice)
@@ -124,7 +124,7 @@ class NumberCodec(TargetCodec):
         """Return the number of outputs that the link has, or else one for each target."""
         return (loss.link and loss.link.n_outputs) or self.n_targets
 
-    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+    def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
         """Return the numbers themselves."""
         encoded, _ = check_regression_target(y, n, allow_missing)
         if encoded.shape[1] != self.n_targets:
@@ -168,7 +168,7 @@ class ClassCodec(TargetCodec):
     classes: NDArray[Any]  # (n_classes,) array: sorted
 
     @classmethod
-    def learn(cls, y: Any, n: int) -> tuple[ClassCodec, Floats]:
+    def learn(cls, y: object, n: int) -> tuple[ClassCodec, Floats]:
         """Return the codec and the encoded training target."""
         y = check_classes(y, n)
         codec = cls(distinct(y))
@@ -199,7 +199,7 @@ class ClassCodec(TargetCodec):
         """Return one for two classes, or else one for each class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
-    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+    def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
         """Encode each label by the number of its class."""
         y = self.labels(y, n)
         codes = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
@@ -211,7 +211,7 @@ class ClassCodec(TargetCodec):
             )
         return codes.astype(np.float64)[:, None]
 
-    def labels(self, y: Any, n: int) -> NDArray[Any]:
+    def labels(self, y: object, n: int) -> NDArray[Any]:
         """Return the labels of n rows, (n,), which may be of other classes of the same type."""
         y = check_classes(y, n)
         if (y.dtype.kind in "OUS") != (self.classes.dtype.kind in "OUS"):
@@ -251,7 +251,7 @@ class ClassCodec(TargetCodec):
         )
         return True
 
-    def with_class_weights(self, target: Target, class_weight: Any) -> Target:
+    def with_class_weights(self, target: Target, class_weight: object) -> Target:
         """Multiply the weights of the target by the weights of the classes."""
         if class_weight is None:
             return target
@@ -287,7 +287,7 @@ class OutputCodec(TargetCodec):
     @classmethod
     def learn(
         cls,
-        y: Any,
+        y: object,
         n: int,
         space: OutputSpace,
         outside: bool = False,
@@ -316,7 +316,7 @@ class OutputCodec(TargetCodec):
         """Dimensions of the points, and the distance from their span, if there is one."""
         return self.span_codes.shape[1] + int(self.outside)
 
-    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
+    def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
         """Map the labels to points of the output space."""
         y = as_sequence(y)
         check_length(y, n)

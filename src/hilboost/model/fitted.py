@@ -216,7 +216,7 @@ class FittedModel:
         """Codec of a model with structured outputs."""
         return self.codec.of_structures()
 
-    def encode_target(self, y: Any, n: int) -> Floats:
+    def encode_target(self, y: object, n: int) -> Floats:
         """Encode the labels of n rows as (n, c); NaN for missing targets if the fit allows them."""
         missing = (
             self.learner.capabilities.takes_missing_targets and self.loss.additive_over_targets

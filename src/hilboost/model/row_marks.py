@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class RowMarks:
     n_repeated: int  # number of these whose hash occurs more than once
 
     @classmethod
-    def of(cls, X: Any, share: RowShare | None = None) -> Self:
+    def of(cls, X: object, share: RowShare | None = None) -> Self:
         """Mark a training table (n, d), or the table whose rows are divided among workers."""
         hashes, counts, limit = np.empty(0, np.uint64), np.empty(0, np.int64), _ALL
         for part in as_table(X).parts():
@@ -54,7 +54,7 @@ class RowMarks:
             return self
         return replace(self, hashes=self.hashes[:most], limit=self.hashes[most - 1])
 
-    def share_of(self, X: Any) -> float:
+    def share_of(self, X: object) -> float:
         """Estimate the share of the rows of a table (m, d) that are training rows.
 
         The share is exact if all training rows have marks and ``X`` has at most 20,000 rows, and 0
@@ -63,7 +63,7 @@ class RowMarks:
         n_near, n_known = self._known(X, None)
         return n_known / n_near if n_near else 0.0
 
-    def leaked_share(self, X: Any, among: RowShare | None = None) -> float:
+    def leaked_share(self, X: object, among: RowShare | None = None) -> float:
         """Estimate the share of training rows, or 0 if as many rows of new data would recur.
 
         A new row recurs with about the probability that a training row occurs twice, whose error
@@ -76,7 +76,7 @@ class RowMarks:
         variance = chance * (1 - chance) / n_near + chance * (2 - chance) / self.n_rows
         return share if share > chance + max(_LEAK, 3 * np.sqrt(variance)) else 0.0
 
-    def _known(self, X: Any, among: RowShare | None) -> tuple[int, int]:
+    def _known(self, X: object, among: RowShare | None) -> tuple[int, int]:
         """Count the rows up to the limit, or none if they are few, and the training rows."""
         table = as_table(X)
         table = table[_spaced(len(table), _CHECKED)]

@@ -144,7 +144,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
             self._links = links
         return self
 
-    def _models(self, models: Any) -> Sequence[Any]:
+    def _models(self, models: object) -> Sequence[Any]:
         if models is None:
             return [
                 OutputKernelBoostingRegressor(learner="kernel", random_state=self.random_state),
@@ -171,7 +171,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
     def _fitted_models(self) -> Sequence[Any]:
         return self.models_
 
-    def _link_scores(self, X: Any) -> Floats:
+    def _link_scores(self, X: object) -> Floats:
         return self.predict(X)
 
     def predict_profiles(self, X: Any) -> Floats:
@@ -299,11 +299,11 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         return self.curves(X, y).auroc
 
 
-def _mean_prediction(models: Sequence[Any], X: Any) -> Floats:
+def _mean_prediction(models: Sequence[Any], X: object) -> Floats:
     return np.mean([np.asarray(model.predict(X)) for model in models], axis=0)
 
 
-def _similarities(similarity: Any, p: int) -> Floats:
+def _similarities(similarity: object, p: int) -> Floats:
     """Validate similarities: a symmetric matrix (p, p) of finite numbers."""
     similar = as_matrix(similarity, "similarity")
     if similar.shape != (p, p):

@@ -215,7 +215,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
     def _fitted_models(self) -> Sequence[Any]:
         return [self.model_]
 
-    def _link_scores(self, X: Any) -> Floats:
+    def _link_scores(self, X: object) -> Floats:
         return self.predict_kernel(X)
 
     def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
@@ -235,7 +235,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         points = self._predicted(X)
         return points @ (self._known if X2 is None else self._predicted(X2)).T
 
-    def _predicted(self, X: Any) -> Floats:
+    def _predicted(self, X: object) -> Floats:
         """Predicted points of vertices, (m, r)."""
         points: Floats = self.model_.predict_embedding(without_sparse(X, "X"))
         return points
@@ -349,7 +349,7 @@ def _features(X: Any) -> Any:
     return X
 
 
-def _check_output(output: Any, decode: str) -> None:
+def _check_output(output: object, decode: str) -> None:
     """Reject an output space or a decoding that the diffusion kernel does not have."""
     space = as_output(output)
     is_gram = isinstance(space, PrecomputedOutput) and space.kernel is None

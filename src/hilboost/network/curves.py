@@ -92,7 +92,7 @@ def curves_of_blocks(blocks: Sequence[tuple[Any, Any, bool]]) -> LinkCurves:
     )
 
 
-def _pairs(links: Any, scores: Any, within: bool) -> tuple[NDArray[np.bool_], Floats]:
+def _pairs(links: object, scores: object, within: bool) -> tuple[NDArray[np.bool_], Floats]:
     """Validate a block: which of its pairs are linked, (k,), and their scores, (k,)."""
     truth, values = as_matrix(links, "links"), as_matrix(scores, "scores")
     if truth.shape != values.shape:

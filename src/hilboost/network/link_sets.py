@@ -28,7 +28,7 @@ class LinkSets:
         """The models of the rows, which may be any regressors."""
 
     @abstractmethod
-    def _link_scores(self, X: Any) -> Floats:
+    def _link_scores(self, X: object) -> Floats:
         """Scores (m, n) of the links of new rows; higher scores mean more likely links."""
 
     def calibrate(self, X: Any, links: Any) -> Self:

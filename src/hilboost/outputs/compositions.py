@@ -78,12 +78,12 @@ class CompositionEmbedding(ExactEmbedding):
         """Distance of the geometry."""
         return {self.geometry: OutputMetric("exact", self._minus_distance)}
 
-    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_distance(self, labels: object, predicted: object) -> Floats:
         found = minus_distance(self.encode(labels), self.encode(predicted))
         return found * _GEOMETRIES[self.geometry].unit
 
 
-def _shares(labels: Any, width: int | None, geometry: str, what: str = "Y") -> Floats:
+def _shares(labels: object, width: int | None, geometry: str, what: str = "Y") -> Floats:
     """Validate shares and normalize them to sum to 1, (n, K)."""
     rows = as_table(labels, "the shares of all parts", width, what)
     if rows.shape[1] < 2:

@@ -91,7 +91,7 @@ class DistributionEmbedding(ExactEmbedding):
         """Wasserstein-2 distance."""
         return {"wasserstein": OutputMetric("exact", self._minus_distance)}
 
-    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_distance(self, labels: object, predicted: object) -> Floats:
         return minus_distance(self.encode(labels), self.encode(predicted))
 
 
@@ -104,7 +104,7 @@ def _ascending(rows: Floats) -> Floats:
     return found
 
 
-def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
+def _quantiles(labels: object, q: int, what: str = "Y") -> Floats:
     """Compute sample quantiles (n, q), the left-continuous inverses of the empirical CDFs."""
     table = without_frame(labels)
     if isinstance(table, np.ndarray) and table.ndim > 1:
@@ -115,7 +115,7 @@ def _quantiles(labels: Any, q: int, what: str = "Y") -> Floats:
     return np.stack([sample[_positions(len(sample), q)] for sample in found])
 
 
-def _refuse_histograms(labels: Any) -> None:
+def _refuse_histograms(labels: object) -> None:
     """Reject a table whose rows are not negative, differ, and have the same sum.
 
     Rows of the same numbers in another order have the same sum, but are the same sample.

@@ -82,7 +82,7 @@ class ChoosingEmbedding(Embedding):
     def _own(self) -> Candidates:
         return self._candidates(self.training)
 
-    def _given(self, labels: Any) -> Candidates:
+    def _given(self, labels: object) -> Candidates:
         return self._candidates(self.checked(labels, "candidates"))
 
 

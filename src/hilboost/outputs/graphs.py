@@ -137,7 +137,7 @@ class GraphEmbedding(ChoosingEmbedding):
         """Share of graphs that are equal up to the Weisfeiler-Lehman test."""
         return {"accuracy": OutputMetric("nearest", self._alike)}
 
-    def _alike(self, labels: Any, predicted: Any) -> Floats:
+    def _alike(self, labels: object, predicted: object) -> Floats:
         pairs = zip(as_graphs(labels), as_graphs(predicted), strict=True)
         depth = len(self.refinement.neighborhoods)
         counts = [refine([a, b], depth)[1] for a, b in pairs]

@@ -148,7 +148,7 @@ class HierarchyEmbedding(ChoosingEmbedding):
             "accuracy": OutputMetric("most_probable", equal),
         }
 
-    def _minus_path(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_path(self, labels: object, predicted: object) -> Floats:
         return -(minus_distance(self.encode(labels), self.encode(predicted)) ** 2)
 
     def labels_of(self, codes: Floats) -> list[Any]:

@@ -84,7 +84,7 @@ class KernelOutput(OutputSpace):
         """
         return self._fitted(labels, exchange)
 
-    def _fitted(self, labels: Any, exchange: Exchange | None) -> KernelEmbedding:
+    def _fitted(self, labels: object, exchange: Exchange | None) -> KernelEmbedding:
         check_accuracy(self.tolerance, self.max_rank)
         return self.embedding(labels, partial(self._factor, exchange=exchange))
 
@@ -163,7 +163,7 @@ def check_accuracy(tolerance: float, max_rank: int | None) -> None:
         raise InvalidParameter(f"max_rank must be None or a positive integer; got {max_rank!r}.")
 
 
-def _objects(labels: Any, what: str = "Y") -> Any:
+def _objects(labels: object, what: str = "Y") -> Any:
     """Convert labels of any type to an array or a list."""
     refuse_no_list(labels, "labels", what)
     found = without_frame(labels)
@@ -213,7 +213,7 @@ class KernelEmbedding(ChoosingEmbedding):
         """Return the pivots of the factor."""
         return self.factor.pivots
 
-    def _pairs(self, A: Any, B: Any) -> Floats:
+    def _pairs(self, A: object, B: object) -> Floats:
         values = self.similarity.pairs(A, B)
         refuse_unfinished(values, WHAT)
         return values
@@ -256,7 +256,7 @@ class RowEmbedding(KernelEmbedding):
         """Mean squared error of the entries, such as pixels."""
         return {"mean_squared_error": OutputMetric(self.ways[0], self._minus_error)}
 
-    def _minus_error(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_error(self, labels: object, predicted: object) -> Floats:
         return minus_mean_square(self.checked(labels), self.checked(predicted))
 
     def _candidates(self, labels: Floats) -> Candidates:

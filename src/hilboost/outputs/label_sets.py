@@ -260,7 +260,7 @@ def _look_like_indicators(rows: list[Any]) -> bool:
     return table.dtype.kind in "biuf" and bool(np.isin(table, (0, 1)).all())
 
 
-def _ones(table: Any, width: int | None = None, what: str = "Y") -> Bools:
+def _ones(table: object, width: int | None = None, what: str = "Y") -> Bools:
     rows = as_table(table, "indicators (0 or 1), one for each label", width, what)
     odd = (rows != 0) & (rows != 1)
     refuse_rows(
@@ -273,7 +273,7 @@ def _ones(table: Any, width: int | None = None, what: str = "Y") -> Bools:
     return rows == 1
 
 
-def _dtype_of(table: Any) -> np.dtype:
+def _dtype_of(table: object) -> np.dtype:
     dtype = np.asarray(table).dtype
     return dtype if dtype.kind in "biuf" else np.dtype(np.int64)
 
@@ -283,7 +283,7 @@ def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
     return tuple(range(np.shape(table)[1]) if columns is None else columns)
 
 
-def _sets(labels: Any, what: str = "Y") -> list[frozenset[Hashable]]:
+def _sets(labels: object, what: str = "Y") -> list[frozenset[Hashable]]:
     """Validate label sets."""
     rows = as_objects(labels, "label sets", what)
     for i, row in enumerate(rows):

@@ -93,7 +93,7 @@ class PrecomputedOutput(OutputSpace):
         return _square(labels)[np.ix_(rows, rows)]
 
 
-def _square(labels: Any) -> Floats:
+def _square(labels: object) -> Floats:
     gram = as_rows(labels, _WHAT)
     if gram.shape[0] != gram.shape[1]:
         raise InvalidData(
@@ -103,7 +103,7 @@ def _square(labels: Any) -> Floats:
     return gram
 
 
-def _compare(similarity: Similarity, objects: Any, gram: Floats, rows: Ints) -> None:
+def _compare(similarity: Similarity, objects: object, gram: Floats, rows: Ints) -> None:
     """Reject a kernel that does not reproduce some columns of the matrix."""
     values = similarity(objects, take_labels(objects, rows))
     bad = ~(np.abs(values - gram[:, rows]) <= _AGREEMENT * float(gram.diagonal().max()))
@@ -168,11 +168,11 @@ class PrecomputedEmbedding(Embedding):
     def _own(self) -> Candidates:
         return Candidates(np.arange(len(self.diagonal)), self.factor.codes, self.diagonal)
 
-    def _given(self, labels: Any) -> Candidates:
+    def _given(self, labels: object) -> Candidates:
         chosen = self._numbers(labels)
         return Candidates(chosen, self.factor.codes[chosen], self.diagonal[chosen])
 
-    def _values(self, labels: Any) -> Floats:
+    def _values(self, labels: object) -> Floats:
         """Validate kernel values with all training outputs, (m, n)."""
         values = as_rows(labels, "Y")
         if values.shape[1] != len(self.diagonal):
@@ -182,7 +182,7 @@ class PrecomputedEmbedding(Embedding):
             )
         return values
 
-    def _known(self, labels: Any) -> Ints:
+    def _known(self, labels: object) -> Ints:
         """Return indices of training outputs, given as indices or by their Gram matrix."""
         if _are_numbers(labels):
             return self._numbers(labels)
@@ -213,7 +213,7 @@ class PrecomputedEmbedding(Embedding):
         return chosen
 
 
-def _are_numbers(labels: Any) -> bool:
+def _are_numbers(labels: object) -> bool:
     """Whether labels are integers, (m,)."""
     try:
         found = np.asarray(labels)

@@ -194,6 +194,6 @@ def decode(
     return training().choose(raw, by)
 
 
-def _encoded(embedding: Embedding, labels: Any) -> Candidates:
+def _encoded(embedding: Embedding, labels: object) -> Candidates:
     codes, norms = embedding.encode(labels), embedding.norms(labels)
     return Candidates(without_frame(labels), codes, norms)

@@ -133,7 +133,7 @@ class RankingEmbedding(ChoosingEmbedding):
         return np.asarray(self._own.choose(raw, "nearest"))
 
 
-def _ranks(labels: Any, width: int | None, ties: bool, what: str = "Y") -> Ranks:
+def _ranks(labels: object, width: int | None, ties: bool, what: str = "Y") -> Ranks:
     """Validate ranks, (n, K) int64."""
     if getattr(labels, "ndim", 2) == 1:  # a series of lists
         labels = as_objects(labels, "rankings", what)

@@ -95,7 +95,7 @@ class SimilarityFunction:
         numbers = [self._number(i, a, i, b) for i, (a, b) in rows]
         return np.array(numbers, dtype=np.float64)
 
-    def _number(self, i: int, a: Any, j: int | None, b: Any) -> float:
+    def _number(self, i: int, a: object, j: int | None, b: object) -> float:
         """Evaluate one pair; ``j`` is ``None`` if ``b`` is a training label."""
         try:
             answer = self.function(a, b)
@@ -118,7 +118,7 @@ class SimilarityFunction:
         return float(number)
 
 
-def _pair(i: int, a: Any, j: int | None, b: Any) -> str:
+def _pair(i: int, a: object, j: int | None, b: object) -> str:
     other = f"the training label {b!r:.60}" if j is None else f"row {j}, {b!r:.60}"
     return f"row {i}, {a!r:.60}, and {other}"
 

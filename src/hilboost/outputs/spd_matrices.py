@@ -67,7 +67,7 @@ class PositiveMatrixEmbedding(ExactEmbedding):
         """Log-Euclidean distance."""
         return {"log_euclidean": OutputMetric("exact", self._minus_distance)}
 
-    def _minus_distance(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_distance(self, labels: object, predicted: object) -> Floats:
         return minus_distance(self.encode(labels), self.encode(predicted))
 
 

@@ -160,7 +160,7 @@ class StringEmbedding(ChoosingEmbedding):
         }
 
     def _on_strings(
-        self, measure: Callable[[Any, Any], Floats], labels: Any, predicted: Any
+        self, measure: Callable[[Any, Any], Floats], labels: object, predicted: object
     ) -> Floats:
         return measure(self.checked(labels), self.checked(predicted))
 

@@ -71,5 +71,5 @@ class VectorEmbedding(ExactEmbedding):
         """Mean squared error of the entries."""
         return {"mean_squared_error": OutputMetric("exact", self._minus_error)}
 
-    def _minus_error(self, labels: Any, predicted: Any) -> Floats:
+    def _minus_error(self, labels: object, predicted: object) -> Floats:
         return minus_mean_square(self.encode(labels), self.encode(predicted))

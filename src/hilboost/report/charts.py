@@ -72,7 +72,7 @@ def _decades(low: float, high: float) -> tuple[float, ...]:
     return tuple(t for t in ticks if low <= t <= high)
 
 
-def _plane(xs: Any, ys: Any, *, log_y: bool = False) -> tuple[Axis, Axis]:
+def _plane(xs: object, ys: object, *, log_y: bool = False) -> tuple[Axis, Axis]:
     x = Axis.over(xs, LEFT, WIDTH - RIGHT)
     return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
 

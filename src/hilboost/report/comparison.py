@@ -127,7 +127,7 @@ def _rows(model: Any, X: Any, y: Any, weights: Asides) -> Rows:
     return Rows.of(model, X, y, weights)
 
 
-def _entrant(name: str, rows: Rows, positive_class: Any) -> Entrant:
+def _entrant(name: str, rows: Rows, positive_class: object) -> Entrant:
     model, columns = rows.model, rows.columns
     positive = positive_index(rows.fitted, positive_class)
     began = perf_counter()
@@ -204,7 +204,7 @@ def _difference(
     return {"low": low, "high": high, "clear": clear}
 
 
-def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
+def _predictions(entrants: list[Entrant], positive_class: object) -> Floats | None:
     """Main prediction of each row by each model, (n, models); ``None`` for structured outputs.
 
     For classes, the probability of the positive class of two, or else of the true class.
@@ -228,7 +228,7 @@ def _predictions(entrants: list[Entrant], positive_class: Any) -> Floats | None:
 
 
 def _curves(
-    entrants: list[Entrant], columns: Columns, positive_class: Any
+    entrants: list[Entrant], columns: Columns, positive_class: object
 ) -> dict[str, Any] | None:
     """Curves of each model, for two classes."""
     first = entrants[0].fitted

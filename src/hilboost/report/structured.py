@@ -145,7 +145,7 @@ def _texts(labels: Any) -> list[str]:
     return [shortened(label, 80) for label in labels]
 
 
-def _numbers(labels: Any) -> NDArray[Any] | None:
+def _numbers(labels: object) -> NDArray[Any] | None:
     try:
         array = np.asarray(labels)
     except ValueError:  # ragged

@@ -216,11 +216,11 @@ def table_of(
     return FileTable(read, schema, n_rows, folder, single)
 
 
-def _is_category(kind: Any) -> bool:
+def _is_category(kind: object) -> bool:
     return bool(pa.types.is_dictionary(kind)) or _is_text(kind)
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(kind: object) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

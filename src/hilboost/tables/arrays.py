@@ -42,7 +42,7 @@ def frame_columns(values: object) -> list[str] | None:
     return [name for name in found if name not in stored] or found
 
 
-def n_rows(table: Any) -> int | None:
+def n_rows(table: object) -> int | None:
     """Return the number of rows of an array, sparse table or list; ``None`` if undefined."""
     shape = getattr(table, "shape", None)  # sparse matrices have a shape and no length
     if shape is None:

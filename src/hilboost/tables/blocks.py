@@ -223,6 +223,6 @@ class DenseTable(BlockTable):
             yield slice(begin, end), block if every else np.ascontiguousarray(block[:, columns])
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: object) -> Any:
     """Return an array as a table, so that taking rows copies none; other inputs are unchanged."""
     return DenseTable(X) if isinstance(X, np.ndarray) else X

@@ -53,7 +53,7 @@ class Table:
         return k if self.names is None else self.names[k]
 
 
-def read_table(X: Any) -> Table | None:
+def read_table(X: object) -> Table | None:
     """Read the columns of a frame that narwhals supports, or of arrays with text or other objects.
 
     Returns ``None`` for numeric arrays, and for anything that is not a table.
@@ -72,7 +72,7 @@ def read_table(X: Any) -> Table | None:
     return Table(text_names(names), columns, len(frame))
 
 
-def _refuse_records(X: Any) -> None:
+def _refuse_records(X: object) -> None:
     """Reject dicts, lists of dicts, and structured arrays."""
     if isinstance(X, Mapping):
         what = "a dict"
@@ -90,7 +90,7 @@ def _refuse_records(X: Any) -> None:
     )
 
 
-def _how_to_read(X: Any) -> str:
+def _how_to_read(X: object) -> str:
     """Return how to get a table from an object that gives its rows one after the other."""
     package = type(X).__module__.partition(".")[0]
     if isinstance(X, PathLike):
@@ -131,7 +131,7 @@ def _of_objects(X: np.ndarray) -> Table:
     return Table(None, columns, len(X))
 
 
-def _of_list(X: Any) -> Table | None:
+def _of_list(X: object) -> Table | None:
     try:
         array = np.asarray(X)
     except (ValueError, TypeError):  # rows of different lengths
@@ -158,7 +158,7 @@ def named_columns(values: object, what: str) -> dict[str, Any] | None:
     }
 
 
-def _frame(X: Any, what: str = "X") -> Any:
+def _frame(X: object, what: str = "X") -> Any:
     """Return a narwhals frame with its values in memory, or ``None``."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
@@ -195,7 +195,7 @@ def _collected(frame: Any, what: str) -> Any:
     )
 
 
-def _from_stream(X: Any, what: str) -> Any:
+def _from_stream(X: object, what: str) -> Any:
     import narwhals.stable.v2 as nw
 
     for backend in ("pyarrow", "polars"):
@@ -211,7 +211,7 @@ def _from_stream(X: Any, what: str) -> Any:
     )
 
 
-def repeated_name(X: Any, what: str) -> InvalidData:
+def repeated_name(X: object, what: str) -> InvalidData:
     """Create the error for a table with columns of one name."""
     names = getattr(X, "column_names", None) or list(getattr(X, "columns", ()))
     twice = [name for name, count in Counter(names).items() if count > 1]
@@ -220,7 +220,7 @@ def repeated_name(X: Any, what: str) -> InvalidData:
     )
 
 
-def _read(series: Any, name: object) -> ReadColumn:
+def _read(series: object, name: object) -> ReadColumn:
     """Read one column, whose text may be damaged in Arrow tables."""
     try:
         return _read_by_dtype(series, name)

@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.tables.blocks import BlockTable, cell_hashes, rows_per_block
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> bool:
     """Return whether ``X`` is a SciPy sparse matrix or array."""
     return bool(issparse(X))
 

@@ -32,7 +32,7 @@ def check_supported_values(
             )
 
 
-def check_regressor(learner: Any, names: Iterable[str]) -> None:
+def check_regressor(learner: object, names: Iterable[str]) -> None:
     """Check that a learner is a scikit-learn regressor; ``names`` lists other learners."""
     refuse_class("learner", learner)
     if not hasattr(learner, "fit") or not hasattr(learner, "predict"):

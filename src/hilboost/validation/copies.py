@@ -69,7 +69,7 @@ def _copies_of_targets(X: Any, schema: Schema, y: Any) -> list[str | int]:
     return [schema.columns[k].name for k in sorted(copies)]
 
 
-def _targets(y: Any) -> list[tuple[object, NDArray[Any]]]:
+def _targets(y: object) -> list[tuple[object, NDArray[Any]]]:
     """Return each target, (n,), and its name if it has one; none of labels that are no numbers."""
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return [(name, y[name]) for name in y.dtype.names]

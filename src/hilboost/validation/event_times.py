@@ -40,7 +40,7 @@ _WORDS_OF_BOUNDS = ("low", "upp", "left", "right", "start", "stop", "min", "max"
 Fields = dict[str, NDArray[Any]]
 
 
-def events_in(y: Any) -> tuple[Floats, Floats] | None:
+def events_in(y: object) -> tuple[Floats, Floats] | None:
     """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
 
     A frame of numbers holds events if a column has the name of events, or only 0 and 1.
@@ -242,7 +242,7 @@ def _causes(name: str, column: NDArray[Any]) -> Floats:
     return cause
 
 
-def refuse_pairs(y: Any, n: int) -> None:
+def refuse_pairs(y: object, n: int) -> None:
     """Reject pairs of events and times in any order, which NumPy would convert to numbers."""
     if not isinstance(y, list | tuple):
         y = np.asarray(as_array(y, "y"))

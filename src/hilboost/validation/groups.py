@@ -119,7 +119,7 @@ def warn_without_order(target: Target) -> None:
     )
 
 
-def check_positions(positions: Any, n: int) -> NDArray[np.int64] | None:
+def check_positions(positions: object, n: int) -> NDArray[np.int64] | None:
     """Return the position of each row, (n,), or ``None`` if there are none.
 
     Positions are numbered from 0 on; those that no row has are left out.

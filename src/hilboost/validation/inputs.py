@@ -49,7 +49,7 @@ class Expected:
         return False if self.infinite else "allow-nan"
 
 
-def check_inputs(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
+def check_inputs(estimator: object, X: object, expected: Expected) -> tuple[Floats, Schema]:
     """Convert inputs to a matrix (n, d) with NaN for missing values, and their schema.
 
     Fit sets ``n_features_in_`` and ``feature_names_in_`` of the estimator; predictions compare
@@ -108,7 +108,7 @@ def is_plain(estimator: Any, X: Any, schema: Schema) -> bool:
         return isfinite(X.sum(dtype=np.float64))
 
 
-def _check_files(estimator: Any, X: FileTable, expected: Expected) -> tuple[Floats, Schema]:
+def _check_files(estimator: object, X: FileTable, expected: Expected) -> tuple[Floats, Schema]:
     """Check a table on disk, whose values are checked when they are read."""
     if not expected.blocks or expected.schema is not None:
         raise InvalidType(
@@ -120,7 +120,7 @@ def _check_files(estimator: Any, X: FileTable, expected: Expected) -> tuple[Floa
     return table, X.schema
 
 
-def _check_table(estimator: Any, table: Table, expected: Expected) -> tuple[Floats, Schema]:
+def _check_table(estimator: object, table: Table, expected: Expected) -> tuple[Floats, Schema]:
     """Check a table whose columns have individual dtypes."""
     d, schema = len(table.columns), expected.schema
     check_columns(estimator, table.names, d, reset=schema is None)
@@ -178,7 +178,7 @@ def _check_array(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Sc
     return encode_array(X, expected.schema), expected.schema
 
 
-def _validated(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
+def _validated(estimator: object, X: object, reset: bool, **options: Any) -> Any:
     """Validate like scikit-learn, whose warning about names of columns points to its own lines."""
     if reset:
         return validate_data(estimator, X, reset=True, **options)
@@ -187,7 +187,7 @@ def _validated(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
     return found
 
 
-def _would_be_copied(X: Any) -> bool:
+def _would_be_copied(X: object) -> bool:
     """Whether an array of numbers is not a C-ordered array of floats."""
     if type(X) is not np.ndarray or X.ndim != 2:
         return False

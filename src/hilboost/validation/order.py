@@ -51,7 +51,7 @@ def check_order(X: Any, suffix: str = "", **others: Any) -> None:
             warn_of_other_rows(name + suffix, "X" + suffix, difference)
 
 
-def _n_columns(values: Any) -> int:
+def _n_columns(values: object) -> int:
     """Number of columns: 0 for one value in each row, and -1 if it is not known."""
     if isinstance(values, list | tuple) and values:
         row = values[0]
@@ -113,7 +113,7 @@ def _are_comparable(ours: Any, theirs: Any) -> bool:
     )
 
 
-def _are_numbered_anew(ours: Any, theirs: Any, is_named: bool) -> bool:
+def _are_numbered_anew(ours: object, theirs: object, is_named: bool) -> bool:
     """Whether pandas may have given numbers to the rows of an array, from which rows were taken.
 
     Rows dropped before leave gaps in ascending labels, and the numbers fall behind more and more.

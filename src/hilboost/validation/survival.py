@@ -31,7 +31,7 @@ class SurvivalLabels:
     strata: Any = None
 
 
-def check_times(y: Any, n: int) -> tuple[Floats, Floats, Floats]:
+def check_times(y: object, n: int) -> tuple[Floats, Floats, Floats]:
     """Return the lower and upper bounds of the times, and the causes of the events, (n,) each."""
     events = events_in(y)
     if events is not None:
@@ -79,7 +79,7 @@ def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
         raise InvalidData(f"the time of row {row} of y, {values[row]:g}, {why}.")
 
 
-def check_at(times: Any) -> Floats:
+def check_at(times: object) -> Floats:
     """Return the times at which functions are evaluated, (m,)."""
     found = np.asarray(times if np.isscalar(times) else as_array(times, "times"))
     if found.ndim != 1 or found.dtype.kind not in "iuf":

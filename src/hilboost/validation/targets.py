@@ -94,7 +94,7 @@ def _warn_of_column(y: np.ndarray) -> None:
         )
 
 
-def _of_equal_rows(y: Any) -> np.ndarray:
+def _of_equal_rows(y: object) -> np.ndarray:
     """Convert targets to an array."""
     try:
         return np.asarray(y)
@@ -268,7 +268,7 @@ def check_length(y: Any, n: int) -> None:
         )
 
 
-def as_sequence(y: Any) -> Any:
+def as_sequence(y: object) -> Any:
     """Convert labels to a sequence with a length: lists, arrays, tables, and array-likes."""
     y = without_mask(y)
     if hasattr(y, "__len__"):

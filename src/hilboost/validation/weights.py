@@ -100,7 +100,7 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
         )
 
 
-def check_class_weight(class_weight: Any, classes: Sequence[Any]) -> None:
+def check_class_weight(class_weight: object, classes: Sequence[Any]) -> None:
     """Check that weights of classes are "balanced", or a dict from classes of ``y`` to weights."""
     if is_name(class_weight, "balanced"):
         return

@@ -110,7 +110,7 @@ class TreeExchange(Exchange):
         """Return the sum of an array over all workers, the same for each of them."""
         return self._reduced([values], lambda own, other: [own[0] + other[0]])[0]
 
-    def first(self, own: Any) -> Any:
+    def first(self, own: object) -> Any:
         """Return the object of worker 0."""
         return self.objects(own if self.rank == 0 else None)[0]
 
@@ -121,7 +121,7 @@ class TreeExchange(Exchange):
         order = np.argsort([int(rank[0]) for rank in found[::2]])
         return np.concatenate([found[2 * k + 1] for k in order])
 
-    def objects(self, own: Any) -> list[Any]:
+    def objects(self, own: object) -> list[Any]:
         """Return objects of all workers, that of worker 0 first."""
         content = np.frombuffer(_pickled(own), dtype=np.uint8)
         lengths = self.gathered(np.array([len(content)]))

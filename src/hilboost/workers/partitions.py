@@ -246,7 +246,7 @@ class Partitions:
         return sentences_about({name: one.column for name, one in sums.items()}, row_of)
 
 
-def _checked(estimator: Any, partition: Partition, data: TrainingData | None) -> CheckedRows:
+def _checked(estimator: object, partition: Partition, data: TrainingData | None) -> CheckedRows:
     """Validate a partition as a table; one without rows has columns alone."""
     rows = FitArguments(partition.X, partition.y, partition.sample_weight, offset=partition.offset)
     if is_sparse(rows.X):
@@ -265,7 +265,7 @@ def _checked(estimator: Any, partition: Partition, data: TrainingData | None) ->
     return check_rows(model, rows, model._expected(data.schema), encoding(model, data.codec))
 
 
-def _labels_alone(y: Any, n: int) -> tuple[None, Any]:
+def _labels_alone(y: object, n: int) -> tuple[None, Any]:
     """Leave labels as they are whose encoding depends on the labels of all rows."""
     y = as_sequence(y)
     check_length(y, n)

@@ -220,7 +220,7 @@ def are_finite(arrays: Iterable[tuple[Any, tuple[int, ...]]]) -> bool:
     )
 
 
-def are_tables(levels: Any, n_columns: int, shape: tuple[int, ...]) -> bool:
+def are_tables(levels: object, n_columns: int, shape: tuple[int, ...]) -> bool:
     """Whether these are pairs of a column and a finite table with rows of a shape."""
     return isinstance(levels, tuple) and all(
         isinstance(entry, tuple)
