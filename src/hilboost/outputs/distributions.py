@@ -89,10 +89,7 @@ class DistributionEmbedding(ExactEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Wasserstein-2 distance."""
-        return {"wasserstein": OutputMetric("exact", self._minus_distance)}
-
-    def _minus_distance(self, labels: object, predicted: object) -> Floats:
-        return minus_distance(self.encode(labels), self.encode(predicted))
+        return {"wasserstein": OutputMetric("exact", self._on_points(minus_distance))}
 
 
 def _ascending(rows: Floats) -> Floats:

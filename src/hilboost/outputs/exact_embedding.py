@@ -11,6 +11,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
 
+Measure = Callable[[Any, Any], Floats]
+
 
 class ChoosingEmbedding(Embedding):
     """Base class of embeddings that keep the training labels, and choose among labels.
@@ -56,6 +58,14 @@ class ChoosingEmbedding(Embedding):
         -------
         (n, r) float64
         """
+
+    def _on_checked(self, measure: Measure) -> Measure:
+        """Convert a measure of checked labels to one of labels."""
+        return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
+
+    def _on_points(self, measure: Measure) -> Measure:
+        """Convert a measure of points to one of labels."""
+        return lambda labels, predicted: measure(self.encode(labels), self.encode(predicted))
 
     def encode(self, labels: Any) -> Floats:
         """Map labels to points; see :class:`~hilboost.core.output_space.Embedding`."""

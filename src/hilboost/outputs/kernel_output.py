@@ -254,10 +254,9 @@ class RowEmbedding(KernelEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Mean squared error of the entries, such as pixels."""
-        return {"mean_squared_error": OutputMetric(self.ways[0], self._minus_error)}
-
-    def _minus_error(self, labels: object, predicted: object) -> Floats:
-        return minus_mean_square(self.checked(labels), self.checked(predicted))
+        return {
+            "mean_squared_error": OutputMetric(self.ways[0], self._on_checked(minus_mean_square))
+        }
 
     def _candidates(self, labels: Floats) -> Candidates:
         return Candidates(labels, self.points(labels), self.norms(labels))

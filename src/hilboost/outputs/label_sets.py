@@ -154,13 +154,10 @@ class LabelSetEmbedding(ChoosingEmbedding):
     def metrics(self) -> Mapping[str, OutputMetric]:
         """F1, share of right indicators, and share of equal sets."""
         return {
-            "f1": OutputMetric("f1", self._on_tables(f1_of_sets)),
-            "hamming": OutputMetric("threshold", self._on_tables(share_equal)),
-            "subset_accuracy": OutputMetric("nearest", self._on_tables(all_equal)),
+            "f1": OutputMetric("f1", self._on_checked(f1_of_sets)),
+            "hamming": OutputMetric("threshold", self._on_checked(share_equal)),
+            "subset_accuracy": OutputMetric("nearest", self._on_checked(all_equal)),
         }
-
-    def _on_tables(self, measure: Callable[[Bools, Bools], Floats]) -> Callable[[Any, Any], Floats]:
-        return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
 
     def settled(self, labels: Any) -> Any:
         """Convert labels to the format of the training labels."""

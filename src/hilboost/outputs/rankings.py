@@ -109,13 +109,10 @@ class RankingEmbedding(ChoosingEmbedding):
         """Kendall's τ, Spearman's ρ, and the share of right ranks."""
         signs_of_pairs = "borda" if self.distance == "hamming" else "exact"
         return {
-            "kendall": OutputMetric(signs_of_pairs, self._on_ranks(kendall)),
-            "spearman": OutputMetric("borda", self._on_ranks(spearman)),
-            "hamming": OutputMetric("exact", self._on_ranks(share_equal)),
+            "kendall": OutputMetric(signs_of_pairs, self._on_checked(kendall)),
+            "spearman": OutputMetric("borda", self._on_checked(spearman)),
+            "hamming": OutputMetric("exact", self._on_checked(share_equal)),
         }
-
-    def _on_ranks(self, measure: Callable[[Ranks, Ranks], Floats]) -> Callable[[Any, Any], Floats]:
-        return lambda labels, predicted: measure(self.checked(labels), self.checked(predicted))
 
     def labels_of(self, codes: Floats) -> Ranks:
         """Return the ranks at these points; tied items have the first rank of their group."""

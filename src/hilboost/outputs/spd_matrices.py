@@ -65,10 +65,7 @@ class PositiveMatrixEmbedding(ExactEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Log-Euclidean distance."""
-        return {"log_euclidean": OutputMetric("exact", self._minus_distance)}
-
-    def _minus_distance(self, labels: object, predicted: object) -> Floats:
-        return minus_distance(self.encode(labels), self.encode(predicted))
+        return {"log_euclidean": OutputMetric("exact", self._on_points(minus_distance))}
 
 
 def _matrices(labels: Any, width: int | None, what: str = "Y") -> Floats:

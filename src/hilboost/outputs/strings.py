@@ -153,16 +153,10 @@ class StringEmbedding(ChoosingEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Share of equal strings, and number of edits."""
-        measures = {"accuracy": equal, "edit": minus_edits}
         return {
-            name: OutputMetric("nearest", partial(self._on_strings, measure))
-            for name, measure in measures.items()
+            "accuracy": OutputMetric("nearest", self._on_checked(equal)),
+            "edit": OutputMetric("nearest", self._on_checked(minus_edits)),
         }
-
-    def _on_strings(
-        self, measure: Callable[[Any, Any], Floats], labels: object, predicted: object
-    ) -> Floats:
-        return measure(self.checked(labels), self.checked(predicted))
 
     def settled(self, labels: Any) -> list[Any]:
         """Convert lists of tokens to tuples."""

@@ -69,7 +69,4 @@ class VectorEmbedding(ExactEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Mean squared error of the entries."""
-        return {"mean_squared_error": OutputMetric("exact", self._minus_error)}
-
-    def _minus_error(self, labels: object, predicted: object) -> Floats:
-        return minus_mean_square(self.encode(labels), self.encode(predicted))
+        return {"mean_squared_error": OutputMetric("exact", self._on_points(minus_mean_square))}
