@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables.arrays import is_pandas, without_mask
+from hilboost.tables.columns import is_missing_value
 from hilboost.tables.sparse import is_sparse
 from hilboost.tables.sparse_checks import check_sparse
 
@@ -79,7 +80,7 @@ class Columns:
                 return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
             return np.asarray(column, dtype=np.float64)
         objects = np.asarray(column, dtype=object)
-        return np.array([None if _is_missing(value) else value for value in objects], dtype=object)
+        return np.array([None if is_missing_value(v) else v for v in objects], dtype=object)
 
     def rows(self, index: NDArray[np.intp]) -> Columns:
         """Select rows by index."""
@@ -101,10 +102,6 @@ class Columns:
         column = other.raw(number).iloc[np.full(self.n_rows, row)]
         frame.isetitem(number, column.set_axis(frame.index))
         return frame
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
 Bins = list[tuple[str, NDArray[np.intp]]]
