@@ -10,6 +10,7 @@ import scipy.sparse
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables.arrays import without_mask
+from hilboost.tables.number_text import is_numeric
 from hilboost.tables.sparse_checks import check_sparse
 
 
@@ -45,7 +46,7 @@ def as_matrix(table: Any, what: str) -> Floats:
         try:
             matrix[i] = row.astype(np.float64, casting=casting)
         except (TypeError, ValueError):
-            odd = next((e for e in row.tolist() if not _is_number(e)), row.tolist())
+            odd = next((e for e in row.tolist() if not is_numeric(e)), row.tolist())
             raise InvalidData(f"{what} must contain numbers; row {i} has {odd!r:.60}.") from None
     return matrix
 
@@ -83,11 +84,3 @@ def _first_uneven_row(table: Any) -> str:
         if size != sizes[0]:
             return f"; row {i} has {size} and row 0 has {sizes[0]}"
     return ""
-
-
-def _is_number(entry: Any) -> bool:
-    try:
-        float(entry)
-    except (TypeError, ValueError):
-        return False
-    return True

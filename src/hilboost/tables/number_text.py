@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 Written = Literal[
     "numbers",
@@ -102,11 +102,11 @@ class Form:
         return 0 < sum(self.words.values()) < _FEW_WORDS * self.n_values
 
 
-def is_numeric(text: str) -> bool:
-    """Return whether a text is a number."""
+def is_numeric(value: Any) -> bool:
+    """Return whether a text or another value is a number."""
     try:
-        float(text)
-    except ValueError:
+        float(value)
+    except (TypeError, ValueError):
         return False
     return True
 
