@@ -42,12 +42,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Seat:
-    """The place of a worker among those of a session, and how long it waits for the others."""
+    """Which worker of a session this is, and how it finds the others."""
 
     token: bytes  # of the fit
     rank: int
     addresses: list[tuple[str, int]]  # of all workers
-    timeout: float
+    timeout: float  # seconds that it waits for them
 
 
 def be_ready() -> None:

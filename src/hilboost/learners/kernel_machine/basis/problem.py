@@ -47,7 +47,7 @@ class Problem:
     ) -> Problem:
         """Measure the rounding error, and raise λ to that of the trace of ``K``.
 
-        Rows with zero weight are no candidates, unless all weights are zero.
+        Rows with zero weight are left out, unless all weights are zero.
         """
         rows = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
         if len(rows) == 0:
