@@ -204,7 +204,7 @@ def test_inspect_says_what_a_model_is(model):
     text = done("inspect", "model")
     assert "BoostingRegressor, loss squared_error" in text
     assert "n_estimators=5" in text
-    assert re.search(r"area +\d+\.\d % of total gain", text)
+    assert re.search(r"area +\d+\.\d % importance", text)
     facts = json.loads(done("inspect", "model", "--json"))
     assert facts["class"] == "BoostingRegressor"
     assert facts["n_stages"] == model.n_estimators_

@@ -1,5 +1,6 @@
 """Additive kernels in the learner with a learned metric."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -107,7 +108,15 @@ def test_it_is_better_and_named(model):
     ).fit(TABLE, ADDITIVE[:, 0])
     errors = [np.mean((one.predict(new) - expected) ** 2) for one in (model, usual)]
     assert errors[0] < 0.1 * errors[1]
-    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+def test_importances_are_effects_on_the_function(model):
+    rows, others = np.random.default_rng(2).uniform(-2, 2, size=(2, 4000, 6))
+    changed = [np.where(np.arange(6) == k, others, rows) for k in range(6)]
+    effects = np.array([np.mean((sums(one) - sums(rows)) ** 2) for one in changed])
+    np.testing.assert_allclose(model.feature_importances_, effects / effects.sum(), atol=0.05)
+    noisy = np.hstack([TABLE, RNG.normal(size=(700, 4))])
+    assert copy(model).fit(noisy, ADDITIVE[:, 0]).feature_importances_[6:].max() < 0.02
 
 
 def test_files_and_onnx(model, tmp_path):

@@ -265,7 +265,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         columns = sorted(columns, key=lambda column: -gains[column["name"]])
     width = max(len(column["name"]) for column in columns[:_IMPORTANCES_SHOWN])
     for column in columns[:_IMPORTANCES_SHOWN]:
-        gain = f"  {100 * gains[column['name']]:5.1f} % of total gain" if gains else ""
+        gain = f"  {100 * gains[column['name']]:5.1f} % importance" if gains else ""
         levels = f"  levels {first_few(column['levels'], str)}" if column["levels"] else ""
         lines.append(f"  {column['name']:{width}}{gain}{levels}".rstrip())
     more = len(columns) - _IMPORTANCES_SHOWN

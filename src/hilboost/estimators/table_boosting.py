@@ -360,7 +360,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """Fraction of the total gain of all splits that is due to each column, (d,).
 
         If a kernel machine was added to the trees, the mean of this fraction and of the column's
-        fraction of the squared scales in the metric, weighted by the shares in ``parts_``.
+        fraction of the effects on the kernel machine, weighted by the shares in ``parts_``.  An
+        effect is the mean squared change of its outputs where the column takes the value of another
+        row; 200 rows are compared, fewer if there are more than 40 columns.
         """
         check_is_fitted(self)
         return importances(self.fitted_, self._trees())

@@ -26,8 +26,8 @@ def importances(fitted: FittedModel, trees: FittedModel) -> Floats:
     if not fitted.mixes_kernels:
         return gains
     assert fitted.parts is not None
-    metric = fractions(squared_scales(fitted.part("kernel").model.stages, width))
-    return fitted.parts["tree"].share * gains + fitted.parts["kernel"].share * metric
+    of_kernel = fractions(effects(fitted.part("kernel").model.stages, width))
+    return fitted.parts["tree"].share * gains + fitted.parts["kernel"].share * of_kernel
 
 
 def column_gains(stages: Sequence[Stage], width: int) -> Floats:
@@ -41,14 +41,15 @@ def column_gains(stages: Sequence[Stage], width: int) -> Floats:
     return gains
 
 
-def squared_scales(stages: Sequence[Stage], width: int) -> Floats:
-    """Return the squared scales of the columns in metrics of kernel machines, (width,).
+def effects(stages: Sequence[Stage], width: int) -> Floats:
+    """Return how much each column changes the outputs of kernel machines, (width,).
 
-    The metrics of several members add up.
+    The effects of several members add up.
     """
-    squares = np.zeros(width)
+    found = np.zeros(width)
     for stage in stages:
         for term in stage.terms:
             model: Any = term.model
-            np.add.at(squares, model.features.origins, model.squared_scales)
-    return squares
+            columns, sizes = model.effects(term.coefficient)
+            found[columns] += sizes
+    return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels import Additive, Kernel, Matern
 from hilboost.kernels.base import block_operators
@@ -24,6 +24,7 @@ KERNEL = Matern(1.0, 2.5)
 Tiles = Callable[[slice, slice], Floats]
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024
+_CHANGED, _FEWEST_CHANGED, _MOST_CHANGED = 200, 10, 8192  # rows for each column, and for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,10 @@ class MetricExpansion(BaseModel):
 
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         """Compute the outputs (n, r) on several threads; the result does not depend on them."""
-        Z = self.features(X)
+        return self._outputs(self.features(X), team)
+
+    def _outputs(self, Z: Floats, team: ThreadTeam) -> Floats:
+        """Compute the outputs (n, r) of features (n, q)."""
         centers = self.centers.astype(np.float64)
         block = _stationary_tiles(Z, centers) if self.shares is None else self._tiles(Z, centers)
         outputs = np.zeros((len(Z), self.weights.shape[1]))
@@ -80,12 +84,26 @@ class MetricExpansion(BaseModel):
         kernel = self.kernel
         return lambda rows, columns: kernel.block(Z[rows], centers[columns])
 
-    @property
-    def squared_scales(self) -> Floats:
-        """Squared scales of the features in units of their spreads, before they are rotated."""
-        if self.features.rotation is not None:
-            return (self.features.rotation**2).sum(axis=1)
-        return self.centers.astype(np.float64).var(axis=0)
+    def effects(self, coefficient: Floats) -> tuple[Ints, Floats]:
+        """Return the columns that features are made from, and how much each changes the outputs.
+
+        This is the mean squared change, of outputs times ``coefficient`` (r,), where the column of
+        a center takes the value of another center: twice its total effect (Jansen 1999).
+        """
+        origins = self.features.origins
+        columns = np.unique(origins)
+        n = min(len(self.centers), _CHANGED, max(_FEWEST_CHANGED, _MOST_CHANGED // len(columns)))
+        rows = np.linspace(0, len(self.centers) - 1, n).astype(np.intp)
+        Z = self.centers[rows].astype(np.float64)
+        R = self.features.rotation
+        R = np.eye(Z.shape[1]) if R is None else R
+        step = np.roll(Z, n // 2, axis=0) - Z
+        steps = step @ np.linalg.pinv(R)  # of the features before they are rotated
+        moved = [Z + steps[:, own] @ R[own] for own in (origins == k for k in columns)]
+        outputs = self._outputs(np.concatenate([Z, *moved]), ThreadTeam())
+        before, after = outputs[:n], outputs[n:].reshape(len(moved), n, -1)
+        changes = coefficient * (after - before)
+        return columns, (changes**2).mean(axis=1).sum(axis=1)
 
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether the arrays have these sizes and are finite."""
