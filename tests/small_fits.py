@@ -21,6 +21,7 @@ from hilboost import (
     OutputKernelTreeRegressor,
     SparseKernelRidge,
 )
+from hilboost.kernels import Matern
 from hilboost.outputs import Strings
 
 N, D = 40, 9
@@ -88,9 +89,12 @@ def _strings(**parameters):
     return np.array(model.fit(X, words).predict(1.01 * X + 0.03))
 
 
-def _kernels(estimator, **parameters):
-    X, y, _ = _table(5)
+def _kernels(estimator, n=N, **parameters):
+    X, y, _ = _table(5, n)
     return estimator(random_state=0, **parameters).fit(X, y).predict(X)
+
+
+_MATERN = {"kernel": Matern(2.0, 2.5), "regularization": 0.1}
 
 
 FITS: dict[str, Callable[[], np.ndarray]] = {
@@ -124,8 +128,9 @@ FITS: dict[str, Callable[[], np.ndarray]] = {
         ),
         6,
     ),
-    "kernel boosting": lambda: _kernels(KernelBoostingRegressor, n_estimators=2),
-    "sparse kernel ridge": lambda: _kernels(SparseKernelRidge, n_basis=10),
+    "kernel boosting": lambda: _kernels(KernelBoostingRegressor, n_estimators=2, **_MATERN),
+    "sparse kernel ridge": lambda: _kernels(SparseKernelRidge, n_basis=10, **_MATERN),
+    "search for a kernel": lambda: _kernels(KernelBoostingRegressor, n=12, n_estimators=2),
 }
 
 
