@@ -80,19 +80,19 @@ def quadratic(A, B):
     return (A @ B.T + 1) ** 2
 
 
+_GIVEN = {"kernel": GAUSSIAN, "regularization": 0.1}
+SEVERAL = ["tree", KernelBoostingRegressor(**_GIVEN), "linear"]
 LEARNERS = {
     "trees": "tree",
     "kernel machine": "kernel",
     "linear": "linear",
-    "list of these": ["tree", "kernel", "linear"],
+    "list of these": SEVERAL,
     "any regressor": KNeighborsRegressor(3),
 }
 LEARNERS_OF_OUTPUTS = LEARNERS | {
     "trees": "ok3",
     "random trees": "extra_trees",
-    "list of these": ["tree", "kernel", "linear"],
 }
-_GIVEN = {"kernel": GAUSSIAN, "regularization": 0.1}
 CONTINUED = LEARNERS | {
     "full stages": KernelBoostingRegressor(stages="full", **_GIVEN),
     "list of kernels": KernelBoostingRegressor(
