@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tests.cases import PLAIN, assert_same_model
 
 import hilboost
-from hilboost import BoostingRanker
+from hilboost import BoostingRanker, KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.callbacks import Checkpoint
@@ -36,6 +36,7 @@ from hilboost.model.codecs import NumberCodec
 from hilboost.tables.schema import Schema
 from hilboost.training.data import TrainingData
 
+MACHINE = KernelBoostingRegressor(kernel="gaussian")
 DRAWN = ("lambdamap", "lambdamrr", "yetirank")
 LOSSES = ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse", *DRAWN)
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}
@@ -197,7 +198,7 @@ def test_samples_consist_of_whole_groups(bootstrap, part):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     "learner",
-    ["kernel", "linear", ["tree", "linear"], DecisionTreeRegressor(max_depth=3)],
+    [MACHINE, "linear", ["tree", "linear"], DecisionTreeRegressor(max_depth=3)],
     ids=["kernel", "linear", "mixed", "own"],
 )
 def test_learners(loss, learner):
