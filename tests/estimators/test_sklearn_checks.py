@@ -58,7 +58,7 @@ def equal_searches_are_done_once():
         KernelBoostingClassifier(),
         KernelBoostingClassifier("log_loss"),
         SparseKernelRidge(),
-        SparseKernelClassifier(),
+        SparseKernelClassifier(**GIVEN),
         SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
         AveragedKernelRidge(),
         ConvexKernelRidge(),
@@ -69,8 +69,9 @@ def equal_searches_are_done_once():
         KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
         KernelBoostingClassifier("log_loss", stages="block", n_basis=50, **GIVEN),
         OutputKernelBoostingRegressor(**SHORT),
-        OutputKernelBoostingRegressor(KernelOutput(Gaussian(1.0), tolerance=0), **SHORT),
-        OutputKernelBoostingRegressor(learner="ok3", **SHORT),
+        OutputKernelBoostingRegressor(
+            KernelOutput(Gaussian(1.0), tolerance=0), learner="ok3", **SHORT
+        ),
         OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(**GIVEN)),
         OutputKernelForestRegressor(n_estimators=10),
         OutputKernelTreeRegressor(),
