@@ -4,6 +4,7 @@ Weights that are not whole numbers leave the gradients all their bits, whatever 
 """
 
 import os
+from functools import cache
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -98,14 +99,16 @@ def test_as_good_as_full_precision(loss, n, share, scale, most, learning_rate, s
     X_new, mean_new = table(loss, 50_000, share, scale, rng)
     y, weight = draw_target(loss, mean, rng), weights(most, n, rng)
     given = 1.0 if weight is None else weight
-    all_bits = [given * (1 + 1e-3 * rng.uniform(size=n)) for _ in range(2)]
-    rounded, *exact = (
-        divergence(loss, mean_new, fitted(loss, X, y, w, learning_rate)(X_new))
-        for w in (weight, *all_bits)
-    )
+    of_fits = [weight, *(given * (1 + 1e-3 * rng.uniform(size=n)) for _ in range(2))]
+
+    @cache
+    def losses(k):
+        return divergence(loss, mean_new, fitted(loss, X, y, of_fits[k], learning_rate)(X_new))
+
     parts = [(np.full(len(X_new), True), 1.05)]
     if loss == "log_loss" and scale == 10:  # with rarer events, the loss of these rows is noise
         parts.append((X_new[:, 0] == 0, 1.1))
     for rows, limit in parts:
         # Ties between splits move the loss, too: fits of all bits may differ by some percent.
-        assert rounded[rows].mean() <= limit * max(values[rows].mean() for values in exact)
+        exact = (losses(k)[rows].mean() for k in (1, 2))
+        assert any(losses(0)[rows].mean() <= limit * mean for mean in exact)

@@ -52,8 +52,9 @@ def first(tmp_path_factory):
 def test_copies_of_saved_models_do_not_compute_the_scale_anew(first, copied):
     std, seconds = timed(copied(first))
     np.testing.assert_array_equal(std, first.std)
+    limit = 0.3 * first.seconds
     # A busy machine slows some of the calls down.
-    assert min(seconds, *(timed(copied(first))[1] for _ in range(2))) <= 0.3 * first.seconds
+    assert seconds <= limit or any(timed(copied(first))[1] <= limit for _ in range(2))
 
 
 def test_the_first_call_of_a_loaded_model_takes_a_few_times_as_long_as_later_ones(first):
