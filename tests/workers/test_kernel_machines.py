@@ -15,7 +15,7 @@ from hilboost.kernels import Gaussian, Linear, gram, symmetric
 from hilboost.learners.kernel_machine import full
 
 RNG = np.random.default_rng(0)
-N = 700
+N = 576
 X = RNG.normal(size=(N, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * RNG.normal(size=N)
 GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.01, "random_state": 0}
