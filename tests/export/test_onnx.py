@@ -134,7 +134,9 @@ def test_every_kernel_of_hilboost(case, precision):
     [
         KernelBoostingRegressor(random_state=0),
         KernelBoostingRegressor("huber", kernel="matern32", regularization=0.1, n_estimators=3),
-        KernelBoostingRegressor("quantile", quantile=[0.8, 0.2], kernel="gaussian"),
+        KernelBoostingRegressor(
+            "quantile", quantile=[0.8, 0.2], kernel="gaussian", regularization=0.1
+        ),
         KernelBoostingRegressor(kernel="gaussian", stages="sparse", n_basis=20, n_estimators=3),
         KernelBoostingRegressor(kernel="gaussian", stages="block", n_basis=50, n_estimators=3),
         SparseKernelRidge(kernel="matern52", n_basis=50, random_state=0),
