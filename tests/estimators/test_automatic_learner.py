@@ -451,7 +451,7 @@ def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     folds = {} if held_out is None else {"cv_folds": 1, "validation_fraction": held_out}
     models = [
         make(n_estimators=60, random_state=seed, n_jobs=n_jobs, **folds).fit(table, target)
-        for n_jobs in (1, 2, 3, 5, 16)
+        for n_jobs in (1, (2, 3, 5)[seed % 3], 16)
     ]
     first, *others = (model.predict_raw(table) for model in models)
     for other in others:
@@ -563,10 +563,10 @@ def _table(n, d, seed=0):
 
 
 def _outlying_cells():
-    table = _table(1200, 6)
+    table = _table(800, 6)
     target = np.sin(2 * table[:, 0]) + table[:, 1]
     rng = np.random.default_rng(1)
-    table[rng.integers(1200, size=14), rng.integers(6, size=14)] = 1e6
+    table[rng.integers(800, size=14), rng.integers(6, size=14)] = 1e6
     return table, target
 
 
@@ -576,26 +576,26 @@ def _many_columns():
 
 
 def _heavy_tails():
-    table = _table(1200, 5)
-    noise = np.random.default_rng(1).lognormal(sigma=1.5, size=1200)
+    table = _table(800, 5)
+    noise = np.random.default_rng(1).lognormal(sigma=1.5, size=800)
     return table, np.exp(table[:, 0] + table[:, 1] / 2) * noise
 
 
 def _steps():
-    table = _table(1200, 5)
+    table = _table(800, 5)
     return table, (table[:, 0] > 0.3) + 2.0 * (table[:, 1] > -0.7) * (table[:, 2] > 0)
 
 
 def _codes():
     rng = np.random.default_rng(1)
-    table = rng.integers(12, size=(1200, 6)).astype(float)
+    table = rng.integers(12, size=(800, 6)).astype(float)
     levels = rng.normal(size=(6, 12))
     effects = levels[np.arange(3), table[:, :3].astype(int)].sum(axis=1)
-    return table, effects + rng.normal(size=1200) / 3
+    return table, effects + rng.normal(size=800) / 3
 
 
 def _separable():
-    table = _table(1200, 6)
+    table = _table(800, 6)
     return table, np.digitize(table[:, 0] + 0.3 * (table[:, 1] > 0), [-1.2, -0.4, 0.5, 1.3])
 
 

@@ -67,7 +67,7 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
 @cases
 @pytest.mark.usefixtures("threads_at_once")
 def test_threads_change_nothing(estimator, classes, further):
-    X, y = draw(classes=classes)
+    X, y = draw(n=260, classes=classes)
     raws = [
         estimator(**SETTINGS | further, n_jobs=n_jobs).fit(X, y).predict_raw(X) for n_jobs in (1, 2)
     ]
