@@ -58,7 +58,7 @@ def equal_searches_are_done_once():
         KernelBoostingClassifier(),
         KernelBoostingClassifier("log_loss"),
         SparseKernelRidge(),
-        SparseKernelClassifier(**GIVEN),
+        SparseKernelClassifier(),
         SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
         AveragedKernelRidge(),
         ConvexKernelRidge(),
