@@ -188,7 +188,10 @@ def test_two_processes_that_compile_at_once(folder):
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     orders = ("f8", "f4"), ("f4", "f8")
     both = [start(code.format(str(folder), order), **environment) for order in orders]
-    assert [finish(process)[0] for process in both] == ["3.5 3.5\n"] * 2
+    ended = [finish(process) for process in both]
+    assert [out for out, _ in ended] == ["3.5 3.5\n"] * 2
+    assert sum(int(hits) for _, hits in ended) == 2  # each function was compiled once
+    assert not list(folder.rglob("*.lock"))
     third = start(code.format(str(folder), orders[0]), **environment)
     assert finish(third) == ("3.5 3.5\n", "2\n")
 

@@ -19,13 +19,14 @@ import os
 import pickle
 import shutil
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import numba
@@ -40,9 +41,15 @@ from numba.misc.appdirs import AppDirs
 from hilboost.backends.numba_linker import PartLibrary
 from hilboost.core.errors import CacheWarning
 
+try:
+    import fcntl
+except ImportError:  # not available on Windows, where processes compile the same function at once
+    fcntl = None  # type: ignore[assignment]
+
 _PACKAGE = Path(__file__).parents[1]
 _NATIVE = _PACKAGE / "native"
 _KEPT = 8  # folders of other sources, such as earlier versions
+_PATIENCE, _PAUSE = 60.0, 0.02  # seconds, for another process that compiles the same function
 _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
@@ -105,19 +112,54 @@ def _targets(codegen: Any) -> Iterator[tuple[str, str, str]]:
             yield system, level, ""
 
 
-def _write(place: Path, name: str, content: bytes) -> None:
+def _folder_in(place: Path) -> Path:
+    """Return the folder of these sources, which replaces those of the oldest ones."""
     folder = place / digest_of_sources()
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):
             for old in sorted(place.iterdir(), key=os.path.getmtime)[: -_KEPT - 1]:
                 shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def _write(place: Path, name: str, content: bytes) -> None:
+    folder = _folder_in(place)
     temporary = folder / f"{uuid4().hex}.tmp"
     try:
         temporary.write_bytes(content)
         os.replace(temporary, folder / name)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class _Turn:
+    """The right to compile a function, which one process has at a time: a lock on a file."""
+
+    def __init__(self) -> None:
+        self._lock: IO[bytes] | None = None
+
+    def take(self, name: str) -> None:
+        """Wait until no other process compiles the function."""
+        for place in writable_places() if fcntl is not None else ():
+            with suppress(OSError):
+                self._lock = (_folder_in(place) / f"{name}.lock").open("wb")
+                break
+        end = time.monotonic() + _PATIENCE
+        while self._lock is not None and time.monotonic() < end:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                time.sleep(_PAUSE)
+
+    def leave(self) -> None:
+        """Let others compile the function, or read it."""
+        if self._lock is not None:
+            with suppress(OSError):
+                os.unlink(self._lock.name)
+            self._lock.close()
+            self._lock = None
 
 
 class CodeFiles(NullCache):
@@ -127,11 +169,28 @@ class CodeFiles(NullCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._turn = _Turn()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function, or ``None`` if no place has an intact file."""
+        """Return the compiled function, or ``None`` if no place has an intact file.
+
+        The caller then compiles it, which no other process does at the same time.
+        """
         target_context.refresh()
         arguments, _ = normalize_signature(sig)
+        found = self._found(arguments, target_context)
+        if found is None:
+            self._turn.take(self._name(arguments, target_context.codegen().magic_tuple()))
+            found = self._found(arguments, target_context)
+            if found is not None:
+                self.leave()
+        return found
+
+    def leave(self) -> None:
+        """End a compilation, which may have failed."""
+        self._turn.leave()
+
+    def _found(self, arguments: tuple[Any, ...], target_context: Any) -> Any:
         codegen = target_context.codegen()
         for target in _targets(codegen):
             for place in [*writable_places(), _NATIVE]:
@@ -143,6 +202,12 @@ class CodeFiles(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled function; what cannot be written costs a warning and time."""
+        try:
+            self._save(sig, data)
+        finally:
+            self.leave()
+
+    def _save(self, sig: Any, data: Any) -> None:
         if data.library.has_dynamic_globals:  # addresses in this process
             return
         arguments, _ = normalize_signature(sig)

@@ -51,7 +51,18 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Part(CPUDispatcher):
+class _Dispatcher(CPUDispatcher):
+    """A function that one process at a time compiles."""
+
+    def compile(self, sig: Any) -> Any:
+        try:
+            return super().compile(sig)
+        except BaseException:
+            self._cache.leave()
+            raise
+
+
+class _Part(_Dispatcher):
     """A function that only compiled functions call."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -60,7 +71,7 @@ class _Part(CPUDispatcher):
         self._cache = PartFiles(function)
 
 
-class _Entry(CPUDispatcher):
+class _Entry(_Dispatcher):
     """A function that Python calls; compiled functions that name it call its part instead."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
