@@ -63,7 +63,7 @@ def open_csv(
 
 
 class _WithoutNul(io.RawIOBase):
-    def __init__(self, file: Any, path: Path) -> None:
+    def __init__(self, file: IO[bytes], path: Path) -> None:
         self._file, self._path, self._line = file, path, 1
 
     def readable(self) -> bool:

@@ -171,7 +171,7 @@ def _compare_defaults(size: DemoSize, progress: StageProgress) -> list[list[str]
     return rows
 
 
-def _fitted(model: Any, X: Any, y: Any) -> Any:
+def _fitted(model: Any, X: object, y: object) -> Any:
     """Fit on one thread, like hilboost with ``n_jobs=1``.
 
     Data this small does not benefit from more threads.  On busy machines, more threads cost

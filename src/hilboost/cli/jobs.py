@@ -204,8 +204,8 @@ def _by_table(job: FitJob, values: Sequence[Any]) -> Any:
 
 def chosen_scores(
     model: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     metrics: Sequence[str] = (),
     groups: PerRow = None,  # array-like (n,): of a ranking
     sample_weight: PerRow = None,  # array-like (n,)

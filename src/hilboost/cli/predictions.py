@@ -161,7 +161,7 @@ def _note_new_levels(model: Any, features: "pd.DataFrame", tell: Callable[[str],
             )
 
 
-def _predictions(model: Any, X: Any, proba: bool, more: dict[str, Any]) -> "pd.DataFrame":
+def _predictions(model: Any, X: object, proba: bool, more: dict[str, Any]) -> "pd.DataFrame":
     import pandas as pd
 
     values = model.predict(X, **more)
@@ -179,7 +179,7 @@ def _predictions(model: Any, X: Any, proba: bool, more: dict[str, Any]) -> "pd.D
     return result
 
 
-def _interval(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
+def _interval(model: Any, X: object, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """Columns of the lower and upper ends, of each output."""
     ends = model.predict_interval(X, coverage, **more)
     if ends.ndim == 2:
@@ -191,7 +191,7 @@ def _interval(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict
     }
 
 
-def _set(model: Any, X: Any, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
+def _set(model: Any, X: object, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """A column of the classes in the set of each row."""
     names = [str(label) for label in model.classes_]
     rows = model.predict_set(X, coverage, **more)

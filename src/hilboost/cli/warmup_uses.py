@@ -84,7 +84,7 @@ def _classes(y: Any, n_classes: int) -> Any:
     return np.argsort(np.argsort(y)) * n_classes // len(y)
 
 
-def _fit(estimator: Any, X: Any, y: Any, weight: Any = None, **held_out: Any) -> None:
+def _fit(estimator: Any, X: Any, y: object, weight: object = None, **held_out: Any) -> None:
     """Fit, and predict many rows, one row, and after every stage."""
     model = estimator.fit(X, y, sample_weight=weight, **held_out)
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict

@@ -46,7 +46,7 @@ class Exchange(ABC):
         """Return the sum of an array over all workers, whose rounding depends on their number."""
 
     @abstractmethod
-    def first(self, own: Any) -> Any:
+    def first(self, own: object) -> Any:
         """Return the object of worker 0."""
 
     @abstractmethod

@@ -28,7 +28,7 @@ def take_labels(labels: Any, rows: NDArray[np.int64]) -> Any:
     return labels.tocsr()[rows] if kind == "sparse" else labels[rows]
 
 
-def form_of_labels(labels: Any) -> str:
+def form_of_labels(labels: object) -> str:
     """Describe what holds some labels, as far as labels that are put together must agree in it.
 
     Tables are described by their columns; arrays and lists can be put together.

@@ -40,7 +40,7 @@ class OutputSpace(ABC):
     """Whether predictions may be numbers of training rows, so that none may be left out."""
 
     @abstractmethod
-    def fit(self, labels: Any) -> Embedding:
+    def fit(self, labels: object) -> Embedding:
         """Validate the training labels and fit the embedding.
 
         Parameters
@@ -59,7 +59,7 @@ class OutputSpace(ABC):
             If a parameter of the output space is invalid, in general or for these labels.
         """
 
-    def fit_among(self, labels: Any, exchange: Exchange) -> Embedding:
+    def fit_among(self, labels: object, exchange: Exchange) -> Embedding:
         """Fit the embedding as :meth:`fit` does, together with workers that have the same labels.
 
         Override this method to divide the work among them.
@@ -76,7 +76,7 @@ class OutputSpace(ABC):
         """
         return self.fit(labels)
 
-    def take_rows(self, labels: Any, rows: NDArray[np.int64]) -> Any:
+    def take_rows(self, labels: object, rows: NDArray[np.int64]) -> Any:
         """Select training labels by position: rows of arrays and tables, items of lists.
 
         Override this method if the training labels are not stored by row, as in a Gram matrix.
@@ -137,7 +137,7 @@ class Embedding(ABC):
         return True
 
     @abstractmethod
-    def encode(self, labels: Any) -> Floats:
+    def encode(self, labels: object) -> Floats:
         """Map labels to points ``φ(y)``.
 
         Parameters
@@ -178,7 +178,7 @@ class Embedding(ABC):
             If a candidate is not a valid label.
         """
 
-    def encode_training(self, labels: Any) -> Floats:
+    def encode_training(self, labels: object) -> Floats:
         """Map the training labels to points; more accurate than :meth:`encode` in some spaces.
 
         Parameters
@@ -192,7 +192,7 @@ class Embedding(ABC):
         """
         return self.encode(labels)
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Return ``k(y, y) = |φ(y)|²``, including the part of ``H`` that ``encode`` omits.
 
         Parameters
@@ -206,7 +206,7 @@ class Embedding(ABC):
         codes = self.encode(labels)
         return np.einsum("ij,ij->i", codes, codes)
 
-    def training_norms(self, labels: Any) -> Floats:
+    def training_norms(self, labels: object) -> Floats:
         """``k(y, y)`` of the training labels, which may be given as a Gram matrix.
 
         Parameters
@@ -220,7 +220,7 @@ class Embedding(ABC):
         """
         return self.norms(labels)
 
-    def products(self, labels: Any, others: Any) -> Floats | None:
+    def products(self, labels: object, others: object) -> Floats | None:
         """``k(y_i, y'_i)`` of corresponding labels, which an output kernel computes exactly.
 
         Parameters
@@ -279,7 +279,7 @@ class Embedding(ABC):
         """
         return None
 
-    def settled(self, labels: Any) -> Any:
+    def settled(self, labels: object) -> Any:
         """Convert labels to the form in which ``decode`` returns labels, for comparisons.
 
         Parameters

@@ -11,10 +11,12 @@ from distributed import Client, get_client
 from hilboost.callbacks.checkpoint import Checkpoint, checkpoint_among
 from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
+from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import DataWarning, InvalidParameter, warn_caller
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import partitions_of
+from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.preparation import FitArguments, check_complete
 from hilboost.training import checkpoints
 from hilboost.training.continuation import Continuation
@@ -31,15 +33,15 @@ _log = logging.getLogger("hilboost")
 
 def fit(
     model: Estimator,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
-    sample_weight: Any = None,
-    offset: Any = None,
-    X_val: Any = None,
-    y_val: Any = None,
-    sample_weight_val: Any = None,
-    offset_val: Any = None,
+    sample_weight: PerRow = None,
+    offset: PerRow = None,
+    X_val: object = None,
+    y_val: object = None,
+    sample_weight_val: PerRow = None,
+    offset_val: PerRow = None,
     client: Client | None = None,
     callbacks: Sequence[Callback] = (),
     timeout: float = 120.0,
@@ -138,7 +140,7 @@ def fit(
 
 
 def _partitions(
-    estimator: Any, rows: dict[str, Any], held_out: dict[str, Any]
+    estimator: BoostingEstimator, rows: dict[str, Any], held_out: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
     """Check which arguments were passed; return the partitions of training and validation rows."""
     check_complete(FitArguments(**held_out))
@@ -152,7 +154,7 @@ def _partitions(
     return partitions_of("", **rows), partitions_of("_val", **held_out)
 
 
-def _stored(estimator: Any, checkpoint: Checkpoint, seed: int) -> Continuation | None:
+def _stored(estimator: BoostingEstimator, checkpoint: Checkpoint, seed: int) -> Continuation | None:
     """Return the fit in a checkpoint, if there is one; workers compare its data with theirs."""
     if estimator.divides != "rows":
         raise InvalidParameter(

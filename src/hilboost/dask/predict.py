@@ -13,7 +13,7 @@ from hilboost.core.errors import InvalidType
 from hilboost.dask.partitions import delayed_parts
 
 
-def predict(model: Any, X: Any) -> Any:
+def predict(model: Any, X: object) -> Any:
     """Predict the target, partition by partition, when the result is computed.
 
     Parameters
@@ -31,7 +31,7 @@ def predict(model: Any, X: Any) -> Any:
     return _lazy(model, X, "predict")
 
 
-def predict_proba(model: Any, X: Any) -> Any:
+def predict_proba(model: Any, X: object) -> Any:
     """Predict the probabilities of the classes, partition by partition.
 
     Parameters

@@ -44,11 +44,8 @@ from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.offsets import offset_of
 
 
-def division_of(model: Any) -> str | None:
-    """Return what several workers divide to fit a model; ``None`` if they cannot fit it.
-
-    Any object may be passed, because users pass models to functions of the package.
-    """
+def division_of(model: object) -> str | None:
+    """Return what several workers divide to fit a model; ``None`` for objects they cannot fit."""
     return model.divides if isinstance(model, BoostingEstimator) else None
 
 
@@ -177,13 +174,13 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     @public_fit
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: PerRow = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -361,7 +358,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         return check_inputs(self, X, self._expected(schema))[0]
 
     @public_prediction
-    def predict_raw(self, X: Any, offset: PerRow = None) -> Floats:
+    def predict_raw(self, X: object, offset: PerRow = None) -> Floats:
         """Predict in link space, before the inverse link of the loss.
 
         Parameters

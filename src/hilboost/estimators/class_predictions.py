@@ -70,7 +70,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_proba(self, X: Any, offset: PerRow = None) -> Floats:
+    def predict_proba(self, X: object, offset: PerRow = None) -> Floats:
         """Predict class probabilities.  Not available with the losses of support vector machines.
 
         Parameters
@@ -89,7 +89,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def predict_log_proba(self, X: Any, offset: PerRow = None) -> Floats:
+    def predict_log_proba(self, X: object, offset: PerRow = None) -> Floats:
         """Predict the logarithms of class probabilities.
 
         Parameters
@@ -107,7 +107,7 @@ class ClassPredictions(ConformalPredictions):
             return np.log(self.predict_proba(X, offset))
 
     @public_prediction
-    def predict(self, X: Any, offset: PerRow = None) -> NDArray[Any]:
+    def predict(self, X: object, offset: PerRow = None) -> NDArray[Any]:
         """Predict the most probable class; without probabilities, the one with the highest score.
 
         Parameters
@@ -123,7 +123,9 @@ class ClassPredictions(ConformalPredictions):
         return self._best(self._raw_beside(X, offset))
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: PerRow = None, offset: PerRow = None) -> float:
+    def score(
+        self, X: object, y: Any, sample_weight: PerRow = None, offset: PerRow = None
+    ) -> float:
         """Compute the fraction of rows that are classified correctly.
 
         Parameters
@@ -145,7 +147,7 @@ class ClassPredictions(ConformalPredictions):
         weight = check_weights(sample_weight, predicted)
         return float(accuracy_score(y, predicted, sample_weight=weight))
 
-    def decision_function(self, X: Any, offset: PerRow = None) -> Floats:
+    def decision_function(self, X: object, offset: PerRow = None) -> Floats:
         """Compute scores in link space.
 
         Parameters
@@ -161,7 +163,7 @@ class ClassPredictions(ConformalPredictions):
         return own_scores(self._raw_beside(X, offset))
 
     @public_prediction
-    def staged_decision_function(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
+    def staged_decision_function(self, X: object, offset: PerRow = None) -> Iterator[Floats]:
         """Compute scores in link space after each stage.
 
         Parameters
@@ -178,7 +180,7 @@ class ClassPredictions(ConformalPredictions):
 
     @available_if(has_probabilities)
     @public_prediction
-    def staged_predict_proba(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
+    def staged_predict_proba(self, X: object, offset: PerRow = None) -> Iterator[Floats]:
         """Predict class probabilities after each stage.  Not available where there are none.
 
         Parameters
@@ -194,7 +196,7 @@ class ClassPredictions(ConformalPredictions):
         yield from (self.loss_.inverse_link(raw).copy() for raw in self._staged_raw(X, offset))
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: object, offset: PerRow = None) -> Iterator[NDArray[Any]]:
         """Predict classes after each stage.
 
         Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
@@ -228,7 +230,7 @@ class ClassPredictions(ConformalPredictions):
 
     @public_prediction
     def predict_set(
-        self, X: Any, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
+        self, X: object, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
     ) -> NDArray[np.bool_]:
         """Predict sets that contain the class of a new row with at least the given probability.
 

@@ -59,8 +59,8 @@ class ConformalPredictions:
     @public_prediction
     def calibrate(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         groups: PerRow = None,
@@ -209,10 +209,10 @@ class CandidateSets(ConformalPredictions):
     @public_prediction
     def predict_set(
         self,
-        X: Any,
+        X: object,
         coverage: float = 0.9,
         *,
-        candidates: Any = None,
+        candidates: object = None,
         allowed: Sequence[Sequence[int]] | None = None,
         groups: PerRow = None,
     ) -> list[Any]:

@@ -177,12 +177,12 @@ class FittedProperties:
 
     def report(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         path: str | Path | None = None,
         title: str | None = None,
         *,
-        positive_class: Any = None,
+        positive_class: object = None,
         sample_weight: PerRow = None,
         X_train: Any = None,
         groups: PerRow = None,
@@ -247,8 +247,8 @@ class FittedProperties:
 
     def report_facts(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         groups: PerRow = None,
         strata: PerRow = None,

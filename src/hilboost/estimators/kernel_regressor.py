@@ -162,7 +162,7 @@ default="from_dtype"
     quantile: float | Sequence[float] = 0.5
 
     @public_prediction
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False) -> Any:
         """Predict the target.
 
         Parameters

@@ -24,7 +24,7 @@ _MOST_WRONG = 0.5
 
 
 def label_weights(
-    model: OutputKernelEstimator, X: Any, y: Any, *, cv: int = 5, random_state: Seed = None
+    model: OutputKernelEstimator, X: object, y: Any, *, cv: int = 5, random_state: Seed = None
 ) -> Floats:
     """Estimate for each row the probability that its label is not that of another row.
 

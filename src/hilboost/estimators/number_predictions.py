@@ -49,7 +49,7 @@ class NumberPredictions(ConformalPredictions):
         return number_loss(self.loss, self.get_params(deep=False))
 
     @public_prediction
-    def predict(self, X: Any, offset: Any = None) -> Floats:
+    def predict(self, X: object, offset: Any = None) -> Floats:
         """Predict the target.
 
         Parameters
@@ -66,7 +66,9 @@ class NumberPredictions(ConformalPredictions):
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: PerRow = None, offset: PerRow = None) -> float:
+    def score(
+        self, X: object, y: object, sample_weight: PerRow = None, offset: PerRow = None
+    ) -> float:
         """Compute R², or D² of the pinball loss for quantiles.
 
         Parameters
@@ -99,7 +101,7 @@ class NumberPredictions(ConformalPredictions):
         return explained(loss, target, predicted)
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
+    def staged_predict(self, X: object, offset: PerRow = None) -> Iterator[Floats]:
         """Predict the target after each stage.
 
         Those of a sparse kernel machine are the nested models of ``path_``, the smallest first.
@@ -129,7 +131,7 @@ class NumberPredictions(ConformalPredictions):
 
     @public_prediction
     def predict_interval(
-        self, X: Any, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
+        self, X: object, coverage: float = 0.9, *, groups: PerRow = None, offset: PerRow = None
     ) -> Floats:
         """Predict intervals that contain a new observation with at least the given probability.
 

@@ -80,9 +80,9 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         y: Any,
         sample_weight: PerRow = None,
         *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: PerRow = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -138,8 +138,8 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
     @public_prediction
     def predict(
         self,
-        X: Any,
-        candidates: Any = None,
+        X: object,
+        candidates: object = None,
         allowed: Sequence[Sequence[int]] | None = None,
         *,
         return_std: bool = False,
@@ -172,7 +172,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         labels = self._decoded(raw, self._choice(candidates, allowed))
         return (labels, self._std(raw)) if return_std else labels
 
-    def predict_embedding(self, X: Any) -> Floats:
+    def predict_embedding(self, X: object) -> Floats:
         """Predict points ``F(x)`` of the output space.
 
         Parameters
@@ -185,7 +185,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         """
         return self.predict_raw(X)
 
-    def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
+    def predict_kernel(self, X: object, X2: object = None) -> Floats:
         """Predict the output kernel ``⟨F(x), F(x')⟩`` (G2007, eq. 7).
 
         Parameters
@@ -201,7 +201,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         raw = self.predict_raw(X)
         return raw @ (raw if X2 is None else self.predict_raw(X2)).T
 
-    def predict_weights(self, X: Any) -> csr_array:
+    def predict_weights(self, X: object) -> csr_array:
         """Express predictions as linear combinations of training outputs (G2007, eq. 5).
 
         Parameters
@@ -228,7 +228,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         return csr_array((weights.ravel(), columns, starts), shape=(len(raw), n_train))
 
     def staged_predict(
-        self, X: Any, candidates: Any = None, allowed: Sequence[Sequence[int]] | None = None
+        self, X: object, candidates: object = None, allowed: Sequence[Sequence[int]] | None = None
     ) -> Iterator[Any]:
         """Predict labels after each stage.
 
@@ -246,7 +246,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         for raw in self._staged_raw(X):
             yield self._decoded(raw, choice)
 
-    def staged_predict_embedding(self, X: Any) -> Iterator[Floats]:
+    def staged_predict_embedding(self, X: object) -> Iterator[Floats]:
         """Predict points of the output space after each stage.
 
         Parameters
@@ -260,7 +260,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         for raw in self._staged_raw(X):
             yield raw.copy()
 
-    def staged_predict_kernel(self, X: Any, X2: Any = None) -> Iterator[Floats]:
+    def staged_predict_kernel(self, X: object, X2: object = None) -> Iterator[Floats]:
         """Predict the output kernel after each stage.
 
         Parameters
@@ -280,7 +280,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
             for raw, other in zip(self._staged_raw(X), self._staged_raw(X2), strict=True):
                 yield raw @ other.T
 
-    def staged_predict_weights(self, X: Any) -> Iterator[csr_array]:
+    def staged_predict_weights(self, X: object) -> Iterator[csr_array]:
         """Express predictions as combinations of training outputs after each stage.
 
         See :meth:`predict_weights`.

@@ -119,7 +119,7 @@ default="from_dtype"
     def _sampling(self) -> RowSampling:
         return RowSampling()
 
-    def fit(self, X: Any, y: Any, sample_weight: PerRow = None) -> Self:  # type: ignore[override]
+    def fit(self, X: object, y: object, sample_weight: PerRow = None) -> Self:  # type: ignore[override]
         """Fit the trees.
 
         Parameters

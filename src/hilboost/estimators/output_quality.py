@@ -28,7 +28,7 @@ class OutputQuality:
     predict_raw: Any
     _decoded: Any
 
-    def embedding_loss(self, X: Any, Y: Any, sample_weight: PerRow = None) -> float:
+    def embedding_loss(self, X: object, Y: object, sample_weight: PerRow = None) -> float:
         """Compute the mean squared distance ``|φ(y) - F(x)|²`` (Err_φ of G2007).
 
         Parameters
@@ -44,7 +44,7 @@ class OutputQuality:
         raw = self.predict_raw(X)
         return _mean(to_points(self.output_, _one_each(Y, raw), raw), sample_weight, raw)
 
-    def preimage_loss(self, X: Any, Y: Any, sample_weight: PerRow = None) -> float:
+    def preimage_loss(self, X: object, Y: object, sample_weight: PerRow = None) -> float:
         """Compute the mean squared distance ``|φ(y) - φ(ŷ)|²`` of labels (Err_Y of G2007).
 
         Parameters
@@ -62,7 +62,7 @@ class OutputQuality:
         return _mean(distance, sample_weight, raw)
 
     @public_prediction
-    def score(self, X: Any, y: Any, sample_weight: PerRow = None) -> float:
+    def score(self, X: object, y: object, sample_weight: PerRow = None) -> float:
         """Compute the metric of the model; larger values are better.
 
         Parameters
@@ -98,7 +98,7 @@ class OutputQuality:
         return metrics[self.metric]
 
     def explained_variance(
-        self, X: Any, Y: Any, sample_weight: PerRow = None, decoded: bool = False
+        self, X: object, Y: object, sample_weight: PerRow = None, decoded: bool = False
     ) -> float:
         """Compute the fraction of explained variance in the output space; see :meth:`score`.
 

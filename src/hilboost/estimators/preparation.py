@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
@@ -26,6 +26,9 @@ from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.order import check_order
 from hilboost.validation.weights import check_not_negative, plain_weights
+
+if TYPE_CHECKING:
+    from hilboost.estimators.base import BoostingEstimator
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class CheckedRows:
 
 
 def check_rows(
-    estimator: Any,
+    estimator: BoostingEstimator,
     rows: FitArguments,
     expected: Expected,
     encode: Callable[[Any, int], tuple[TargetCodec | None, Any]],
@@ -155,7 +158,7 @@ def _named(argument: str, where: str) -> AbstractContextManager[None]:
 
 
 def training_data(
-    estimator: Any,
+    estimator: BoostingEstimator,
     rows: FitArguments,
     held_out: FitArguments,
     before: FittedModel | None,
@@ -191,7 +194,7 @@ def training_data(
 
 
 def encoding(
-    estimator: Any, codec: TargetCodec
+    estimator: BoostingEstimator, codec: TargetCodec
 ) -> Callable[[Any, int], tuple[TargetCodec, Floats]]:
     """Return the function that encodes labels by a codec that is known."""
     allows = estimator._takes_missing_targets()
@@ -199,7 +202,7 @@ def encoding(
 
 
 def rows_of_fit(
-    estimator: Any,
+    estimator: BoostingEstimator,
     checked: CheckedRows,
     arguments: FitArguments = FitArguments(None, None),  # for the order of the rows
     learns: bool = True,  # whether levels that do not occur are dropped
@@ -238,7 +241,7 @@ def rows_of_fit(
 
 
 def held_out_rows(
-    estimator: Any,
+    estimator: BoostingEstimator,
     data: TrainingData,
     checked: CheckedRows,
     where: str,
@@ -259,7 +262,9 @@ def held_out_rows(
     return ValidationSet(X, target)
 
 
-def told_of_overlap(estimator: Any, data: TrainingData, rows: ValidationSet) -> list[str]:
+def told_of_overlap(
+    estimator: BoostingEstimator, data: TrainingData, rows: ValidationSet
+) -> list[str]:
     """Say that rows of the validation set that decides about early stopping are training rows."""
     stops = estimator.get_params(deep=False).get("early_stopping", True)
     if data.marks is None or not stops:
@@ -274,7 +279,7 @@ def told_of_overlap(estimator: Any, data: TrainingData, rows: ValidationSet) -> 
 
 
 def _validation_set(
-    estimator: Any, data: TrainingData, name: str, rows: FitArguments
+    estimator: BoostingEstimator, data: TrainingData, name: str, rows: FitArguments
 ) -> ValidationSet:
     """Validate the rows of one of the user's validation sets."""
     where = f"_val[{name!r}]" if name else "_val"

@@ -105,18 +105,18 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
     @public_fit
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         groups: PerRow = None,
-        positions: Any = None,
+        positions: object = None,
         offset: PerRow = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-        offset_val: Any = None,
+        X_val: object = None,
+        y_val: object = None,
+        groups_val: object = None,
+        sample_weight_val: PerRow = None,
+        offset_val: PerRow = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -176,7 +176,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         return False
 
     @public_prediction
-    def predict(self, X: Any, offset: PerRow = None) -> Floats:
+    def predict(self, X: object, offset: PerRow = None) -> Floats:
         """Predict scores, by which the rows of a group are ranked: larger comes first.
 
         Parameters
@@ -192,7 +192,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         return self._raw_beside(X, offset)[:, 0]
 
     @public_prediction
-    def staged_predict(self, X: Any, offset: PerRow = None) -> Iterator[Floats]:
+    def staged_predict(self, X: object, offset: PerRow = None) -> Iterator[Floats]:
         """Predict scores after each stage.
 
         Parameters
@@ -211,8 +211,8 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
     @public_prediction
     def score(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         groups: PerRow = None,

@@ -33,8 +33,8 @@ class ShapleyValues:
 
     def shap_values(
         self,
-        X: Any,
-        background: Any = None,
+        X: object,
+        background: object = None,
         *,
         method: str = "interventional",
         n_orders: int | None = None,
@@ -108,7 +108,7 @@ class ShapleyValues:
         return ShapValues(values, base_values, seen, names, errors)
 
     def shap_interaction_values(
-        self, X: Any, background: Any = None, *, method: str = "interventional"
+        self, X: object, background: object = None, *, method: str = "interventional"
     ) -> ShapInteractions:
         """Divide each raw prediction among the columns and the pairs of columns of ``X``.
 

@@ -185,7 +185,7 @@ def _others_with(cls: object, name: str) -> list[str]:
     """Estimators for the same kind of targets that have a parameter of this name or purpose."""
     from hilboost import estimators  # which import this module
 
-    def traits(one: Any) -> list[Any]:
+    def traits(one: object) -> list[Any]:
         return [getattr(one, trait, None) for trait in ("_kind", "ranks_groups", "is_additive")]
 
     known = [getattr(estimators, one) for one in estimators.__all__]

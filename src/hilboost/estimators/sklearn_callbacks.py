@@ -15,7 +15,7 @@ except ImportError:
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Do nothing, because this version of scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Any) -> Any:
+    def with_callbacks(method: object) -> Any:
         """Do nothing, because this version of scikit-learn has no callbacks."""
         return method
 

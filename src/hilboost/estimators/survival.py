@@ -96,19 +96,19 @@ warm_start, random_state, n_jobs, verbose : optional
     @public_fit
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         entry: PerRow = None,
         strata: PerRow = None,
         offset: PerRow = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        entry_val: Any = None,
-        strata_val: Any = None,
-        sample_weight_val: Any = None,
-        offset_val: Any = None,
+        X_val: object = None,
+        y_val: object = None,
+        entry_val: object = None,
+        strata_val: object = None,
+        sample_weight_val: PerRow = None,
+        offset_val: PerRow = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -179,8 +179,8 @@ warm_start, random_state, n_jobs, verbose : optional
 
     def refit_leaves(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         entry: PerRow = None,

@@ -157,7 +157,7 @@ class SurvivalPredictions:
         return curves
 
     @public_prediction
-    def predict(self, X: Any, offset: PerRow = None) -> Floats:
+    def predict(self, X: object, offset: PerRow = None) -> Floats:
         """Predict the logarithm of the relative hazard, or the median time with ``loss="aft"``.
 
         With ``loss="discrete_hazard"``, the mean cumulative hazard of the ends of the intervals.
@@ -178,7 +178,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_cumulative_hazard_function(
-        self, X: Any, times: Any = None, *, strata: PerRow = None, offset: PerRow = None
+        self, X: object, times: object = None, *, strata: PerRow = None, offset: PerRow = None
     ) -> Any:
         """Predict cumulative hazards.
 
@@ -201,7 +201,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_survival_function(
-        self, X: Any, times: Any = None, *, strata: PerRow = None, offset: PerRow = None
+        self, X: object, times: object = None, *, strata: PerRow = None, offset: PerRow = None
     ) -> Any:
         """Predict probabilities that the event happens after some times.
 
@@ -224,7 +224,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_cumulative_incidence_function(
-        self, X: Any, times: Any, offset: PerRow = None
+        self, X: object, times: object, offset: PerRow = None
     ) -> Floats:
         """Predict probabilities that an event of each cause happens until some times.
 
@@ -253,7 +253,7 @@ class SurvivalPredictions:
         return curves.cumulative_incidence(raw, check_at(times))
 
     def _functions(
-        self, X: Any, offset: PerRow, times: Any, strata: PerRow, convert: Any, start: float
+        self, X: object, offset: PerRow, times: object, strata: PerRow, convert: Any, start: float
     ) -> Any:
         raw, curves = self._raw_beside(X, offset), self._survival()
         numbers = survival_codec(self.fitted_.codec).strata_numbers(strata, len(raw))
@@ -270,8 +270,8 @@ class SurvivalPredictions:
     @public_prediction
     def score(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         metric: str = CONCORDANCE,

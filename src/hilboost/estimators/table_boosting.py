@@ -102,15 +102,15 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     @public_fit
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         offset: PerRow = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        offset_val: Any = None,
+        X_val: object = None,
+        y_val: object = None,
+        sample_weight_val: PerRow = None,
+        offset_val: PerRow = None,
         callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Fit the model.
@@ -302,8 +302,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def refit_leaves(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         sample_weight: PerRow = None,
         *,
         groups: PerRow = None,

@@ -23,7 +23,7 @@ class Graph:
     )
     constants: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+    def constant(self, value: object, dtype: Any = np.float64) -> str:
         """Add a constant array or number."""
         name = f"/{len(self.constants)}"
         self.constants[name] = np.asarray(value, dtype=dtype)

@@ -58,7 +58,7 @@ def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[Sc
 
 
 def leaf_counts(
-    model: Any, trees: list[ScalarTree], X: Any
+    model: Any, trees: list[ScalarTree], X: object
 ) -> dict[tuple[int, int], NDArray[np.int64]]:
     """Count rows in the leaves of each tree, (n_leaves,), by its stage and number."""
     sizes = {(tree.stage, tree.number): len(tree.values) for tree in trees}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def tree_table(model: Any, X: Any = None) -> pandas.DataFrame:
+def tree_table(model: Any, X: object = None) -> pandas.DataFrame:
     """Return a data frame with one row for every node of every tree.
 
     Parameters

@@ -24,7 +24,9 @@ _EMPTY_LEAF = 1e-6
 """Number of rows in a leaf without background rows: negligible, but avoids division by zero."""
 
 
-def to_xgboost_json(model: Any, path: str | Path | None = None, *, background: Any = None) -> str:
+def to_xgboost_json(
+    model: Any, path: str | Path | None = None, *, background: object = None
+) -> str:
     """Convert fitted trees to an XGBoost model, for XGBoost and tools that read its files.
 
     Parameters

@@ -64,7 +64,7 @@ class DiscreteHazard(Loss):
 
     survival_name = "discrete_hazard"
 
-    def __init__(self, ends: Any = (1.0,), n_causes: int = 1) -> None:
+    def __init__(self, ends: object = (1.0,), n_causes: int = 1) -> None:
         self.ends = np.asarray(ends, dtype=np.float64)
         if (
             self.ends.ndim != 1

@@ -98,7 +98,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
     power: float = 2.0
     random_state: Seed = 0
 
-    def fit(self, X: Any, y: Any, column_features: Any = None) -> Self:
+    def fit(self, X: Any, y: object, column_features: Any = None) -> Self:
         """Fit the models to the known rows.
 
         Parameters
@@ -174,7 +174,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
     def _link_scores(self, X: object) -> Floats:
         return self.predict(X)
 
-    def predict_profiles(self, X: Any) -> Floats:
+    def predict_profiles(self, X: object) -> Floats:
         """Predict the links with the known columns, before smoothing.
 
         Parameters
@@ -189,7 +189,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         return _mean_prediction(self.models_, without_sparse(X, "X"))
 
     @public_prediction
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """Predict scores of the links between new rows and the known columns.
 
         Parameters
@@ -204,7 +204,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         return self.predict_profiles(X) @ self.mixing_.T
 
     def predict_new(
-        self, X: Any, column_weights: Any = None, *, column_features: Any = None
+        self, X: object, column_weights: object = None, *, column_features: object = None
     ) -> Floats:
         """Predict scores of the links between new rows and new columns.
 
@@ -270,7 +270,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         profiles = _mean_prediction(self.column_models_, column_features)
         return np.asarray(np.linalg.lstsq(self._links, profiles.T, rcond=_RANK)[0].T)
 
-    def curves(self, X: Any, links: Any) -> LinkCurves:
+    def curves(self, X: object, links: object) -> LinkCurves:
         """Compute the ROC and precision-recall curves of new rows.
 
         Parameters
@@ -284,7 +284,7 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         """
         return link_curves(links, self.predict(X))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Compute the area under the ROC curve.
 
         Parameters
@@ -322,7 +322,7 @@ def _similarities(similarity: object, p: int) -> Floats:
     return similar
 
 
-def profile_kernel(profiles: Any) -> Floats:
+def profile_kernel(profiles: object) -> Floats:
     """Gaussian kernel of profiles (p, n), as wide as their root mean squared norm."""
     Y = np.asarray(profiles, dtype=np.float64)
     mean = float((Y**2).sum(axis=1).mean())

@@ -97,7 +97,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
     validation_fraction: float | None = None
     random_state: Seed = None
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: object) -> Self:
         """Fit the model to the known vertices.
 
         Parameters
@@ -218,7 +218,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
     def _link_scores(self, X: object) -> Floats:
         return self.predict_kernel(X)
 
-    def predict_kernel(self, X: Any, X2: Any = None) -> Floats:
+    def predict_kernel(self, X: object, X2: object = None) -> Floats:
         """Predict the kernel between new vertices and the known ones, or other new ones.
 
         Parameters
@@ -240,7 +240,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         points: Floats = self.model_.predict_embedding(without_sparse(X, "X"))
         return points
 
-    def staged_predict_kernel(self, X: Any) -> Iterator[Floats]:
+    def staged_predict_kernel(self, X: object) -> Iterator[Floats]:
         """Predict the kernel with the known vertices after every stage.
 
         Parameters
@@ -260,7 +260,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
             yield points @ others.T
 
     @public_prediction
-    def predict(self, X: Any, X2: Any = None) -> Any:
+    def predict(self, X: object, X2: object = None) -> Any:
         """Predict the links of new vertices with the known ones, or with other new ones.
 
         Parameters
@@ -274,7 +274,9 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         """
         return self.predict_kernel(X, X2) >= self.threshold_
 
-    def curves(self, X: Any, known_links: Any, new_links: Any = None) -> dict[str, LinkCurves]:
+    def curves(
+        self, X: object, known_links: object, new_links: object = None
+    ) -> dict[str, LinkCurves]:
         """Compute the ROC and precision-recall curves of new vertices.
 
         Parameters
@@ -302,7 +304,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
             )
         return found
 
-    def curves_within(self, X: Any, links: Any) -> LinkCurves:
+    def curves_within(self, X: object, links: object) -> LinkCurves:
         """Compute the ROC and precision-recall curves of all pairs of some vertices.
 
         Both points of a pair are predicted (G2007, eq. 7).  For the known vertices, the area under
@@ -320,7 +322,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         """
         return link_curves(links, self.predict_kernel(X, X), within=True)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Compute the area under the ROC curve of the links between new and known vertices.
 
         Parameters

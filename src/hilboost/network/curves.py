@@ -43,7 +43,7 @@ class LinkCurves:
     __repr__ = brief_repr
 
 
-def link_curves(links: Any, scores: Any, *, within: bool = False) -> LinkCurves:
+def link_curves(links: object, scores: object, *, within: bool = False) -> LinkCurves:
     """Compute ROC and precision-recall curves of link scores.
 
     Parameters

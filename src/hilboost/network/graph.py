@@ -14,7 +14,7 @@ from hilboost.kernels.validation import is_integer
 from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
 
-def adjacency_matrix(links: Any, n_vertices: int) -> Floats:
+def adjacency_matrix(links: object, n_vertices: int) -> Floats:
     """Convert links between vertices to a symmetric adjacency matrix with zero diagonal.
 
     Parameters

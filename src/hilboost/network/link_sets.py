@@ -31,7 +31,7 @@ class LinkSets:
     def _link_scores(self, X: object) -> Floats:
         """Scores (m, n) of the links of new rows; higher scores mean more likely links."""
 
-    def calibrate(self, X: Any, links: Any) -> Self:
+    def calibrate(self, X: object, links: object) -> Self:
         """Calibrate sets of links on held-out vertices.
 
         Parameters
@@ -75,7 +75,7 @@ class LinkSets:
         self.calibration_ = Calibration(values[:, None], weight)
         return self
 
-    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+    def predict_set(self, X: object, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Predict sets that contain, on average, at least the given fraction of a vertex's links.
 
         The sets hold all links whose scores reach one threshold.  It is chosen such that the

@@ -27,12 +27,12 @@ def as_array(table: Any, what: str) -> Any:
         ) from None
 
 
-def without_sparse(table: Any, what: str) -> Any:
+def without_sparse(table: object, what: str) -> Any:
     """Convert a sparse matrix to a dense array; return other tables unchanged."""
     return as_matrix(table, what) if scipy.sparse.issparse(table) else table
 
 
-def as_matrix(table: Any, what: str) -> Floats:
+def as_matrix(table: object, what: str) -> Floats:
     """Convert to a matrix (m, n) float64; the caller checks for NaN and infinity."""
     found = as_array(table, what)
     if found.ndim != 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -47,7 +47,7 @@ class Compositions(OutputSpace):
 
     geometry: str = "hellinger"
 
-    def fit(self, labels: Any) -> CompositionEmbedding:
+    def fit(self, labels: object) -> CompositionEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         check_choice("geometry", self.geometry, tuple(_GEOMETRIES))
         return CompositionEmbedding(_shares(labels, None, self.geometry), self.geometry)
@@ -62,7 +62,7 @@ class CompositionEmbedding(ExactEmbedding):
     training: Floats  # (n, K) float64
     geometry: str
 
-    def checked(self, labels: Any, what: str = "Y") -> Floats:
+    def checked(self, labels: object, what: str = "Y") -> Floats:
         """Validate shares, (n, K)."""
         return _shares(labels, self.training.shape[1], self.geometry, what)
 

@@ -24,13 +24,13 @@ _ROUNDING = 1e-12  # of the squares whose difference a squared distance is
 _NEGLIGIBLE = 1e-10  # of the largest pivot
 
 
-def to_points(embedding: Embedding, labels: Any, points: Floats) -> Floats:
+def to_points(embedding: Embedding, labels: object, points: Floats) -> Floats:
     """Compute ``|φ(y_i) - p_i|²``, (n,), for points (n, r) in the span of the training outputs."""
     codes = embedding.encode(labels)
     return ((codes - points) ** 2).sum(axis=1) + _left_out(embedding.norms(labels), codes)
 
 
-def to_labels(embedding: Embedding, labels: Any, others: Any) -> Floats:
+def to_labels(embedding: Embedding, labels: object, others: object) -> Floats:
     """Compute ``|φ(y_i) - φ(y'_i)|²``, (n,).
 
     With an output kernel, labels may lie outside the span of the training outputs.

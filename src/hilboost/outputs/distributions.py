@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -53,7 +53,7 @@ class Distributions(OutputSpace):
 
     n_quantiles: int = 64
 
-    def fit(self, labels: Any) -> DistributionEmbedding:
+    def fit(self, labels: object) -> DistributionEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         q = positive_integer("n_quantiles", self.n_quantiles)
         _refuse_histograms(labels)
@@ -75,7 +75,7 @@ class DistributionEmbedding(ExactEmbedding):
         q = self.training.shape[1]
         return (np.arange(q) + 0.5) / q
 
-    def checked(self, labels: Any, what: str = "Y") -> Floats:
+    def checked(self, labels: object, what: str = "Y") -> Floats:
         """Return the quantiles of samples, (n, q)."""
         return _quantiles(labels, self.training.shape[1], what)
 

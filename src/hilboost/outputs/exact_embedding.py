@@ -26,7 +26,7 @@ class ChoosingEmbedding(Embedding):
     training: Any
 
     @abstractmethod
-    def checked(self, labels: Any, what: str = "Y") -> Any:
+    def checked(self, labels: object, what: str = "Y") -> Any:
         """Validate labels and convert them to the form in which ``decode`` returns labels.
 
         Parameters
@@ -67,7 +67,7 @@ class ChoosingEmbedding(Embedding):
         """Convert a measure of points to one of labels."""
         return lambda labels, predicted: measure(self.encode(labels), self.encode(predicted))
 
-    def encode(self, labels: Any) -> Floats:
+    def encode(self, labels: object) -> Floats:
         """Map labels to points; see :class:`~hilboost.core.output_space.Embedding`."""
         return self.points(self.checked(labels))
 

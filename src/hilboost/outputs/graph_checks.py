@@ -18,7 +18,7 @@ Graph = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]
 _EXAMPLE = "(['C', 'O'], [(0, 1)])"
 
 
-def as_graphs(labels: Any, what: str = "Y") -> list[Graph]:  # list of n (tuple, tuple)
+def as_graphs(labels: object, what: str = "Y") -> list[Graph]:  # list of n (tuple, tuple)
     """Validate graphs, which may be networkx's, and sort their edges."""
     objects = as_objects(labels, "graphs", what)
     return [_as_graph(label, f"row {i} of {what}") for i, label in enumerate(objects)]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -69,7 +69,7 @@ class Graphs(OutputSpace):
     n_iterations: int = 3
     normalize: bool = True
 
-    def fit(self, labels: Any) -> GraphEmbedding:
+    def fit(self, labels: object) -> GraphEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         if not is_integer(self.n_iterations) or not 0 <= self.n_iterations <= MOST_ITERATIONS:
             raise InvalidParameter(
@@ -114,7 +114,7 @@ class GraphEmbedding(ChoosingEmbedding):
     normalize: bool
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "edits")
 
-    def checked(self, labels: Any, what: str = "Y") -> list[Graph]:
+    def checked(self, labels: object, what: str = "Y") -> list[Graph]:
         """Validate graphs, and sort their edges."""
         return as_graphs(labels, what)
 
@@ -122,14 +122,14 @@ class GraphEmbedding(ChoosingEmbedding):
         """Return the counts of neighborhoods, (n, r)."""
         return self._codes_and_norms(labels)[0]
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)``, (n,), including neighborhoods absent from the training."""
         return self._codes_and_norms(as_graphs(labels))[1]
 
     def _formula(self, way: str) -> Callable[[Floats], list[Graph]]:
         return self._edited
 
-    def settled(self, labels: Any) -> list[Graph]:
+    def settled(self, labels: object) -> list[Graph]:
         """Convert graphs to pairs of tuples with sorted edges."""
         return as_graphs(labels)
 

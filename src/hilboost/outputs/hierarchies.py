@@ -55,7 +55,7 @@ class Hierarchy(OutputSpace):
     parents: Mapping[Any, Any]
     weights: float | Mapping[Any, float] = 1.0
 
-    def fit(self, labels: Any) -> HierarchyEmbedding:
+    def fit(self, labels: object) -> HierarchyEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         depth = _depths(self.parents)
         nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable sort keeps their order
@@ -111,7 +111,7 @@ class HierarchyEmbedding(ChoosingEmbedding):
     def _number(self) -> dict[Hashable, int]:
         return {node: j for j, node in enumerate(self.nodes)}
 
-    def checked(self, labels: Any, what: str = "Y") -> Ints:
+    def checked(self, labels: object, what: str = "Y") -> Ints:
         """Look up the indices of nodes, (n,)."""
         objects = as_objects(labels, "nodes", what)
         found = np.empty(len(objects), dtype=np.int64)

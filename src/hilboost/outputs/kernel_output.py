@@ -72,11 +72,11 @@ class KernelOutput(OutputSpace):
     tolerance: float = 0.01
     max_rank: int | None = None
 
-    def fit(self, labels: Any) -> KernelEmbedding:
+    def fit(self, labels: object) -> KernelEmbedding:
         """Factor the Gram matrix of the training labels."""
         return self._fitted(labels, None)
 
-    def fit_among(self, labels: Any, exchange: Exchange) -> KernelEmbedding:
+    def fit_among(self, labels: object, exchange: Exchange) -> KernelEmbedding:
         """Factor the Gram matrix; each worker computes some of its rows.
 
         Up to 8,192 labels, all workers then factor the whole matrix.  Beyond that, they choose
@@ -89,7 +89,7 @@ class KernelOutput(OutputSpace):
         return self.embedding(labels, partial(self._factor, exchange=exchange))
 
     def embedding(
-        self, labels: Any, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
+        self, labels: object, factor: Callable[[Similarity, Any], GramFactor], what: str = "Y"
     ) -> KernelEmbedding:
         """Fit the embedding with a given function that factors the Gram matrix.
 
@@ -170,7 +170,7 @@ def _objects(labels: object, what: str = "Y") -> Any:
     return found if isinstance(found, np.ndarray) else list(found)
 
 
-def _column(similarity: Similarity, own: Any, labels: Any, i: int) -> Floats:
+def _column(similarity: Similarity, own: object, labels: Any, i: int) -> Floats:
     return similarity(own, labels[i : i + 1])[:, 0]
 
 
@@ -183,29 +183,29 @@ class KernelEmbedding(ChoosingEmbedding):
     factor: GramFactor
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
-    def checked(self, labels: Any, what: str = "Y") -> Any:
+    def checked(self, labels: object, what: str = "Y") -> Any:
         """Convert labels of any type to an array or a list."""
         return _objects(labels, what)
 
-    def points(self, labels: Any) -> Floats:
+    def points(self, labels: object) -> Floats:
         """Encode labels by their kernel values with the pivots, (n, r)."""
         cross = self.similarity(labels, take_labels(self.training, self.factor.pivots))
         refuse_unfinished(cross, WHAT)
         return self.factor.encode(cross)
 
-    def encode_training(self, labels: Any) -> Floats:
+    def encode_training(self, labels: object) -> Floats:
         """Return the rows of the factor."""
         return self.factor.codes
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)``, (n,)."""
         return self.products(labels, labels)
 
-    def training_norms(self, labels: Any) -> Floats:
+    def training_norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)`` of the training labels, (n,), which may come as a matrix."""
         return self.norms(self.training)
 
-    def products(self, labels: Any, others: Any) -> Floats:
+    def products(self, labels: object, others: object) -> Floats:
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
         return self._pairs(self.checked(labels), self.checked(others))
 
@@ -235,11 +235,11 @@ class RowEmbedding(KernelEmbedding):
     kernel: Kernel
     shape: tuple[int, ...]  # shape of one label
 
-    def checked(self, labels: Any, what: str = "Y") -> Floats:
+    def checked(self, labels: object, what: str = "Y") -> Floats:
         """Validate labels as rows, (n, c)."""
         return as_rows(labels, what, self.training.shape[1])
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)``, (n,)."""
         return np.asarray(self.kernel.diag(self.checked(labels)), dtype=np.float64)
 

@@ -99,13 +99,13 @@ def as_objects(labels: Any, meaning: str, what: str = "Y") -> list[Any]:
     return list(labels.tolist() if hasattr(labels, "tolist") else labels)
 
 
-def refuse_no_list(labels: Any, meaning: str, what: str = "Y") -> None:
+def refuse_no_list(labels: object, meaning: str, what: str = "Y") -> None:
     """Reject empty lists and objects that are not lists."""
     if not count_rows(labels, meaning, what):
         raise InvalidData(f"{what} is empty; it must be a nonempty list of {meaning}.")
 
 
-def count_rows(labels: Any, meaning: str, what: str = "Y") -> int:
+def count_rows(labels: object, meaning: str, what: str = "Y") -> int:
     """Count the labels."""
     n = n_rows(labels)
     if isinstance(labels, str | bytes | Mapping | Set) or n is None:
@@ -135,7 +135,7 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
 _NUMBERS = frozenset({int, float, bool})
 
 
-def as_strings(labels: Any, what: str = "Y", of_tokens: bool | None = None) -> list[Any]:
+def as_strings(labels: object, what: str = "Y", of_tokens: bool | None = None) -> list[Any]:
     """Validate labels that are all strings, or all lists or tuples of tokens.
 
     ``of_tokens`` tells which of them are required; ``None`` follows the first label.

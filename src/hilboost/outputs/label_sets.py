@@ -70,7 +70,7 @@ class LabelSets(OutputSpace):
 
     weighting: str | Sequence[float] | Mapping[Any, float] = "uniform"
 
-    def fit(self, labels: Any) -> LabelSetEmbedding:
+    def fit(self, labels: object) -> LabelSetEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         found = _table_of(labels)
         if found is None:
@@ -159,7 +159,7 @@ class LabelSetEmbedding(ChoosingEmbedding):
             "subset_accuracy": OutputMetric("nearest", self._on_checked(all_equal)),
         }
 
-    def settled(self, labels: Any) -> Any:
+    def settled(self, labels: object) -> Any:
         """Convert labels to the format of the training labels."""
         return self._as_given(self.checked(labels))
 
@@ -180,7 +180,7 @@ class LabelSetEmbedding(ChoosingEmbedding):
     def _candidates(self, labels: Bools) -> Candidates:
         return Candidates(labels, self.points(labels), labels @ (self.scale**2))
 
-    def checked(self, labels: Any, what: str = "Y") -> Bools:
+    def checked(self, labels: object, what: str = "Y") -> Bools:
         """Convert labels to indicators, (n, L)."""
         found = _table_of(labels, lists_are_rows=self.dtype is not None)
         if found is not None:
@@ -275,7 +275,7 @@ def _dtype_of(table: object) -> np.dtype:
     return dtype if dtype.kind in "biuf" else np.dtype(np.int64)
 
 
-def _column_names(labels: Any, table: Any) -> tuple[Hashable, ...]:
+def _column_names(labels: object, table: Any) -> tuple[Hashable, ...]:
     columns = columns_of(labels)
     return tuple(range(np.shape(table)[1]) if columns is None else columns)
 

@@ -61,7 +61,7 @@ class PrecomputedOutput(OutputSpace):
     tolerance: float = 0.0
     max_rank: int | None = None
 
-    def fit(self, labels: Any) -> KernelEmbedding | PrecomputedEmbedding:
+    def fit(self, labels: object) -> KernelEmbedding | PrecomputedEmbedding:
         """Factor the Gram matrix."""
         check_accuracy(self.tolerance, self.max_rank)
         if (self.kernel is None) != (self.labels is None):
@@ -82,13 +82,13 @@ class PrecomputedOutput(OutputSpace):
                 f"{counted(len(gram), 'row')}; pass one label for each row of Y."
             )
 
-        def known(similarity: Similarity, objects: Any) -> GramFactor:
+        def known(similarity: Similarity, objects: object) -> GramFactor:
             _compare(similarity, objects, gram, factor.pivots[:_COMPARED])
             return factor
 
         return KernelOutput(self.kernel, self.pairwise).embedding(self.labels, known, "labels")
 
-    def take_rows(self, labels: Any, rows: Ints) -> Floats:
+    def take_rows(self, labels: object, rows: Ints) -> Floats:
         """Select the Gram matrix of some training outputs, (m, m)."""
         return _square(labels)[np.ix_(rows, rows)]
 
@@ -130,21 +130,21 @@ class PrecomputedEmbedding(Embedding):
     gram: Floats | None = None
     ways: ClassVar[tuple[str, ...]] = CANDIDATE_WAYS
 
-    def encode(self, labels: Any) -> Floats:
+    def encode(self, labels: object) -> Floats:
         """Encode labels given by their kernel values with all training labels, (m, n)."""
         if _are_numbers(labels):
             return self.factor.codes[self._numbers(labels)]
         return self.factor.encode(self._values(labels)[:, self.factor.pivots])
 
-    def encode_training(self, labels: Any) -> Floats:
+    def encode_training(self, labels: object) -> Floats:
         """Return the rows of the factor."""
         return self.factor.codes
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)``, (m,); available only for training outputs."""
         return self.diagonal[self._known(labels)]
 
-    def products(self, labels: Any, others: Any) -> Floats:
+    def products(self, labels: object, others: object) -> Floats:
         """Kernel values ``k(y_i, y'_i)`` of corresponding training outputs, (m,)."""
         first, second = self._known(labels), self._known(others)
         if self.gram is not None:

@@ -104,7 +104,7 @@ class Candidates:
     __repr__ = brief_repr
 
     @classmethod
-    def of(cls, labels: Any, codes: Floats) -> Candidates:
+    def of(cls, labels: object, codes: Floats) -> Candidates:
         """Create candidates with exact embeddings, for which ``k(y, y) = |φ(y)|²``.
 
         Parameters

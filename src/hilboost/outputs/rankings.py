@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Rankings(OutputSpace):
     distance: str = "kemeny"
     ties: bool = False
 
-    def fit(self, labels: Any) -> RankingEmbedding:
+    def fit(self, labels: object) -> RankingEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         check_choice("distance", self.distance, tuple(_GEOMETRIES))
         if self.ties and self.distance != "kemeny":
@@ -90,11 +90,11 @@ class RankingEmbedding(ChoosingEmbedding):
     ties: bool
     ways: ClassVar[tuple[str, ...]] = ("exact", *CANDIDATE_WAYS, "borda")
 
-    def checked(self, labels: Any, what: str = "Y") -> Ranks:
+    def checked(self, labels: object, what: str = "Y") -> Ranks:
         """Validate ranks, (n, K) int64."""
         return _ranks(labels, self.training.shape[1], self.ties, what)
 
-    def settled(self, labels: Any) -> Ranks:
+    def settled(self, labels: object) -> Ranks:
         """Convert lists of ranks to an array."""
         return self.checked(labels)
 

@@ -38,7 +38,7 @@ class PositiveMatrices(OutputSpace):
     in_files = True
     short_names: ClassVar[ShortNames] = {"positive_matrix": {}}
 
-    def fit(self, labels: Any) -> PositiveMatrixEmbedding:
+    def fit(self, labels: object) -> PositiveMatrixEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         return PositiveMatrixEmbedding(_matrices(labels, None))
 
@@ -51,7 +51,7 @@ class PositiveMatrixEmbedding(ExactEmbedding):
 
     training: Floats  # (n, p, p) float64
 
-    def checked(self, labels: Any, what: str = "Y") -> Floats:
+    def checked(self, labels: object, what: str = "Y") -> Floats:
         """Validate matrices, (n, p, p)."""
         return _matrices(labels, self.training.shape[1], what)
 

@@ -136,7 +136,7 @@ class StringEmbedding(ChoosingEmbedding):
     max_nodes: int
     ways: ClassVar[tuple[str, ...]] = (*CANDIDATE_WAYS, "exact", "exact_cosine")
 
-    def checked(self, labels: Any, what: str = "Y") -> list[Any]:
+    def checked(self, labels: object, what: str = "Y") -> list[Any]:
         """Validate strings, and convert lists of tokens to tuples."""
         return as_strings(labels, what, self._of_tokens)
 
@@ -144,7 +144,7 @@ class StringEmbedding(ChoosingEmbedding):
         """Return the counts of n-grams, (n, r)."""
         return self._codes_and_squares(labels)[0]
 
-    def norms(self, labels: Any) -> Floats:
+    def norms(self, labels: object) -> Floats:
         """Kernel values ``k(y, y)``, (n,), including n-grams absent from the training strings."""
         return self._norms(self._codes_and_squares(self.checked(labels))[1])
 
@@ -158,7 +158,7 @@ class StringEmbedding(ChoosingEmbedding):
             "edit": OutputMetric("nearest", self._on_checked(minus_edits)),
         }
 
-    def settled(self, labels: Any) -> list[Any]:
+    def settled(self, labels: object) -> list[Any]:
         """Convert lists of tokens to tuples."""
         return self.checked(labels)
 

@@ -27,7 +27,7 @@ class Vectors(OutputSpace):
     in_files = True
     short_names: ClassVar[ShortNames] = {"linear": {}}
 
-    def fit(self, labels: Any) -> VectorEmbedding:
+    def fit(self, labels: object) -> VectorEmbedding:
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         rows = as_rows(labels)
         return VectorEmbedding(rows, shape_of_one(labels))
@@ -47,7 +47,7 @@ class VectorEmbedding(ExactEmbedding):
     training: Floats  # (n, c) float64
     shape: tuple[int, ...]  # shape of one label
 
-    def checked(self, labels: Any, what: str = "Y") -> Floats:
+    def checked(self, labels: object, what: str = "Y") -> Floats:
         """Validate labels as rows, (n, c)."""
         return as_rows(labels, what, self.training.shape[1])
 

@@ -31,7 +31,7 @@ def write_parameters(
     return {name: _written(name, value, writer, machine) for name, value in parameters.items()}
 
 
-def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
+def _written(name: str, value: Any, writer: ValueWriter, machine: object) -> Any:
     if isinstance(value, np.integer | np.floating | np.bool_):
         value = value.item()
     if isinstance(value, PLAIN):
@@ -57,7 +57,7 @@ def _written(name: str, value: Any, writer: ValueWriter, machine: Any) -> Any:
 
 
 def read_parameters(
-    written: Any, n_features: int, reader: ValueReader, machine: Any
+    written: Any, n_features: int, reader: ValueReader, machine: object
 ) -> dict[str, Any]:
     """Read what :func:`write_parameters` wrote; estimators validate the values."""
     require_kind(written, dict, "parameters")

@@ -270,7 +270,7 @@ def spark(counts: Sequence[int]) -> Markup:
     return Markup(f'<svg class="spark" viewBox="0 0 80 18" aria-hidden="true">{bars}</svg>')
 
 
-def picture(pixels: Any, says: str) -> Markup:
+def picture(pixels: object, says: str) -> Markup:
     """Embed an image of gray values or colors 0 … 255 as PNG."""
     from matplotlib.image import imsave
 

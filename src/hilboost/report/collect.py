@@ -52,13 +52,13 @@ _OF_TASKS = (
 
 def facts(
     model: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     title: str | None = None,
-    positive_class: Any = None,
+    positive_class: object = None,
     sample_weight: PerRow = None,
-    X_train: Any = None,
+    X_train: object = None,
     groups: PerRow = None,
     strata: PerRow = None,
     entry: PerRow = None,
@@ -151,8 +151,8 @@ def facts(
 
 def scores(
     model: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     sample_weight: PerRow = None,
     groups: PerRow = None,
@@ -214,7 +214,7 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     most = np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
     drawn = [positive] if len(names) == 2 else most
 
-    def predict(X: Any) -> Floats:
+    def predict(X: object) -> Floats:
         return probabilities(rows.fitted, model.predict_raw(X))[:, drawn]
 
     measured = scorer(rows, positive)
@@ -255,7 +255,7 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
         names = rows.target_names if y.shape[1] > 1 else names if len(names) > 1 else ["mean"]
     found["regression"] = regression_facts(columns, order, y, mean, guess, names)
 
-    def predict(X: Any) -> Floats:
+    def predict(X: object) -> Floats:
         return np.asarray(model.loss_.inverse_link(model.predict_raw(X)))[:, :_CLASSES_DRAWN]
 
     found["dependence"] = dependence_facts(columns, order, names[:_CLASSES_DRAWN], predict)

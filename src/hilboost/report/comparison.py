@@ -68,11 +68,11 @@ class Entrant:
 
 def comparison_facts(
     models: Mapping[str, Any],
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     title: str | None,
-    positive_class: Any,
+    positive_class: object,
     sample_weight: PerRow,
     offset: PerRow,
 ) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def comparison_facts(
     return plain_facts
 
 
-def _rows(model: Any, X: Any, y: Any, weights: Asides) -> Rows:
+def _rows(model: Any, X: object, y: object, weights: Asides) -> Rows:
     check_model(model)
     if model.ranks_groups or model.fitted_.codec.kind == "survival":
         raise InvalidType(

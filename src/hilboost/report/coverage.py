@@ -48,7 +48,7 @@ def interval_facts(
     return {"coverage": rows, "mean_std": mean_std, "text": text}
 
 
-def _standard_deviations(model: Any, X: Any) -> tuple[Floats, Floats] | None:
+def _standard_deviations(model: Any, X: object) -> tuple[Floats, Floats] | None:
     summary = model.fitted_.kernel_machine
     if summary is None or summary.noise is None:
         return None

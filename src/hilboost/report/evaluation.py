@@ -76,7 +76,7 @@ class Asides:
             if given is not None and not belongs:
                 raise InvalidParameter(f"{name} is only supported by {to}; omit it.")
 
-    def labels(self, fitted: FittedModel, y: Any) -> Any:
+    def labels(self, fitted: FittedModel, y: object) -> Any:
         """Return the labels as the codec of the model takes them."""
         if fitted.codec.kind != "survival":
             return y
@@ -139,7 +139,7 @@ class Rows:
         return self.target_names[0] if several else None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, asides: Asides) -> Rows:
+    def of(cls, model: Any, X: object, y: object, asides: Asides) -> Rows:
         """Validate and predict; rows with zero weight are left out."""
         check_model(model)
         asides.check(model)

@@ -126,12 +126,12 @@ def _number(value: object) -> str:
 
 def report(
     model: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     path: str | Path | None = None,
     *,
     title: str | None = None,
-    positive_class: Any = None,
+    positive_class: object = None,
     sample_weight: PerRow = None,
     X_train: Any = None,
     groups: PerRow = None,
@@ -183,12 +183,12 @@ def report(
 
 def compare(
     models: Mapping[str, Any],
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     path: str | Path | None = None,
     *,
     title: str | None = None,
-    positive_class: Any = None,
+    positive_class: object = None,
     sample_weight: PerRow = None,
     offset: PerRow = None,
 ) -> Report:

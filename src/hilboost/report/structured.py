@@ -28,7 +28,7 @@ _CURVE_POINTS = 400
 
 
 def structured_facts(
-    model: Any, columns: Columns, order: Sequence[int], y: Any, raw: Floats
+    model: Any, columns: Columns, order: Sequence[int], y: object, raw: Floats
 ) -> dict[str, Any]:
     """Collect errors in the output space, and the worst, median, and best predictions."""
     embedded = to_points(model.output_, y, raw)
@@ -62,7 +62,7 @@ def structured_facts(
     return facts
 
 
-def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any]]:
+def explained_scores(model: Any, columns: Columns, y: object) -> list[dict[str, Any]]:
     """Compute the share of explained variance, and the metric of the output space if it is set."""
     X, weights = columns.source, columns.weights
     says = "fraction of the variance in the output space explained; 1 is best"
@@ -76,7 +76,7 @@ def explained_scores(model: Any, columns: Columns, y: Any) -> list[dict[str, Any
 class _Pairs:
     """True and predicted labels, converted for display and comparison; ranks, if they are."""
 
-    def __init__(self, label_kind: str, true: Any, predicted: Any, names: Any) -> None:
+    def __init__(self, label_kind: str, true: object, predicted: object, names: object) -> None:
         self.kind, self.true, self.predicted = _shown(label_kind, true, predicted, names)
         self.ranks = None
         if label_kind == "ranks":
@@ -122,7 +122,7 @@ class _Pairs:
 
 
 def _shown(
-    label_kind: str, true: Any, predicted: Any, names: Any
+    label_kind: str, true: Any, predicted: Any, names: object
 ) -> tuple[str, list[Any], list[Any]]:
     """Return the kind of display, and the true and predicted labels converted for it."""
     if label_kind == "sets":

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from hilboost.core.callback import Callback
+from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.estimators.base import division_of
 from hilboost.stream.source import dataset_of, require_column, table_of, values_of
@@ -23,15 +24,15 @@ _SUPPORTED = {"learner": ("tree", "auto"), "n_shards": (1,), "warm_start": (Fals
 
 def fit(
     model: Estimator,
-    source: Any,
+    source: object,
     target: str | Sequence[str],
     *,
     sample_weight: str | None = None,
     offset: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
-    X_val: Any = None,
-    y_val: Any = None,
-    offset_val: Any = None,
+    X_val: object = None,
+    y_val: object = None,
+    offset_val: PerRow = None,
     callbacks: Sequence[Callback] = (),
     folder: str | Path | None = None,
 ) -> Estimator:

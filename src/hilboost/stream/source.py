@@ -197,7 +197,7 @@ def reader_of(dataset: Any) -> Callable[[Sequence[str]], Iterator[Any]]:
 
 
 def table_of(
-    dataset: Any, without: Sequence[str], categorical: Any, n_rows: int, folder: Path
+    dataset: Any, without: Sequence[str], categorical: object, n_rows: int, folder: Path
 ) -> FileTable:
     """Return the input columns as a table on disk, with the levels of its category columns."""
     without = [*without, *index_names(dataset.schema)]

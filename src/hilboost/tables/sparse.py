@@ -22,7 +22,7 @@ def is_sparse(X: object) -> bool:
 class SparseTable(BlockTable):
     """A sparse table; values that are not stored are zeros."""
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: object) -> None:
         rows = csr_array(matrix)
         # Rebuild: SciPy's cached flags on order and duplicates may be outdated.
         rows = csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)

@@ -17,7 +17,7 @@ from hilboost.testing.contract import ensure_close, ensure_raises, ensure_same_l
 _NOT_A_LIST = (5, "text", {1, 2}, {"a": 1}, object(), np.array(3.0))
 
 
-def ensure_nearest(embedding: Embedding, raw: Floats, candidates: Any, decoded: Any) -> None:
+def ensure_nearest(embedding: Embedding, raw: Floats, candidates: object, decoded: object) -> None:
     """Check that every decoding method chooses the nearest candidate.
 
     ``raw``: (n, r) float64: points to decode. ``decoded``: the candidates in the form returned by
@@ -116,7 +116,7 @@ def ensure_no_labels_are_refused(fit: Use, encode: Use) -> None:
         )
 
 
-def ensure_unknown_ways_are_refused(embedding: Embedding, raw: Floats, labels: Any) -> None:
+def ensure_unknown_ways_are_refused(embedding: Embedding, raw: Floats, labels: object) -> None:
     """Check that an unknown decoding method raises an error, with and without candidates.
 
     ``raw``: (n, r) float64: points to decode. ``labels``: valid candidates.

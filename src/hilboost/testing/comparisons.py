@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -38,7 +37,7 @@ class PairedTest:
 
 
 def paired_test(
-    first: Any, second: Any, test: str = "t", *, test_to_train: float | None = None
+    first: object, second: object, test: str = "t", *, test_to_train: float | None = None
 ) -> PairedTest:
     """Test whether the errors of two methods on the same splits have the same mean.
 
@@ -122,7 +121,7 @@ def _signed_ranks(difference: Floats) -> tuple[float, float]:
     return float(found.statistic), float(found.pvalue)
 
 
-def _errors(errors: Any, name: str) -> Floats:
+def _errors(errors: object, name: str) -> Floats:
     """Validate errors, (n,) float64."""
     try:
         found = np.asarray(errors, dtype=np.float64)

@@ -311,7 +311,7 @@ class BoostingContract(ModelContract):
             )
 
 
-def predictions(model: Any, X: Any) -> Any:
+def predictions(model: Any, X: object) -> Any:
     """Return the probabilities or scores of a classifier, or the predictions of another estimator.
 
     ``model``: fitted. ``X``: array-like (n, d).
@@ -336,7 +336,7 @@ def trusted_names(classes: Iterable[type]) -> list[str]:
     return list(dict.fromkeys(f"{cls.__module__}:{cls.__qualname__}" for cls in own))
 
 
-def _compare_onnx(exported: Any, model: Any, X: Any) -> None:
+def _compare_onnx(exported: Any, model: Any, X: object) -> None:
     """Compare predictions with onnxruntime, if it is installed."""
     if find_spec("onnxruntime") is None:
         return

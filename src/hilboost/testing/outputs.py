@@ -78,7 +78,7 @@ class OutputSpaceContract(ModelContract):
             return drawn[0]
         raise NotImplementedError(f"{type(self).__name__}.labels must return valid labels.")
 
-    def pair(self, a: Any, b: Any) -> float | None:
+    def pair(self, a: object, b: object) -> float | None:
         """Compute the kernel of two labels with a simple reference implementation.
 
         Parameters
@@ -92,7 +92,7 @@ class OutputSpaceContract(ModelContract):
         """
         return None
 
-    def settled(self, labels: Any) -> Any:
+    def settled(self, labels: object) -> Any:
         """Convert labels to the form returned by ``decode``; by default, they are unchanged.
 
         Parameters

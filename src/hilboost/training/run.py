@@ -73,7 +73,7 @@ class TimedTeam(ThreadTeam):
         """Results of ``function`` for every task, in the tasks' order."""
         end = self._end
 
-        def in_time(task: Any) -> Any:
+        def in_time(task: object) -> Any:
             if working_seconds() > end:
                 raise OutOfTime
             return function(task)

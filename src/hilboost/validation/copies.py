@@ -25,7 +25,7 @@ _EVIDENCE = 64 * log(2)  # logarithm of the number of orders of values that may 
 
 
 def told_of_copies(
-    X: Any, schema: Schema, y: Any, groups: PerRow, offset: Floats | None
+    X: Any, schema: Schema, y: object, groups: PerRow, offset: Floats | None
 ) -> list[str]:
     """Say that columns are the target, the groups, or the exposure that the offset is of."""
     if isinstance(X, FileTable) or X.shape[1] > _MOST_COLUMNS:
@@ -55,7 +55,7 @@ def told_of_copies(
     return told
 
 
-def _copies_of_targets(X: Any, schema: Schema, y: Any) -> list[str | int]:
+def _copies_of_targets(X: Any, schema: Schema, y: object) -> list[str | int]:
     """Name the columns that have a target's values, and its name or more orders than chance has."""
     targets = _targets(y)
     if len(targets) * X.shape[1] > _MOST_PAIRS:

@@ -71,7 +71,7 @@ def warn_of_other_rows(name: str, of: str, difference: str) -> None:
     )
 
 
-def difference_of_rows(X: Any, values: Any, is_target: bool = False) -> str:
+def difference_of_rows(X: object, values: Any, is_target: bool = False) -> str:
     """Return how the rows of a series differ from those of a table by their labels, or ``""``.
 
     A target behind the table would be predicted from its future.

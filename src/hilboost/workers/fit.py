@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
-from hilboost.estimators.base import division_of
+from hilboost.estimators.base import BoostingEstimator, division_of
 from hilboost.estimators.preparation import CheckedRows, held_out_rows, rows_of_fit, told_of_overlap
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -36,7 +36,7 @@ from hilboost.workers.progress import Progress
 class WorkerTask:
     """Instructions for all workers of a fit."""
 
-    estimator: Any  # not fitted
+    estimator: BoostingEstimator  # not fitted
     seed: int
     n_threads: int = 1
     checkpoint: Path | None = None
@@ -99,7 +99,10 @@ def fit_share(
 
 
 def training_data(
-    model: Any, parts: Partitions, held_out: Sequence[Partition], exchange: TreeExchange
+    model: BoostingEstimator,
+    parts: Partitions,
+    held_out: Sequence[Partition],
+    exchange: TreeExchange,
 ) -> TrainingData:
     """Collect the rows that this worker needs, in the codes of the partitions of all workers."""
     schema = parts.schema()
@@ -122,7 +125,7 @@ def training_data(
     return replace(data, validation=(held_out_rows(model, data, rows, "_val"),))
 
 
-def _needed(model: Any, rows: CheckedRows) -> CheckedRows:
+def _needed(model: BoostingEstimator, rows: CheckedRows) -> CheckedRows:
     """Return the rows that are here, or all rows if workers divide their kernel values."""
     if model.divides == "rows":
         return rows
