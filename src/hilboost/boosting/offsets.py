@@ -141,5 +141,4 @@ def _newton_step(loss: Loss, target: Target, raw: Floats) -> Floats:
 def _leaf_value(loss: Loss, target: Target, raw: Floats) -> Floats:
     everywhere = np.zeros(len(raw), dtype=np.int32)
     now = loss.adapted(target, raw) if loss.adaptive else loss
-    found: Floats = now.leaf_values(target, raw, everywhere, 1, slice(0, raw.shape[1]))[0]
-    return found
+    return now.leaf_values(target, raw, everywhere, 1, slice(0, raw.shape[1]))[0]

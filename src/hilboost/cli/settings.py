@@ -56,8 +56,7 @@ def configured(job: FitJob, config: Path | None, settings: Iterable[str]) -> Fit
         if value is not False and value not in (None, []):
             options[name] = value
     parameters |= _parse_settings(settings)
-    completed: FitJob = replace(record_of(FitJob, options), settings=parameters)
-    return completed
+    return replace(record_of(FitJob, options), settings=parameters)
 
 
 def _parse_settings(texts: Iterable[str]) -> dict[str, Any]:

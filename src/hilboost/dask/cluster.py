@@ -279,8 +279,7 @@ def asked(
 
 def _outcome(session: Future) -> Outcome:
     if session.status == "finished":
-        found: Outcome = session.result()
-        return found
+        return session.result()
     return Outcome(lost=f"the session ended with status {session.status!r}.")
 
 

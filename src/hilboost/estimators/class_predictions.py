@@ -65,8 +65,7 @@ class ClassPredictions(ConformalPredictions):
     @property
     def classes_(self) -> NDArray[Any]:
         """Sorted class labels, (n_classes,)."""
-        classes: NDArray[Any] = self.fitted_.classes
-        return classes
+        return self.fitted_.classes
 
     @available_if(has_probabilities)
     @public_prediction

@@ -117,8 +117,7 @@ def _structured(event: NDArray[np.bool_], time: Floats) -> NDArray[Any]:
 
 def survival_codec(codec: Any) -> SurvivalCodec:
     """Return the codec of a survival model."""
-    found: SurvivalCodec = codec
-    return found
+    return codec
 
 
 def _survival_of(hazard: Floats) -> Floats:
@@ -129,8 +128,7 @@ def _at(
     curves: SurvivalCurves, of_row: tuple[Floats, Floats], convert: Any, times: Floats
 ) -> Floats:
     """Values (m,) of the function of a row, given by its ``raw`` and stratum, at some times."""
-    found: Floats = convert(curves.cumulative_hazard(*of_row, check_at(times)))[0]
-    return found
+    return convert(curves.cumulative_hazard(*of_row, check_at(times)))[0]
 
 
 @public_methods

@@ -20,8 +20,7 @@ def fitted_record(model: Any, purpose: str, kinds: str, accepted: bool) -> Fitte
         )
         raise InvalidType(f"{purpose} supports only {kinds}; got {type(model).__name__}{remedy}.")
     check_is_fitted(model)
-    fitted: FittedModel = model.fitted_
-    return fitted
+    return model.fitted_
 
 
 def remedy_of(model: Any, of_pipeline: str) -> str:

@@ -57,8 +57,7 @@ class RiskSets:
         kept = target.memory.setdefault("risk sets", [])
         if not kept:
             kept.append(cls._found(target))
-        found: Self = kept[0]
-        return found
+        return kept[0]
 
     @classmethod
     def _found(cls, target: Target) -> Self:
@@ -120,8 +119,7 @@ class Risks:
         """Compute the sums for the predictions (n,), or return the last sums."""
         last = target.memory.get(f"risks, {ties}")
         if last is not None and np.array_equal(last[0], scores):
-            found: Self = last[1]
-            return found
+            return last[1]
         found = cls._found(RiskSets.of(target), target, scores, ties)
         if len(scores) <= _MOST_KEPT:
             target.memory[f"risks, {ties}"] = [scores.copy(), found]

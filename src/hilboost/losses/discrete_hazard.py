@@ -164,8 +164,7 @@ class DiscreteHazard(Loss):
         """Values of the cosines in each interval, (m intervals, m frequencies)."""
         m = len(self.ends)
         places, frequencies = np.arange(m) + 0.5, np.arange(m)
-        found: Floats = np.cos(np.pi / m * np.outer(places, frequencies)) / (1 + frequencies) ** 2
-        return found
+        return np.cos(np.pi / m * np.outer(places, frequencies)) / (1 + frequencies) ** 2
 
     @cached_property
     def _inverse(self) -> Floats:

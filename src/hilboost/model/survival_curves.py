@@ -74,8 +74,7 @@ def _between_ends(ends: Floats, values: Floats, times: Floats) -> Floats:
     at = np.clip(times, 0.0, ends[-1])
     place = np.minimum(np.searchsorted(ends, at), len(ends) - 1)
     part = (at - begins[place]) / (ends[place] - begins[place])
-    found: Floats = padded[:, place] + part * (padded[:, place + 1] - padded[:, place])
-    return found
+    return padded[:, place] + part * (padded[:, place + 1] - padded[:, place])
 
 
 def event_times(target: Target) -> Floats:

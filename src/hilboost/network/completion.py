@@ -237,8 +237,7 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
 
     def _predicted(self, X: object) -> Floats:
         """Predicted points of vertices, (m, r)."""
-        points: Floats = self.model_.predict_embedding(without_sparse(X, "X"))
-        return points
+        return self.model_.predict_embedding(without_sparse(X, "X"))
 
     def staged_predict_kernel(self, X: object) -> Iterator[Floats]:
         """Predict the kernel with the known vertices after every stage.

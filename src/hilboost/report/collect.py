@@ -145,8 +145,7 @@ def facts(
     else:
         found |= _of_numbers(rows, order)
     found["warnings"] = cautions(rows, training)
-    complete: dict[str, Any] = plain(found)
-    return complete
+    return plain(found)
 
 
 def scores(
@@ -201,8 +200,7 @@ def scores(
         listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
     else:
         listed = all_scores(rows)
-    found: list[dict[str, Any]] = plain(listed)
-    return found
+    return plain(listed)
 
 
 def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:

@@ -114,8 +114,7 @@ def comparison_facts(
     if of_rows is not None:
         order = importance_facts(best.rows.model, columns, best.rows.target)["order"]
         found |= _on_rows(entrants, columns, of_rows, order)
-    plain_facts: dict[str, Any] = plain(found)
-    return plain_facts
+    return plain(found)
 
 
 def _rows(model: Any, X: object, y: object, weights: Asides) -> Rows:

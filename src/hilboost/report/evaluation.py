@@ -111,8 +111,7 @@ class Rows:
     @property
     def fitted(self) -> FittedModel:
         """Record of the fit."""
-        fitted: FittedModel = self.model.fitted_
-        return fitted
+        return self.model.fitted_
 
     @property
     def codes(self) -> Floats:

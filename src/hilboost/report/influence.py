@@ -153,8 +153,7 @@ def _quantiles(values: Floats, levels: list[float], weights: Floats) -> Floats:
     """Compute quantiles of values (g, n, r) over the rows n, (levels, g, r)."""
     if (weights == weights[0]).all():
         return np.quantile(values, levels, axis=1)
-    found: Floats = np.quantile(values, levels, axis=1, weights=weights, method="inverted_cdf")
-    return found
+    return np.quantile(values, levels, axis=1, weights=weights, method="inverted_cdf")
 
 
 def _grid(columns: Columns, number: int) -> dict[str, Any]:

@@ -74,8 +74,7 @@ class Seen:
 
 def _steps(times: Floats, values: NDArray[Any], start: float, at: Floats) -> Floats:
     """Evaluate a function with steps at ``times``."""
-    found: Floats = np.append(start, values)[np.searchsorted(times, at, side="right")]
-    return found
+    return np.append(start, values)[np.searchsorted(times, at, side="right")]
 
 
 def grid(seen: Seen) -> Floats:
@@ -173,8 +172,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
         error = weight * (happened - incidence) ** 2
         if len(times) == 1:
             return error[:, 0]
-        found: Floats = np.trapezoid(error, times, axis=1) / (times[-1] - times[0])
-        return found
+        return np.trapezoid(error, times, axis=1) / (times[-1] - times[0])
 
     return integrated(predicted(times)), integrated(seen.incidence(times, cause)[None])
 

@@ -97,8 +97,7 @@ def _mean_of_ties(y: Floats, scores: Floats, number: NDArray[Any]) -> Floats:
     order = np.lexsort((-scores, number))
     begins = (np.diff(number[order]) != 0) | (np.diff(scores[order]) != 0)
     tie = np.append(0, np.cumsum(begins))
-    found: Floats = (np.bincount(tie, y[order]) / np.bincount(tie))[tie]
-    return found
+    return (np.bincount(tie, y[order]) / np.bincount(tie))[tie]
 
 
 def _worst(

@@ -265,5 +265,4 @@ def _numpy(column: Any) -> NDArray[Any]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     column.validate(full=True)  # that text is UTF-8
-    found: NDArray[Any] = column.to_numpy()
-    return found
+    return column.to_numpy()

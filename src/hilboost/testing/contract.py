@@ -54,8 +54,7 @@ class Contract:
             if name not in known:
                 raise unknown_name("attribute", name, known)
         members = {"make": lambda _: deepcopy(part), "_arrays": arrays, **attributes}
-        contract: Self = type(cls.__name__, (cls,), members)()
-        return contract
+        return type(cls.__name__, (cls,), members)()
 
     def _drawn(self, rng: np.random.Generator, n: int) -> list[Any]:
         """Draw the same rows of all given arrays, each at most once if there are enough rows."""

@@ -102,8 +102,7 @@ def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.i
 def undecided(target: Target) -> NDArray[np.bool_]:
     """Return whether all labels of a group are the same, (q,)."""
     y, starts = target.y[:, 0], target.starts[:-1]
-    found: NDArray[np.bool_] = np.maximum.reduceat(y, starts) == np.minimum.reduceat(y, starts)
-    return found
+    return np.maximum.reduceat(y, starts) == np.minimum.reduceat(y, starts)
 
 
 def warn_without_order(target: Target) -> None:

@@ -136,8 +136,7 @@ def _pickled(own: object) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError):
         import cloudpickle  # installed with Dask, whose other messages contain such objects too
 
-        content: bytes = cloudpickle.dumps(own)
-        return content
+        return cloudpickle.dumps(own)
 
 
 def neighbors(rank: int, n_workers: int) -> tuple[list[int], int | None]:

@@ -34,8 +34,7 @@ class CornerRows:
 
     def slopes(self, left: Floats, multipliers: Floats, width: Floats) -> Floats:
         """The slopes ``v`` (n, r) of the smooth loss."""
-        found: Floats = np.clip(multipliers + left / width, self.corners.lower, self.corners.upper)
-        return found
+        return np.clip(multipliers + left / width, self.corners.lower, self.corners.upper)
 
     def gradients(self, left: Floats, multipliers: Floats, width: Floats) -> Gradients:
         """Gradients of the smooth loss, of the distinct rows."""
@@ -81,8 +80,7 @@ class CornerRows:
         return values if self.distinct is None else values[self.distinct.group]
 
     def _sum(self, values: Floats) -> Floats:
-        total: Floats = values.sum(axis=0) if self.weight is None else self.weight @ values
-        return total
+        return values.sum(axis=0) if self.weight is None else self.weight @ values
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,8 +301,7 @@ def transposed_times(gram: Gram, U: Floats) -> Floats:
     """``K' U`` for ``U`` (n, r), in float64 sums."""
     products = _by_blocks(gram, lambda rows, block: block.T @ U[rows])
     largest = float(np.abs(U).max(initial=0.0))
-    found: Floats = gram.summed(products, U.shape[1], gram.largest * largest)
-    return found
+    return gram.summed(products, U.shape[1], gram.largest * largest)
 
 
 def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[Floats]:

@@ -56,14 +56,12 @@ class Penalty:
     def value(self, change: Change) -> Floats:
         """The penalty, (r,)."""
         middle = self.function + 0.5 * change.outputs[self.basis]
-        total: Floats = self.so_far + self.regularization * (change.weights * middle).sum(axis=0)
-        return total
+        return self.so_far + self.regularization * (change.weights * middle).sum(axis=0)
 
     def slope(self, change: Change, step: Change) -> Floats:
         """Its slope along a step, (r,)."""
         function = self.function + change.outputs[self.basis]
-        total: Floats = self.regularization * (step.weights * function).sum(axis=0)
-        return total
+        return self.regularization * (step.weights * function).sum(axis=0)
 
 
 Newton = Callable[[StageProblem, Change], Change]
