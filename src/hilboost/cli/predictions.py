@@ -20,6 +20,7 @@ from hilboost.cli.options import PredictJob
 from hilboost.cli.tables import table_parts, write_tables
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted, with_article
+from hilboost.losses.registry import gives_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ def run_predict(job: PredictJob) -> None:
             f"--proba requires a classification model, but '{job.model}' is a "
             f"{type(model).__name__}; remove --proba."
         )
-    if job.proba and not hasattr(model, "predict_proba"):
+    if job.proba and not gives_probabilities(model.loss_):
         raise CliError(
             f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
             "which has none; remove --proba, or fit with another loss."

@@ -87,7 +87,7 @@ def _classes(y: Any, n_classes: int) -> Any:
 def _fit(estimator: Any, X: Any, y: object, weight: object = None, **held_out: Any) -> None:
     """Fit, and predict many rows, one row, and after every stage."""
     model = estimator.fit(X, y, sample_weight=weight, **held_out)
-    predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    predict = getattr(model, "predict_proba", model.predict)
     predict(X)
     predict(X[:1])
     if hasattr(model, "staged_predict"):

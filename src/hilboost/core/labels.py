@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def is_pandas(table: object) -> bool:
+    """Return whether a table, frame or series, has an index as in pandas."""
+    return hasattr(table, "iloc")
+
+
 def _kind(labels: object) -> Literal["frame", "sparse", "array", "list"]:
     """Kind of container: a pandas object, a sparse matrix, another array, or a list."""
-    if hasattr(labels, "iloc"):
+    if is_pandas(labels):
         return "frame"
     if hasattr(labels, "tocsr"):
         return "sparse"

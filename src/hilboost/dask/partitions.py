@@ -7,10 +7,11 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask.array import Array
 
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
+from hilboost.core.labels import is_pandas
 from hilboost.core.words import counted
-from hilboost.tables.arrays import is_pandas
 from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 
@@ -37,11 +38,13 @@ def partitions_of(suffix: str, **given: Any) -> list[Any]:
 
 
 def delayed_parts(collection: Any) -> list[Any]:  # as many as the collection has partitions
-    """Return the delayed partitions of a Dask DataFrame or Array.
+    """Return the delayed partitions of a Dask DataFrame or Array, with whole rows.
 
     Dask joins Parquet files of which only a few columns are read, so that ``X`` and ``y`` of one
     table would have different partitions.  In this case, its graph is not optimized.
     """
+    if isinstance(collection, Array) and collection.ndim == 2:
+        collection = collection.rechunk({1: -1})
     parts = np.ravel(np.array(collection.to_delayed(), dtype=object)).tolist()
     if len(parts) == collection.npartitions:
         return parts
@@ -54,8 +57,6 @@ def _delayed(collection: object, name: str) -> list[Any]:
         if collection and all(hasattr(part, "key") for part in collection):
             return [dask.delayed(part) for part in collection]
     elif hasattr(collection, "to_delayed"):
-        if len(getattr(collection, "shape", ())) == 2 and hasattr(collection, "rechunk"):
-            collection = collection.rechunk({1: -1})
         return delayed_parts(collection)
     raise InvalidType(
         f"{name} must be a Dask DataFrame, a Dask Array or a list of delayed partitions, not "

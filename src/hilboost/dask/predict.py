@@ -7,7 +7,7 @@ from typing import Any
 import dask
 import numpy as np
 import pandas as pd
-from dask.array import concatenate, from_delayed
+from dask.array import Array, concatenate, from_delayed
 
 from hilboost.core.errors import InvalidType
 from hilboost.dask.partitions import delayed_parts
@@ -63,10 +63,9 @@ def _lazy(model: Any, X: Any, method: str) -> Any:
             f"X must be a Dask DataFrame or a Dask Array, not {type(X).__name__}; for data in "
             "memory, use the methods of the model."
         )
-    codec, is_array = model.fitted_.codec, hasattr(X, "rechunk")
+    codec, is_array = model.fitted_.codec, isinstance(X, Array)
     if codec.kind == "structured":
-        parts = delayed_parts(X.rechunk({1: -1}) if is_array else X)
-        return [dask.delayed(_labels)(part, model) for part in parts]
+        return [dask.delayed(_labels)(part, model) for part in delayed_parts(X)]
     width: int | None = None
     if codec.kind == "classes":
         dtype = codec.classes.dtype if method == "predict" else np.dtype(np.float64)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import KW_ONLY, field, make_dataclass
 from functools import update_wrapper, wraps
-from inspect import cleandoc, get_annotations, getattr_static, signature, unwrap
+from inspect import cleandoc, get_annotations, getattr_static, isfunction, signature, unwrap
 from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
 
 from sklearn.base import BaseEstimator
@@ -125,7 +125,7 @@ def public_prediction(method: Method) -> Method:
 def public_methods(cls: Class) -> Class:
     """Name the methods of a base class without the class in the interpreter's own messages."""
     for name, value in vars(cls).items():
-        if not name.startswith("_") and hasattr(value, "__code__"):
+        if not name.startswith("_") and isfunction(value):
             value.__qualname__ = name
     return cls
 
@@ -278,12 +278,12 @@ def hide_offsets(cls: type) -> None:
             continue
         if _OFFSET not in signature(getattr(cls, name)).parameters:
             continue
-        if hasattr(found, "check"):  # scikit-learn's descriptor of methods that may be missing
+        if isfunction(found):
+            hidden = _without_offset(found)
+        else:  # scikit-learn's descriptor of methods that may be missing
             hidden = copy(found)
             hidden.fn = _without_offset(found.fn)
             update_wrapper(hidden, hidden.fn)
-        else:
-            hidden = _without_offset(found)
         setattr(cls, name, hidden)
 
 

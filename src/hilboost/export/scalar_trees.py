@@ -42,7 +42,7 @@ class ScalarTree:
 def fitted_trees(model: Any, purpose: str, numbers_only: bool = True) -> list[ScalarTree]:
     """Return all trees of a fitted estimator by stage, one for each output of vector leaves."""
     kinds = "a BoostingRegressor or BoostingClassifier with trees"
-    fitted = fitted_record(model, purpose, kinds, hasattr(type(model), "apply"))
+    fitted = fitted_record(model, purpose, kinds, getattr(model, "is_tabular", False))
     if numbers_only:
         require_numbers(fitted, purpose)
     trees = []

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_random_state
@@ -156,8 +156,8 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
             return OutputKernelBoostingRegressor(
                 learner="extra_trees", random_state=self.random_state
             )
-        an_object = hasattr(self.model, "get_params") and not isinstance(self.model, type)
-        known = self.model.get_params(deep=False) if an_object else {}
+        is_estimator = isinstance(self.model, BaseEstimator)
+        known = self.model.get_params(deep=False) if is_estimator else {}
         if "output" not in known:
             raise InvalidType(
                 "model must be an output kernel regressor, such as "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def _refuse_rows(bad: Any, sentence: str) -> None:
 
 def _first_uneven_row(table: Any) -> str:
     sizes = [
-        1 if isinstance(row, str) or not hasattr(row, "__len__") else len(row) for row in table
+        len(row) if isinstance(row, Sized) and not isinstance(row, str) else 1 for row in table
     ]
     for i, size in enumerate(sizes):
         if size != sizes[0]:

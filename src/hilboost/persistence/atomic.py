@@ -159,7 +159,7 @@ def _suffix(path: Path) -> str:
 def _take_over(temporary: Path, old: os.stat_result) -> int:
     """Give a new file the owner and group of the old one; return the mode to set at the end."""
     mode = stat.S_IMODE(old.st_mode)
-    if not hasattr(os, "chown"):
+    if os.name == "nt":
         return mode
     new = temporary.stat()
     try:

@@ -12,13 +12,13 @@ from scipy.stats import kendalltau
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.labels import take_labels
+from hilboost.core.labels import is_pandas, take_labels
 from hilboost.outputs.distances import to_labels, to_points
 from hilboost.report.classes import scores_by_name
 from hilboost.report.figures import score
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, histogram, means_by_column, shortened, thinned
-from hilboost.tables.arrays import columns_of, is_pandas, without_frame
+from hilboost.tables.arrays import columns_of, without_frame
 
 _DECODED_ROWS = 2000
 _SHOWN = 8

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables.arrays import is_pandas, without_mask
+from hilboost.core.labels import is_pandas
+from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.sparse import is_sparse
 from hilboost.tables.sparse_checks import check_sparse
@@ -76,7 +77,7 @@ class Columns:
         column = self.raw(number)
         kind = getattr(column.dtype, "kind", "O")
         if kind in "iufb" and getattr(column.dtype, "name", "") != "category":
-            if hasattr(column, "to_numpy") and not isinstance(column.dtype, np.dtype):
+            if not isinstance(column.dtype, np.dtype):
                 return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
             return np.asarray(column, dtype=np.float64)
         objects = np.asarray(column, dtype=object)

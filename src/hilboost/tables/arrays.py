@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from pathlib import PurePath
 from typing import Any
 
@@ -9,11 +10,6 @@ import numpy as np
 
 from hilboost.core.errors import InvalidData
 from hilboost.tables.columns import are_rounded
-
-
-def is_pandas(table: object) -> bool:
-    """Return whether a table, frame or series, has an index as in pandas."""
-    return hasattr(table, "iloc")
 
 
 def columns_of(table: object) -> Any | None:
@@ -37,8 +33,7 @@ def frame_columns(values: object) -> list[str] | None:
     if names is None:
         return None
     schema = getattr(values, "schema", None)
-    stored = index_names(schema) if hasattr(schema, "pandas_metadata") else []
-    found = list(map(str, names))
+    stored, found = index_names(schema), list(map(str, names))
     return [name for name in found if name not in stored] or found
 
 
@@ -46,7 +41,7 @@ def n_rows(table: object) -> int | None:
     """Return the number of rows of an array, sparse table or list; ``None`` if undefined."""
     shape = getattr(table, "shape", None)  # sparse matrices have a shape and no length
     if shape is None:
-        return len(table) if hasattr(table, "__len__") else None
+        return len(table) if isinstance(table, Sized) else None
     return int(shape[0]) if shape else None
 
 
@@ -101,7 +96,7 @@ def refuse_dates_and_complex(values: object, what: str) -> None:
 
 def index_names(schema: Any) -> list[str]:
     """Return the columns of an Arrow schema in which pandas has stored the index of a frame."""
-    stored = (schema.pandas_metadata or {}).get("index_columns", [])
+    stored = (getattr(schema, "pandas_metadata", None) or {}).get("index_columns", [])
     return [name for name in stored if isinstance(name, str) and name in schema.names]
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, first_few, shown
+from hilboost.core.labels import is_pandas
 from hilboost.core.words import with_article
 from hilboost.tables.arrays import (
     how_to_read_file,
     index_names,
-    is_pandas,
     refuse_dates_and_complex,
     without_mask,
 )
@@ -308,7 +308,7 @@ def _factorized_arrow(column: Any) -> Labels:
     """Join the chunks of an Arrow column, each with its own dictionary."""
     codes, distinct = [np.empty(0, dtype=np.int64)], list[Any]()
     for chunk in column.chunks:
-        encoded = chunk if hasattr(chunk, "dictionary") else chunk.dictionary_encode()
+        encoded = chunk.dictionary_encode()
         # Unsigned indices cannot hold -1, and a level itself may be null.
         numbers = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
         codes.append(np.where(numbers < 0, -1, numbers + len(distinct)))

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 import hilboost
 from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidData, InvalidModelFile
 from hilboost.export.registry import export_formats
+from hilboost.losses.registry import gives_probabilities
 from hilboost.testing.contract import (
     Contract,
     ensure,
@@ -242,7 +243,7 @@ class BoostingContract(ModelContract):
             predicted,
             "The predicted class must be the most probable one.",
         )
-        if hasattr(model, "predict_proba"):
+        if gives_probabilities(model.loss_):
             *_, last = model.staged_predict_proba(X)
             ensure_close(
                 last, by_class, "The last staged probabilities must equal the probabilities."
@@ -318,7 +319,7 @@ def predictions(model: Any, X: object) -> Any:
     """
     if not is_classifier(model):
         return model.predict(X)
-    if hasattr(model, "predict_proba"):
+    if gives_probabilities(model.loss_):
         return model.predict_proba(X)
     return model.loss_.inverse_link(model.predict_raw(X))
 
@@ -345,7 +346,7 @@ def _compare_onnx(exported: Any, model: Any, X: object) -> None:
     session = InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
     output = "prediction"
     if is_classifier(model):
-        output = "probabilities" if hasattr(model, "predict_proba") else "scores"
+        output = "probabilities" if gives_probabilities(model.loss_) else "scores"
     (found,) = session.run([output], {"X": np.asarray(X, dtype=np.float64)})
     ensure_close(
         found,

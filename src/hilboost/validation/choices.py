@@ -35,7 +35,7 @@ def check_supported_values(
 def check_regressor(learner: object, names: Iterable[str]) -> None:
     """Check that a learner is a scikit-learn regressor; ``names`` lists other learners."""
     refuse_class("learner", learner)
-    if not hasattr(learner, "fit") or not hasattr(learner, "predict"):
+    if not all(hasattr(learner, method) for method in ("fit", "predict")):
         raise InvalidType(
             f"learner must be {', '.join(map(repr, names))}, a Learner, a scikit-learn regressor, "
             f"or a list of these; got {shown(learner)}."

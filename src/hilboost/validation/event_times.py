@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -271,7 +271,7 @@ def _columns_of_pairs(y: Any, n: int) -> tuple[Sequence[Any], str, str] | None:
             f"is a {kind} of two {'arrays' if kind == 'tuple' else 'columns'}",
             "list(zip(*y))",
         )
-    if not len(y) or not all(hasattr(pair, "__len__") and len(pair) == 2 for pair in y):
+    if not len(y) or not all(isinstance(pair, Sized) and len(pair) == 2 for pair in y):
         return None
     columns = list(zip(*y, strict=True))
     if any(isinstance(value, bool | np.bool_) for value in (*columns[0], *columns[1])):

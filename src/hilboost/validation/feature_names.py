@@ -18,8 +18,8 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
         estimator.n_features_in_ = d
         if names is not None:
             estimator.feature_names_in_ = np.asarray(names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        else:
+            vars(estimator).pop("feature_names_in_", None)
         return
     fitted = getattr(estimator, "feature_names_in_", None)
     name = type(estimator).__name__

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
-from hilboost.tables.arrays import is_pandas
+from hilboost.core.labels import is_pandas
 
 _COMPARED = 1000  # rows
 _SHARED = 0.1  # part of the rows, above which labels are the same by intention

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Sized
 from numbers import Integral, Real
 from typing import Any
 
@@ -271,7 +271,7 @@ def check_length(y: Any, n: int) -> None:
 def as_sequence(y: object) -> Any:
     """Convert labels to a sequence with a length: lists, arrays, tables, and array-likes."""
     y = without_mask(y)
-    if hasattr(y, "__len__"):
+    if isinstance(y, Sized):
         return y
     if hasattr(y, "__array__"):
         return np.asarray(y)
