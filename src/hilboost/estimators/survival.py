@@ -17,7 +17,7 @@ from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
-from hilboost.estimators.survival_predictions import SurvivalPredictions, survival_codec
+from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.losses.registry import survival_losses
 from hilboost.model.codecs import TargetCodec
@@ -235,7 +235,7 @@ warm_start, random_state, n_jobs, verbose : optional
             shift, scale = loss.located(data.target, raw)
             times = event_times(data.target)
             return SurvivalCurves(times, None, loss.distribution, scale, -shift)
-        labels = survival_codec(data.codec).strata_labels
+        labels = data.codec.of_survival().strata_labels
         return baseline(data.target, raw[:, 0], self.ties, 1 if labels is None else len(labels))
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
@@ -251,7 +251,7 @@ warm_start, random_state, n_jobs, verbose : optional
         return {"multi_output": "shared", "target_encoding": "auto"}
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
-        own = survival_codec(codec)
+        own = codec.of_survival()
         ends = (1.0,) if own.ends is None else own.ends
         parameters = {**self.get_params(deep=False), "ends": ends, "n_causes": own.n_causes}
         return loss_among(survival_losses(), self.loss, parameters)

@@ -21,7 +21,6 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
 from hilboost.metrics.registry import same_metric
 from hilboost.model.fitted import FittedModel
-from hilboost.model.survival import SurvivalCodec
 from hilboost.model.survival_curves import SurvivalCurves
 from hilboost.validation.survival import SurvivalLabels, check_at, check_times
 from hilboost.validation.weights import check_weights
@@ -113,11 +112,6 @@ def _structured(event: NDArray[np.bool_], time: Floats) -> NDArray[Any]:
     found = np.empty(len(time), dtype=[("event", bool), ("time", np.float64)])
     found["event"], found["time"] = event, time
     return found
-
-
-def survival_codec(codec: Any) -> SurvivalCodec:
-    """Return the codec of a survival model."""
-    return codec
 
 
 def _survival_of(hazard: Floats) -> Floats:
@@ -254,7 +248,7 @@ class SurvivalPredictions:
         self, X: object, offset: PerRow, times: object, strata: PerRow, convert: Any, start: float
     ) -> Any:
         raw, curves = self._raw_beside(X, offset), self._survival()
-        numbers = survival_codec(self.fitted_.codec).strata_numbers(strata, len(raw))
+        numbers = self.fitted_.codec.of_survival().strata_numbers(strata, len(raw))
         if times is not None:
             return convert(curves.cumulative_hazard(raw, numbers, check_at(times)))
         values = convert(curves.cumulative_hazard(raw, numbers, curves.times))

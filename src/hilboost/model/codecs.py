@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from hilboost.validation.targets import (
 )
 from hilboost.validation.weights import check_class_weight
 
+if TYPE_CHECKING:
+    from hilboost.model.survival import SurvivalCodec
+
 _ROUNDING = 1e-9  # of squared lengths, between a kernel and its factor
 
 
@@ -54,6 +57,10 @@ class TargetCodec(ABC):
     def of_structures(self) -> OutputCodec:
         """Return the codec itself if the targets are points of an output space."""
         raise InvalidData("the model has no output space: its targets are numbers or classes.")
+
+    def of_survival(self) -> SurvivalCodec:
+        """Return the codec itself if the targets are survival times."""
+        raise InvalidData("the model has no survival times.")
 
     def n_outputs(self, loss: Loss) -> int | None:
         """Return the number of outputs of a built-in loss; ``None`` if the labels decide."""

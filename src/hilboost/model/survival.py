@@ -70,6 +70,10 @@ class SurvivalCodec(TargetCodec):
         codec = cls(labels, n_causes, ends)
         return codec, codec._encoded(y, n, bounds)
 
+    def of_survival(self) -> SurvivalCodec:
+        """Return the codec itself."""
+        return self
+
     def n_outputs(self, loss: Loss) -> int:
         """Return one, or the number of intervals of all causes."""
         return 1 if self.ends is None else len(self.ends) * self.n_causes

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.model import AdditiveModel
-from hilboost.model.codecs import NumberCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.distance_scale import DistanceScale
 from hilboost.persistence.require import Arrays, positive, require, require_array, require_finite
@@ -101,7 +101,7 @@ def _numbers(arrays: Arrays, name: str, n: int) -> NDArray[np.int64]:
 def _of_machine(header: Header, arrays: Arrays, codec: TargetCodec) -> Calibration | None:
     if "machine" not in header or not {"noise", "scores"} <= arrays.keys():
         return None
-    n_targets = codec.n_targets if isinstance(codec, NumberCodec) else 0
+    n_targets = codec.of_numbers().n_targets if codec.kind == "numbers" else 0
     scores: Any = require_array(arrays, "scores", np.float64, 2)
     require(len(scores) > 0 and scores.shape[1] == n_targets, "scores")
     require(bool((scores >= 0).all()), "scores")

@@ -16,7 +16,6 @@ from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCo
 from hilboost.model.fitted import FittedModel
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.model.survival import SurvivalCodec
 from hilboost.persistence import (
     calibrations,
     categories,
@@ -98,8 +97,8 @@ def from_file(
     require(set(cut_short) <= {"stages", "kernel"}, "cut_short")
     resolved = resolved_from_file(header["chosen"]) if "chosen" in header else None
     curves = None
-    if isinstance(codec, SurvivalCodec):
-        curves = survival.curves_from_file(header, arrays, codec)
+    if codec.kind == "survival":
+        curves = survival.curves_from_file(header, arrays, codec.of_survival())
     return StoredModel(
         model=additive,
         schema=schema,
@@ -145,9 +144,9 @@ def _codec_to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Ar
     if fitted.codec.kind == "classes":
         dtype = label_dtype(fitted.classes).str
         return {"classes": fitted.classes.tolist(), "classes_dtype": dtype}, {}
-    if isinstance(fitted.codec, SurvivalCodec):
+    if fitted.codec.kind == "survival":
         assert fitted.survival is not None
-        return survival.to_file(fitted.codec, fitted.survival)
+        return survival.to_file(fitted.codec.of_survival(), fitted.survival)
     if fitted.codec.kind == "numbers":
         numbers = fitted.numbers
         names = {} if numbers.names is None else {"target_names": list(numbers.names)}

@@ -15,7 +15,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model import AdditiveModel
-from hilboost.model.codecs import ClassCodec, TargetCodec
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores, interval_ends, interval_scores
@@ -81,8 +81,8 @@ def _can_be_split(members: Sequence[AdditiveModel]) -> bool:
 
 def _scores(codec: TargetCodec, loss: Loss, y: Floats, raw: Floats) -> Floats | None:
     try:
-        if isinstance(codec, ClassCodec):
-            found = class_scores(loss, raw, len(codec.classes))
+        if codec.n_classes is not None:
+            found = class_scores(loss, raw, codec.n_classes)
             return np.take_along_axis(found, y.astype(np.intp), axis=1)
         lower, upper = interval_ends(loss, raw, y.shape[1])
     except IncompatibleParts:  # the predictions of a custom loss are something else
