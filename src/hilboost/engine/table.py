@@ -20,7 +20,7 @@ from hilboost.engine.ops.cpu.binning import BinTable, pack_bins
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count
 from hilboost.tables.blocks import BlockTable, DenseTable
-from hilboost.tables.files import FileTable
+from hilboost.tables.files import FileTable, column_of
 from hilboost.tables.sparse import SparseTable
 
 SAMPLE_ROWS = 200_000
@@ -199,7 +199,7 @@ def _empty_words(X: Floats | BlockTable, shape: tuple[int, int]) -> NDArray[np.u
 def _columns_of(X: Floats | BlockTable) -> Callable[[int], Floats]:
     if isinstance(X, SparseTable):
         X.index_columns()
-    return X.column if isinstance(X, BlockTable) else lambda k: X[:, k]
+    return lambda k: column_of(X, k)
 
 
 def _pack(

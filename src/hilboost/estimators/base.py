@@ -294,7 +294,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the estimator is fitted."""
-        return hasattr(self, "fitted_")
+        return "fitted_" in vars(self)
 
     def save(self, path: str | Path, *, training_data: bool | None = None) -> None:
         """Save the fitted model to a single file, without pickle.  See :func:`hilboost.load`.

@@ -82,8 +82,8 @@ def _scores(
     def measured(rows: Any, brier: Any) -> list[dict[str, Any]]:
         found = []
         if comparable:
-            part = target if isinstance(rows, slice) else target.rows(rows)
-            value = metric_value(Concordance(), model.loss_, None, [(part, raw[rows])])
+            parts = [(target.rows(rows), raw[rows])]
+            value = metric_value(Concordance(), model.loss_, None, parts)
             says = "share of the pairs of rows whose order the risks predict; 1 is best"
             found.append(score("concordance", value, 0.5, "higher", says))
         if per_row is not None:
@@ -161,9 +161,8 @@ def _facts_of(seen: Seen, predicted: Incidence | None, cause: int) -> dict[str, 
     ordered = _ordered(seen, cause)
 
     def measured(rows: Any) -> list[dict[str, Any]]:
-        part = ordered if isinstance(rows, slice) else ordered.rows(rows)
         listed = []
-        pairs = Concordance().parts(part, risk[rows])
+        pairs = Concordance().parts(ordered.rows(rows), risk[rows])
         if len(pairs.values):
             says = "share of the pairs of rows whose order the predicted incidences give"
             listed.append(score("concordance", pairs.values[0], 0.5, "higher", says))
