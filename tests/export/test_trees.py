@@ -1,6 +1,6 @@
 """Trees as a table and as a picture."""
 
-import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pytest
