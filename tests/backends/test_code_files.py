@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numba
 import pytest
@@ -194,6 +195,16 @@ def test_two_processes_that_compile_at_once(folder):
     assert not list(folder.rglob("*.lock"))
     third = start(code.format(str(folder), orders[0]), **environment)
     assert finish(third) == ("3.5 3.5\n", "2\n")
+
+
+def test_nobody_waits_where_there_are_no_locks_or_their_holder_hangs(folder, monkeypatch):
+    monkeypatch.setattr(code_files, "_PATIENCE", 0.1)
+    for error in (OSError, BlockingIOError):
+        monkeypatch.setattr(code_files.fcntl, "flock", Mock(side_effect=error))
+        total = fresh(folder).total
+        assert hits(total) == 0
+        shutil.rmtree(folder / "cache")
+    assert code_files.fcntl.flock.call_count > 2  # it was asked again
 
 
 def test_types_of_equal_names(folder):

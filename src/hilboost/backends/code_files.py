@@ -150,8 +150,10 @@ class _Turn:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except OSError:
+            except BlockingIOError:
                 time.sleep(_PAUSE)
+            except OSError:  # a file system without locks
+                break
 
     def leave(self) -> None:
         """Let others compile the function, or read it."""
