@@ -491,6 +491,12 @@ def test_quantile_out_of_range(quantile):
         regressor("quantile", quantile=quantile).fit(X, Y)
 
 
+@pytest.mark.parametrize("quantile", ["0.1", [0.1, "0.9"], [[0.1], [0.5, 0.9]], None])
+def test_quantiles_that_are_no_numbers(quantile):
+    with pytest.raises(InvalidParameter, match="quantile must be a number between 0 and 1, or"):
+        regressor("quantile", quantile=quantile).fit(X, Y)
+
+
 def test_fewer_stages_than_a_warm_start_has():
     model = regressor(warm_start=True).fit(X, Y).set_params(n_estimators=9)
     with pytest.raises(InvalidParameter, match="n_estimators=9 is less than the 10 stages"):

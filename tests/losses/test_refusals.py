@@ -5,7 +5,17 @@ import pytest
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
-from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweedie
+from hilboost.losses import (
+    AFT,
+    DiscreteHazard,
+    Gamma,
+    Huber,
+    LambdaRank,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +37,16 @@ from hilboost.losses import Gamma, Huber, Poisson, Quantile, SquaredError, Tweed
         (lambda: Tweedie(1.0), "Use 'poisson' for 1 and 'gamma' for 2"),
         (lambda: Tweedie(2.0), "Use 'poisson' for 1 and 'gamma' for 2"),
         (lambda: Tweedie(np.nan), "Use 'poisson' for 1 and 'gamma' for 2"),
+        (lambda: Quantile("0.1"), "quantile levels must be numbers; got '0.1'"),
+        (lambda: Quantile([0.5, "0.9"]), "must be numbers; got"),
+        (lambda: Huber("1"), "delta must be a positive number; got '1'"),
+        (lambda: Huber(alpha="0.9"), "alpha must lie strictly between 0 and 1; got '0.9'"),
+        (lambda: Tweedie("1.5"), "power must lie strictly between 1 and 2; got '1.5'"),
+        (lambda: AFT(scale="1"), "aft: scale must be a positive number; got '1'"),
+        (lambda: AFT(scale=0), "aft: scale must be a positive number; got 0"),
+        (lambda: LambdaRank("5"), "k must be an integer of at least 1; got '5'"),
+        (lambda: LambdaRank(1.5), "k must be an integer of at least 1; got 1.5"),
+        (lambda: DiscreteHazard(["1"]), "ends must contain numbers"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make, message):

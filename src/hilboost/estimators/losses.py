@@ -84,12 +84,14 @@ def _why_not_of_distance(loss: Loss) -> str:
 def _check_quantile(name: str, given: object) -> None:
     """Reject levels that are not numbers, and those that the loss would ignore."""
     try:
-        levels = np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()
-    except (TypeError, ValueError):
+        levels = np.atleast_1d(np.asarray(given))
+    except ValueError:  # rows of different lengths
+        levels = np.array([None])
+    if levels.dtype.kind not in "iuf":
         raise InvalidParameter(
             f"quantile must be a number between 0 and 1, or a list of them; got {shown(given)}."
-        ) from None
-    if name != "quantile" and levels != [0.5]:
+        )
+    if name != "quantile" and levels.tolist() != [0.5]:
         raise InvalidParameter(
             f"quantile={shown(given)} requires loss='quantile'; loss={name!r} has no levels."
         )

@@ -1,4 +1,4 @@
-"""Columns of arrays: for compiled code, of known targets, and their sums."""
+"""Columns of arrays: for compiled code, of known targets, and their sums; checks of numbers."""
 
 from __future__ import annotations
 
@@ -80,6 +80,16 @@ def row_sums(values: Floats) -> Floats:  # (n,) float64
     for k in range(1, values.shape[1]):
         total += values[:, k]
     return total
+
+
+def is_number(value: object, kinds: str = "iuf") -> bool:
+    """Whether a parameter is one number of these kinds of NumPy types, and not text."""
+    return are_numbers(value, kinds) and np.ndim(value) == 0
+
+
+def are_numbers(values: object, kinds: str = "iuf") -> bool:
+    """Whether a parameter holds numbers only."""
+    return np.asarray(values).dtype.kind in kinds
 
 
 def softmax(scores: Floats) -> Floats:

@@ -19,6 +19,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.group_loss import GroupLoss
 from hilboost.core.target import Target
+from hilboost.losses._columns import is_number
 
 _POSITION_STEPS, _LONGEST_POSITION_STEP = 5, 1.0
 _RIDGE = 1e-2  # of the mean hessian of a position
@@ -196,8 +197,8 @@ def checked_gain(gain: str) -> str:
 
 def checked_positions(k: int) -> int:
     """Return the number of positions that count, if there are any."""
-    if k < 1:
-        raise InvalidParameter(f"k must be at least 1; got {k!r}.")
+    if not (is_number(k, "iu") and k >= 1):
+        raise InvalidParameter(f"k must be an integer of at least 1; got {k!r}.")
     return int(k)
 
 

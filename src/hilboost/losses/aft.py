@@ -11,9 +11,10 @@ from scipy.optimize import brentq, minimize_scalar
 from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
+from hilboost.losses._columns import is_number
 from hilboost.losses._lifetimes import DISTRIBUTIONS, Residuals, likelihood
 from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._survival import UPPER, check_columns, check_no_entry
@@ -41,7 +42,7 @@ class AFT(AdaptiveLoss):
     Raises
     ------
     InvalidParameter
-        If the distribution has another name.
+        If the distribution has another name, or ``scale`` is not positive.
 
     Notes
     -----
@@ -55,6 +56,8 @@ class AFT(AdaptiveLoss):
     def __init__(self, distribution: str = "normal", scale: float | None = None) -> None:
         if distribution not in DISTRIBUTIONS:
             raise unknown_name("distribution", distribution, DISTRIBUTIONS)
+        if scale is not None and not (is_number(scale) and 0 < scale < np.inf):
+            raise InvalidParameter(f"aft: scale must be a positive number; got {shown(scale)}.")
         self.distribution, self.scale = distribution, scale
 
     @classmethod

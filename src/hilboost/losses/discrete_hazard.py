@@ -11,12 +11,12 @@ import numpy as np
 from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.backends.survival import row_products
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses._columns import row_sums
+from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._survival import (
     CAUSE,
@@ -65,6 +65,8 @@ class DiscreteHazard(Loss):
     survival_name = "discrete_hazard"
 
     def __init__(self, ends: object = (1.0,), n_causes: int = 1) -> None:
+        if not are_numbers(ends):
+            raise InvalidParameter(f"ends must contain numbers; got {shown(ends)}.")
         self.ends = np.asarray(ends, dtype=np.float64)
         if (
             self.ends.ndim != 1

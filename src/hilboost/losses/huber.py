@@ -15,7 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses._columns import row_sums
+from hilboost.losses._columns import are_numbers, is_number, row_sums
 from hilboost.losses._location import Majorized, location_units
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 from hilboost.reductions.sums import extremes, masses_of_groups, sums_of_groups, total
@@ -48,9 +48,11 @@ class Huber(AdaptiveLoss, LeafLoss):
     degree = 2.0
 
     def __init__(self, delta: float | Floats | None = None, alpha: float = 0.9) -> None:
-        if delta is not None and not (np.isfinite(delta) & (np.asarray(delta) > 0)).all():
+        if delta is not None and not (
+            are_numbers(delta) and (np.isfinite(delta) & (np.asarray(delta) > 0)).all()
+        ):
             raise InvalidParameter(f"huber: delta must be a positive number; got {delta!r}.")
-        if not 0 < alpha < 1:
+        if not (is_number(alpha) and 0 < alpha < 1):
             raise InvalidParameter(
                 f"huber: alpha must lie strictly between 0 and 1; got {alpha!r}."
             )

@@ -15,7 +15,7 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import SortedLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
-from hilboost.losses._columns import row_sums
+from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._location import Majorized, location_units, width_of_kink
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 
@@ -45,6 +45,8 @@ class Quantile(LeafLoss):
     divides_rows = True
 
     def __init__(self, levels: float | Sequence[float] = 0.5) -> None:
+        if not are_numbers(levels):
+            raise InvalidParameter(f"quantile levels must be numbers; got {shown(levels)}.")
         self.levels = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         if not self.levels.size:
             raise InvalidParameter(

@@ -8,6 +8,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
+from hilboost.losses._columns import is_number
 from hilboost.losses._log_link import LogLinkLoss, safe_exp, with_bounded_steps
 
 
@@ -35,7 +36,7 @@ class Tweedie(LogLinkLoss):
     additive_over_targets = True
 
     def __init__(self, power: float = 1.5) -> None:
-        if not 1 < power < 2:
+        if not (is_number(power) and 1 < power < 2):
             raise InvalidParameter(
                 f"tweedie: power must lie strictly between 1 and 2; got {power!r}. "
                 "Use 'poisson' for 1 and 'gamma' for 2."
