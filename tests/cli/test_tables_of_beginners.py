@@ -717,6 +717,9 @@ def test_rows_count_from_one(frame):
     frame.assign(w=weights).to_csv("weights.csv", index=False)
     refused = fit("weights.csv", "--weights", "w")
     assert "error: --weights contains infinity in data row 3; use finite" in refused.stderr
+    frame.assign(price=[1.0, 0.0] + [1.0] * (N - 2)).to_csv("zero.csv", index=False)
+    refused = fit("zero.csv", "--loss", "gamma", "--task", "regression")
+    assert "requires positive targets; data row 2 has 0" in refused.stderr
 
 
 def test_an_interrupted_fit_says_that_no_model_is_saved(frame):

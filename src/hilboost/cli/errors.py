@@ -101,7 +101,7 @@ _PHRASES = {
 }
 _VERB = r"\b(set|Set|use|Use|pass|Pass|add|Add)"
 _CHOICE = re.compile(rf"(?:{_VERB}|\b(or)) ([a-z]\w*)=('[^']*'|\[[^\]]*\]|[\w.-]*\w)")
-_ROW = re.compile(r"\bin row (\d+)")
+_ROW = re.compile(r"\brow (\d+)")
 _NAME = re.compile(r"\bset ([a-z]+(?:_[a-z0-9]+)+)(?=[.,;:])")
 
 
@@ -109,7 +109,7 @@ def in_options(text: str) -> str:
     """Write ``set max_depth=4`` as the option ``--set max_depth=4``, and count rows from 1."""
     for phrase, ours in _PHRASES.items():
         text = re.sub(phrase, ours, text)
-    text = _ROW.sub(lambda found: f"in data row {int(found[1]) + 1}", text)
+    text = _ROW.sub(lambda found: f"data row {int(found[1]) + 1}", text)
     text = _CHOICE.sub(_as_option, text)
     return _NAME.sub(r"pass --set \1=VALUE", text)
 
