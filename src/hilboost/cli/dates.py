@@ -133,8 +133,16 @@ def without_dates(features: pd.DataFrame, dates: list[str], remedy: str = REMEDY
     return features.drop(columns=dates)
 
 
-def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) -> pd.DataFrame:
-    """Replace columns of dates by calendar numbers, such as ``day: month``; others are missing."""
+def expanded(
+    frame: pd.DataFrame,
+    names: list[str],
+    order: str | None = None,
+    used: Collection[str] | None = None,  # features of a model
+) -> pd.DataFrame:
+    """Replace columns of dates by calendar numbers, such as ``day: month``; others are missing.
+
+    All that a model uses, or without a model, hours only of dates with a time of day.
+    """
     import pandas as pd
 
     found: dict[str, Any] = {}
@@ -145,7 +153,7 @@ def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) ->
         parsed = _parsed(column, _order_of(column, order))
         _note_no_dates(column, parsed)
         date = parsed.dt
-        found |= {
+        numbers = {
             f"{name}: year": date.year,
             f"{name}: month": date.month,
             f"{name}: day": date.day,
@@ -153,6 +161,9 @@ def expanded(frame: pd.DataFrame, names: list[str], order: str | None = None) ->
             f"{name}: hour": date.hour + date.minute / 60,
             f"{name}: days": (date.normalize() - pd.Timestamp(0, tz="UTC")).dt.days,
         }
+        if used is None and not numbers[f"{name}: hour"].any():
+            del numbers[f"{name}: hour"]
+        found |= {key: number for key, number in numbers.items() if used is None or key in used}
     return pd.DataFrame(found)
 
 
@@ -174,4 +185,4 @@ def with_calendar(
 ) -> pd.DataFrame:
     """Expand the columns of dates whose calendar numbers a model uses."""
     dates = [name for name in used_columns(names).difference(names) if name in frame.columns]
-    return expanded(frame, dates, order) if dates else frame
+    return expanded(frame, dates, order, names) if dates else frame
