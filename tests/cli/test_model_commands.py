@@ -185,6 +185,13 @@ def test_report_writes_a_page(model, folder):
 
 def test_reports_compare_tables_and_models(model, folder):
     more = ("sold.csv", "--target", "price", "--out", "r.html")
+    houses(150, 0).assign(note=1).to_csv("noted.csv", index=False)
+    ignored = "ignoring 1 column that the model does not use: 'note'."
+    told = run("report", "model", "noted.csv", *more[1:], "--train", "noted.csv").stderr
+    assert [line for line in told.splitlines() if ignored in line] == [
+        f"note: {ignored}",
+        f"note: 'noted.csv': {ignored}",
+    ]
     done("report", "model", *more, "--train", "houses.csv")
     more_rows = ("sold.csv", "--target", "price", "--train", "houses.csv", "--out", "houses.csv")
     assert "would overwrite" in refused("report", "model", *more_rows)

@@ -617,6 +617,7 @@ def test_the_same_command_gives_the_same_model(frame):
 def test_the_last_line_of_a_fit_says_what_the_model_is(frame):
     said = fit("good.csv").stdout
     assert "Fitted on 80 rows" in said
+    assert ", half the mean squared error): " in said
     assert f"): {summary(hilboost.load('model').fitted_)}. Saved the model" in said
 
 

@@ -284,7 +284,8 @@ def fit_summary(
 
     text = (
         f"Fitted on {counted(shape[0], 'row')} and {counted(shape[1], 'column')} in {seconds:.1f} "
-        f"s (training loss {loss:.4g}): {summary(model.fitted_)}. Saved the model to '{job.out}'."
+        f"s (training loss {loss:.4g}{_in_words(model)}): {summary(model.fitted_)}. "
+        f"Saved the model to '{job.out}'."
     )
     for path, found in zip(job.valid, scores, strict=True):
         listed = ", ".join(
@@ -292,6 +293,13 @@ def fit_summary(
         )
         text += f"\nMetrics on '{path}': {listed}."
     return text
+
+
+def _in_words(model: Any) -> str:
+    """Say what the loss is, where it is not the metric that its name suggests."""
+    codec = model.fitted_.codec
+    is_half = codec.kind == "numbers" and model.loss == "squared_error"
+    return ", half the mean squared error" if is_half and codec.of_numbers().n_targets == 1 else ""
 
 
 def new_model(job: FitJob, task: TaskName) -> Any:

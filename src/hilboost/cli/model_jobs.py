@@ -178,7 +178,10 @@ def run_report(
     if not versus:
         if train is not None:
             frame = read_table(train, text_columns(model), table.dialect)
-            more["X_train"] = model_columns(model, frame, named, table.dialect.date_order)
+            more["X_train"] = model_columns(
+                *(model, frame, named, table.dialect.date_order),
+                lambda text: note(f"'{train}': {text}"),
+            )
         for sentence in model.report(X, y, out, title=name, **more).facts["warnings"]:
             note(sentence)
         return f"Saved the report to '{out}'."
