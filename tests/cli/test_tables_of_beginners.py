@@ -713,6 +713,20 @@ def test_names_with_spaces_at_the_ends_are_told(frame):
     ]
 
 
+def test_decimal_commas_are_refused_for_decimal_points(frame):
+    assert fit("good.csv").exit_code == 0
+    frame.assign(size=frame["size"] + 0.5).to_csv("points.csv", index=False)
+    target = ("--target", "price")
+    for command in (
+        ["predict", "model"],
+        ["evaluate", "model", *target],
+        ["fit", "--out", "m", *target],
+    ):
+        refused = run(*command, "points.csv", "--decimal", ",")
+        assert refused.exit_code == 1
+        assert "and no decimal commas; leave out --decimal ,." in refused.stderr
+
+
 def test_rows_count_from_one(frame):
     weights = [1.0, 2.0, np.inf] + [1.0] * (N - 3)
     frame.assign(w=weights).to_csv("weights.csv", index=False)

@@ -101,6 +101,8 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     separator = given.sep or _separator_of(lines)
     header, *rows = [*csv.reader(lines, delimiter=separator)] or [[]]
     fields = [field for row in rows for field in row]
+    if given.decimal == "," and given.thousands is None:
+        _refuse_points(path, fields)
     decimal, thousands = given.decimal_mark or _decimal_of(fields, separator), given.thousands
     if thousands is None and decimal == "," and _have_groups(_with_points(fields)):
         thousands = "."
@@ -120,6 +122,16 @@ def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
     if thousands is None:
         _tell_possible_thousands(header, rows, decimal, separator)
     return replace(given, sep=separator, decimal=decimal, thousands=thousands, encoding=encoding)
+
+
+def _refuse_points(path: Path, fields: list[str]) -> None:
+    """Reject decimal commas for numbers that only have decimal points."""
+    point = next(filter(_DECIMAL_POINT.fullmatch, fields), None)
+    if point is not None and not any(re.search(r"\d,\d", field) for field in fields):
+        raise CliError(
+            f"--decimal , does not suit '{path}', which has decimal points, as in "
+            f"'{point.strip()}', and no decimal commas; leave out --decimal ,."
+        )
 
 
 def _encoding_of(sample: bytes) -> str:
