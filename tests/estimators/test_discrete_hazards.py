@@ -149,7 +149,7 @@ def test_values_that_encode_categories_are_those_of_scikit_survival():
     nonparametric = pytest.importorskip("sksurv.nonparametric")
     codec, encoded = SurvivalCodec.learn(SurvivalLabels(Y), len(Y), 6)
     rows = np.arange(0, 400, 2, dtype=np.uint32)
-    found = codec.averaged(Target(encoded), rows)
+    found = codec.averaged(Target(encoded), rows).y
     for k in (1, 2):
         event = Y["cause"] == k
         x, hazard = nonparametric.nelson_aalen_estimator(event[rows], Y["time"][rows])
@@ -157,12 +157,12 @@ def test_values_that_encode_categories_are_those_of_scikit_survival():
         np.testing.assert_allclose(found[:, k - 1], event - expected, rtol=1e-10, atol=1e-12)
     twice, order = np.repeat(np.arange(400), 2), np.random.default_rng(0).permutation(400)
     weight = np.random.default_rng(1).uniform(size=400)
-    values = codec.averaged(Target(encoded, weight))
+    values = codec.averaged(Target(encoded, weight)).y
     np.testing.assert_array_equal(
-        codec.averaged(Target(encoded[order], weight[order])), values[order]
+        codec.averaged(Target(encoded[order], weight[order])).y, values[order]
     )
-    weighted = codec.averaged(Target(encoded, np.full(400, 2.0)))
-    np.testing.assert_array_equal(codec.averaged(Target(encoded[twice]))[::2], weighted)
+    weighted = codec.averaged(Target(encoded, np.full(400, 2.0))).y
+    np.testing.assert_array_equal(codec.averaged(Target(encoded[twice])).y[::2], weighted)
 
 
 @pytest.mark.parametrize("loss", ["cox", "aft"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
+from sklearn.metrics import mean_poisson_deviance
 from tests.cases import PLAIN
 from tests.model.editing import edit
 
@@ -127,6 +128,38 @@ def test_classes():
     assert BoostingClassifier(**settings).fit(X, CLASSES, offset=0 * OFFSET).predict_raw(
         X
     ) == pytest.approx(BoostingClassifier(**settings).fit(X, CLASSES).predict_raw(X))
+
+
+def test_levels_are_encoded_beside_the_offset():
+    """Levels with long exposures are no risky ones."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(100, size=4000)
+    years = np.exp(rng.normal(size=100))[level] * rng.uniform(0.5, 1.5, 4000)
+    mean = years * np.exp(rng.normal(size=100) / 2 - 1)[level]
+    y, X = rng.poisson(mean), np.array([f"level {k}" for k in level], dtype=object)[:, None]
+    settings = {"learner": "tree", "n_estimators": 100, "random_state": 0}
+    model = BoostingRegressor("poisson", **settings).fit(X, y, offset=np.log(years))
+    rates = BoostingRegressor("poisson", **settings).fit(X, y / years, sample_weight=years)
+    found = model.predict(X, offset=np.log(years)), rates.predict(X) * years
+    by_offset, by_weight = (mean_poisson_deviance(mean, predicted) for predicted in found)
+    assert by_offset < 1.3 * by_weight
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "quantile", "huber", "classes"])
+def test_models_with_encoded_levels_do_not_depend_on_a_constant_offset(loss):
+    rng = np.random.default_rng(0)
+    X = np.array([f"level {k}" for k in rng.integers(50, size=300)], dtype=object)[:, None]
+    y = rng.integers(3, size=300)
+    settings = {"learner": "tree", "n_estimators": 5, "random_state": 0}
+    if loss == "classes":
+        model, offset = BoostingClassifier(**settings), np.full((300, 3), 5.0)
+    else:
+        model, offset = BoostingRegressor(loss, **settings), np.full(300, 5.0)
+    found = model.fit(X, y, offset=offset).predict_raw(X, offset=offset)
+    assert model.fitted_.encoding.statistics
+    shift = 0 if loss == "classes" else 5  # of all classes, which changes nothing
+    expected = model.fit(X, y - shift).predict_raw(X)
+    np.testing.assert_allclose(found - shift, expected, atol=0.3)
 
 
 def test_rankings_and_survival_times():

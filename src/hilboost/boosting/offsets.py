@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import quotient
 from hilboost.boosting.evaluate import checked, checked_initial_raw
@@ -136,6 +137,26 @@ def _newton_step(loss: Loss, target: Target, raw: Floats) -> Floats:
             below = total_of(found.hessian[:, k], target)
         steps[k] = quotient(top, below) if below.any() else 0.0
     return steps
+
+
+def steps_beside_offsets(
+    loss: Loss, start: Floats, target: Target, rows: NDArray[np.uint32] | None = None
+) -> Target:
+    """Return the Newton step (n, r) of each row from the start, with its hessian as weight.
+
+    With a logarithmic link, the means of levels are their totals divided by those of the exposures.
+    """
+    raw = target.starting_raw(start)
+    now = loss.adapted(target, raw) if loss.adaptive else loss
+    found = checked(now, now.gradients(target, raw), raw.shape)
+    if found.hessian is None:
+        return target.with_y(found.negative_gradient)
+    hessian = found.hessian.mean(axis=1, keepdims=True)
+    scale = mean(target.with_y(hessian))[0]
+    weight = hessian[:, 0] / (scale if scale > 0 else 1.0)
+    steps = np.divide(found.negative_gradient, hessian, out=np.zeros_like(raw), where=hessian > 0)
+    own = weight if target.weight is None else weight * target.weight
+    return replace(target.with_y(steps), weight=own)
 
 
 def _leaf_value(loss: Loss, target: Target, raw: Floats) -> Floats:

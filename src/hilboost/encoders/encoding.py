@@ -21,18 +21,18 @@ from hilboost.tables.files import column_of, encoded_table
 
 _MOST_CLASSES = 5
 
-Averaged = Callable[[Target, NDArray[np.uint32] | None], Floats]
-"""Maps a target and the training rows, or ``None`` for all, to the values (n, q) of its rows."""
+Averaged = Callable[[Target, NDArray[np.uint32] | None], Target]
+"""Maps a target and the training rows, or ``None`` for all, to values (n, q) and their weights."""
 
 
-def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+def known_numbers(target: Target, rows: NDArray[np.uint32] | None = None) -> Target:
     """Return the targets (n, q); missing ones are replaced by the mean over the rows."""
     known = ~np.isnan(target.y)
     if not count_rows(~known.all(axis=1), target):
-        return target.y
+        return target
     learned = target if rows is None else target.rows(rows)
     mean = np.array([_mean_of_known(y, learned) for y in learned.y.T])
-    return np.where(known, target.y, mean)
+    return target.with_y(np.where(known, target.y, mean))
 
 
 def class_indicators(target: Target, n_classes: int) -> Floats:  # (n, 1) or (n, 5) float64
@@ -149,7 +149,7 @@ class Encoder:
     # tuple of (column, number of levels): columns whose levels are split by trees
     categorical: tuple[tuple[int, int], ...]
     sources: tuple[LevelKeys, ...]  # columns and pairs of columns with target encoding
-    # maps a target and training rows to the values (n, q) whose means encode a level
+    # maps a target and training rows to the values (n, q) whose weighted means encode a level
     averaged: Averaged
     n_targets: int  # number of encoded columns per source
 
@@ -182,7 +182,7 @@ class Encoder:
         )
         categorical = tuple((k, min(sizes[k], MAX_LEVELS)) for k in few)
         shares = tuple((k, _shares(column_of(codes, k), sizes[k], target)) for k in many)
-        n_values = averaged(target, None).shape[1]
+        n_values = averaged(target, None).y.shape[1]
         pairs = [p for p in combinations(many, 2) if not groups or meet(p, groups)]
         pairs.sort(key=lambda pair: -sizes[pair[0]] * sizes[pair[1]])
         n_pairs = max(0, _MOST_STATISTICS // n_values - len(many))
@@ -222,12 +222,13 @@ class Encoder:
         numbers = [source.numbers(codes) for source in self.sources]
         statistics, seen = [], []
         for member, learned in enumerate(rows):
-            y = self.averaged(target, learned)
-            if y.shape[1] > self.n_targets:
-                y = leading(self.sources, numbers, target.with_y(y), learned, self.n_targets)
+            values = self.averaged(target, learned)
+            if values.y.shape[1] > self.n_targets:
+                y = leading(self.sources, numbers, values, learned, self.n_targets)
+                values = values.with_y(y)
             key = key_of(seed, Purpose.PARTS_OF_ENCODING, member=member)
             found, columns = TargetEncoding.learn(
-                self.sources, numbers, target.with_y(y), learned, _PRIOR_STRENGTH, key
+                self.sources, numbers, values, learned, _PRIOR_STRENGTH, key
             )
             statistics.append(found)
             seen.append(encoded_table(codes, encode_block, columns))

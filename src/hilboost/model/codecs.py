@@ -91,7 +91,7 @@ class TargetCodec(ABC):
         """Return strata whose proportions a split of the rows preserves."""
         return None
 
-    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Target:
         """Return the values (n, q) of each row whose means encode the levels of a category."""
         return known_numbers(target, rows)
 
@@ -232,9 +232,9 @@ class ClassCodec(TargetCodec):
         """Encode labels that are known to be classes."""
         return np.searchsorted(self.classes, y).astype(np.float64)[:, None]
 
-    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Target:
         """Return indicators of the classes."""
-        return class_indicators(target, self.n_classes)
+        return target.with_y(class_indicators(target, self.n_classes))
 
     def strata(self, target: Target) -> NDArray[Any]:
         """Use the classes as strata."""

@@ -95,7 +95,7 @@ class SurvivalCodec(TargetCodec):
         entry = np.zeros(n) if y.entry is None else check_entry(y.entry, lower, n)
         return np.column_stack([lower, upper, entry, self.strata_numbers(y.strata, n), *causes])
 
-    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Floats:
+    def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Target:
         """Return events of each cause minus those expected without inputs, (n, n_causes).
 
         These are martingale residuals: the expected number is the estimate of Nelson and Aalen of
@@ -108,7 +108,7 @@ class SurvivalCodec(TargetCodec):
             times, hazard = _nelson_aalen(learned, self._causes(learned) == k)
             expected = np.append(0.0, hazard)[np.searchsorted(times, time, side="right")]
             found[:, k - 1] = (cause == k) - expected
-        return found
+        return target.with_y(found)
 
     def _causes(self, target: Target) -> Floats:
         """Causes of the events of the rows, (n,); 0 for censored rows."""

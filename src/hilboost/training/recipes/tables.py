@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
+from hilboost.boosting.offsets import steps_beside_offsets
 from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.dtypes import Floats
@@ -89,7 +91,10 @@ def table_recipe(
     data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
     resolved = replace(resolved, n_shards=plan.now, cv_folds=n_folds)
     _warn_of_weights(p, learner, scale, resolved, data)
-    encoder = encoder_for(learner, data, data.codec.averaged, p["target_encoding"])
+    averaged = data.codec.averaged
+    if data.target.offset is not None and data.codec.kind != "survival" and not loss.couples_rows:
+        averaged = partial(steps_beside_offsets, loss, initial_raw)
+    encoder = encoder_for(learner, data, averaged, p["target_encoding"])
     settings = replace(settings, encoder=encoder)
     learner = table_learner(settings)
     recipe = Recipe(
