@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hilboost.core.metric import Metric
+    from hilboost.model.codecs import TargetCodec
 
 
 _Rows = dict[str, Any]
@@ -284,8 +285,8 @@ def fit_summary(
 
     text = (
         f"Fitted on {counted(shape[0], 'row')} and {counted(shape[1], 'column')} in {seconds:.1f} "
-        f"s (training loss {loss:.4g}{_in_words(model)}): {summary(model.fitted_)}. "
-        f"Saved the model to '{job.out}'."
+        f"s (training loss {loss:.4g}{_in_words(model.loss, model.fitted_.codec)}): "
+        f"{summary(model.fitted_)}. Saved the model to '{job.out}'."
     )
     for path, found in zip(job.valid, scores, strict=True):
         listed = ", ".join(
@@ -295,10 +296,9 @@ def fit_summary(
     return text
 
 
-def _in_words(model: Any) -> str:
+def _in_words(loss: object, codec: "TargetCodec") -> str:
     """Say what the loss is, where it is not the metric that its name suggests."""
-    codec = model.fitted_.codec
-    is_half = codec.kind == "numbers" and model.loss == "squared_error"
+    is_half = codec.kind == "numbers" and loss == "squared_error"
     return ", half the mean squared error" if is_half and codec.of_numbers().n_targets == 1 else ""
 
 

@@ -84,7 +84,7 @@ def row_sums(values: Floats) -> Floats:  # (n,) float64
 
 def is_number(value: object, kinds: str = "iuf") -> bool:
     """Whether a parameter is one number of these kinds of NumPy types, and not text."""
-    return are_numbers(value, kinds) and np.ndim(value) == 0
+    return are_numbers(value, kinds) and np.asarray(value).ndim == 0
 
 
 def are_numbers(values: object, kinds: str = "iuf") -> bool:
