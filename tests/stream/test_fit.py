@@ -1,5 +1,7 @@
 """Fits to tables on disk: the bytes of the table in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -19,6 +21,8 @@ from hilboost import (
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.stream import source
+from hilboost.tables.files import FileTable
+from hilboost.tables.schema import Schema
 
 N = 2000
 
@@ -94,13 +98,32 @@ def test_folders_batches_and_classes(frame, tmp_path):
 @pytest.mark.parametrize("target_encoding", [True, False])
 def test_more_levels_than_bins(target_encoding, frame):
     rng = np.random.default_rng(3)
-    frame["d"] = [f"level {k}" for k in rng.integers(0, 300, len(frame))]
+    frame["d"] = [f"level {k}" for k in rng.integers(0, 1500, len(frame))]  # some of weight zero
     model = clone(REGRESSOR).set_params(
         target_encoding=target_encoding, early_stopping=True, cv_folds=1
     )
-    alone = clone(model).fit(frame.drop(columns="y"), frame["y"])
-    found = hilboost.stream.fit(model, pa.Table.from_pandas(frame), target="y")
+    alone = clone(model).fit(frame.drop(columns=["y", "w"]), frame["y"], frame["w"])
+    table = pa.Table.from_pandas(frame)
+    found = hilboost.stream.fit(model, table, target="y", sample_weight="w")
     assert saved(found) == saved(alone)
+
+
+def test_text_is_encoded_once(frame, tmp_path):
+    read = []
+
+    def reader(columns):
+        read.extend(columns)
+        yield from (table.select(columns).slice(k, 700) for k in range(0, N, 700))
+
+    table = pa.Table.from_pandas(frame[["a", "d"]])
+    schema = Schema(2, ("a", "d"), ((1, ("p", "q", "r")),))
+    codes = FileTable(reader, schema, N, tmp_path).with_stored_codes()[np.arange(0, N, 3)]
+    assert read == ["d"]
+    expected = frame["d"].map({"p": 0.0, "q": 1.0})[::3]
+    np.testing.assert_array_equal(codes.array(), np.column_stack([frame["a"][::3], expected]))
+    fewer = codes.with_schema(replace(schema, levels=((1, ("q",)),)))
+    np.testing.assert_array_equal(fewer.column(1), expected - 1)
+    assert read == ["d", "a", "d", "a"]
 
 
 def test_a_checkpoint_is_resumed(frame, tmp_path):

@@ -77,7 +77,7 @@ def test_each_identifier_is_a_level(form, seed, start):
     has_id = ~np.isnan(matrix[:, 0])
     assert has_id.sum() >= N - 1
     np.testing.assert_array_equal(matrix[has_id, 0], code[has_id])
-    np.testing.assert_array_equal(encode(table, schema), matrix)
+    np.testing.assert_array_equal(encode(table, schema.columns), matrix)
 
 
 @pytest.mark.parametrize("form", FORMS)

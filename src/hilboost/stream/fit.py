@@ -60,8 +60,8 @@ def fit(
     callbacks : sequence of callables
         As in the method ``fit`` of the estimator.
     folder : str or Path, optional
-        Folder for temporary files: one byte for each cell, and the batches of an iterable.  By
-        default, the folder for temporary files of the system.
+        Folder for temporary files: one byte for each cell, four more for each cell of text,
+        and the batches of an iterable.  By default, the folder for temporary files of the system.
 
     Returns
     -------

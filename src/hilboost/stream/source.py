@@ -213,7 +213,8 @@ def table_of(
     levels = _levels(read, [names[k] for k in chosen], by_dtype) if chosen else []
     schema = Schema(len(names), tuple(names), tuple(zip(chosen, levels, strict=True)))
     single = not chosen and all(kind == pa.float32() for kind in types)
-    return FileTable(read, schema, n_rows, folder, single)
+    table = FileTable(read, schema, n_rows, folder, single)
+    return table.with_stored_codes() if chosen else table
 
 
 def _is_category(kind: object) -> bool:

@@ -173,6 +173,8 @@ def coded(values: Iterable[Any]) -> Labels:
 
 def without_missing(labels: Labels) -> Labels:
     """Replace the codes of missing values by -1."""
+    if set(map(type, labels.distinct)) <= {str}:
+        return labels
     is_missing = np.array([is_missing_value(v) for v in labels.distinct], dtype=bool)
     if not is_missing.any():
         return labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -47,7 +46,7 @@ def learn(
             levels = _levels(labels, name)
             if levels and isinstance(levels[0], str):
                 texts[name] = TextColumn.of(labels, chosen is not None)
-            encoded.append(_codes(labels, levels))
+            encoded.append(_codes(labels, Column(name, "category", levels)))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
@@ -59,17 +58,17 @@ def learn(
     return _side_by_side(encoded, table.n_rows), schema
 
 
-def encode(table: Table, schema: Schema) -> Floats:
+def encode(table: Table, columns: Sequence[Column]) -> Floats:
     """Convert a table with the columns of the training table to a matrix (n, d).
 
     Levels not seen in fit are -1, missing values NaN; float32 if all columns are float32.
     """
     encoded: list[NDArray[Any]] = []
-    for k, (read, column) in enumerate(zip(table.columns, schema.columns, strict=True)):
+    for k, (read, column) in enumerate(zip(table.columns, columns, strict=True)):
         if column.kind == "category":
             labels = read.as_labels()
             _check_kind(labels, column)
-            encoded.append(_codes(labels, column.levels))
+            encoded.append(_codes(labels, column))
         else:
             encoded.append(_as_numbers(read, table.name(k), in_fit=False).values)
     return _side_by_side(encoded, table.n_rows)
@@ -82,7 +81,7 @@ def learn_array(X: Floats, chosen: Sequence[int]) -> tuple[Floats, Schema]:
     for k in chosen:
         labels = _numbers_of(X[:, k]).as_labels()
         levels = _levels(labels, k)
-        X[:, k] = _codes(labels, levels)
+        X[:, k] = _codes(labels, Column(k, "category", levels))
         found.append((k, levels))
     return X, Schema(X.shape[1], None, tuple(found))
 
@@ -93,7 +92,7 @@ def encode_array(X: Floats, schema: Schema) -> Floats:
     for k in schema.categories:
         labels = _numbers_of(X[:, k]).as_labels()
         _check_kind(labels, schema.columns[k])
-        X[:, k] = _codes(labels, schema.columns[k].levels)
+        X[:, k] = _codes(labels, schema.columns[k])
     return X
 
 
@@ -152,21 +151,18 @@ def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
 def _plain(value: Any) -> Level:
     """Convert text or a number to the built-in Python type, also from a subclass of it."""
     if isinstance(value, str):
-        return str.__str__(value)
+        return value if type(value) is str else str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     return int(value) if isinstance(value, Integral) else float(value) + 0.0  # one zero
 
 
-def _codes(labels: Labels, levels: tuple[Level, ...]) -> Floats:
-    """Level indices, -1 for other levels, NaN for missing; O(n + n_distinct log n_levels)."""
+def _codes(labels: Labels, column: Column) -> Floats:
+    """Level indices, -1 for other levels, NaN for missing; O(n + n_distinct)."""
     # The code -1 of missing values selects the last entry.
     places = np.full(len(labels.distinct) + 1, np.nan)
-    ordered: Any = levels
-    for i in labels.used():
-        value: Any = _plain(labels.distinct[i])
-        k = bisect_left(ordered, value)
-        places[i] = k if k < len(levels) and levels[k] == value else UNSEEN
+    used, codes = labels.used(), column.codes
+    places[used] = [codes.get(_plain(labels.distinct[i]), UNSEEN) for i in used.tolist()]
     return places[labels.codes]
 
 
@@ -175,11 +171,11 @@ def _check_kind(labels: Labels, column: Column) -> None:
     used = labels.used()
     if not column.levels or not len(used):
         return
-    kinds = [kind_of(type(labels.distinct[i])) for i in used]
+    kinds = {kind: kind_of(kind) for kind in {type(labels.distinct[i]) for i in used.tolist()}}
     wanted, other = ("text", "numbers") if column.holds_text else ("number", "text")
-    if all(kind == wanted for kind in kinds):
+    if set(kinds.values()) == {wanted}:
         return
-    first = next(i for i, kind in zip(used, kinds, strict=True) if kind != wanted)
+    first = next(i for i in used if kinds[type(labels.distinct[i])] != wanted)
     row = labels.row_of(first)
     held = "text" if column.holds_text else "numbers"
     raise InvalidData(

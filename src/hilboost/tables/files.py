@@ -40,6 +40,7 @@ class FileTable(BlockTable):
     ) -> None:
         self._read, self.schema, self._n_rows = read, schema, n_rows
         self._folder, self._single, self._rows = folder, single, rows
+        self._stored: dict[int, Floats] = {}  # codes of category columns, (n_rows,)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -61,12 +62,9 @@ class FileTable(BlockTable):
     def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
         """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
         chosen = range(self.schema.n_columns) if columns is None else columns
-        names = [self._names[k] for k in chosen]
-        levels = dict(self.schema.levels)
-        found = tuple((i, levels[k]) for i, k in enumerate(chosen) if k in levels)
-        part = Schema(len(names), tuple(names), found)
+        names = [self._names[k] for k in chosen if k not in self._stored]
         first, begin = 0, 0
-        for batch in self._read(names):
+        for batch in self._read(names or self._names[:1]):
             n = int(batch.num_rows)
             rows: Any = slice(None)
             if self._rows is not None:
@@ -75,12 +73,39 @@ class FileTable(BlockTable):
             first += n
             if self._rows is not None and not len(rows):
                 continue
-            table = read_table(batch)
-            assert table is not None
-            values = encode(table, part)
-            values = values.astype(self.dtype, copy=False)[rows]
+            values = self._values(batch, chosen, slice(first - n, first))[rows]
             yield begin, np.ascontiguousarray(values)
             begin += len(values)
+
+    def _values(self, batch: Any, columns: Sequence[int], rows: slice) -> Floats:
+        """Values of a batch, which has the columns whose codes are not stored."""
+        values = np.empty((batch.num_rows, len(columns)), dtype=self.dtype)
+        read = [i for i, k in enumerate(columns) if k not in self._stored]
+        if read:
+            table = read_table(batch)
+            assert table is not None
+            found = encode(table, [self.schema.columns[columns[i]] for i in read])
+            if len(read) == len(columns):
+                return found.astype(self.dtype, copy=False)
+            values[:, read] = found
+        for i, k in enumerate(columns):
+            if k in self._stored:
+                values[:, i] = self._stored[k][rows]
+        return values
+
+    def with_stored_codes(self) -> FileTable:
+        """Return the table with the codes of all rows in files, as encoding text is slow."""
+        table = copy(self)
+        table._rows = None
+        stored = {
+            k: self.on_disk((self._n_rows,), np.float32 if len(levels) < 2**24 else np.float64)
+            for k, levels in self.schema.levels
+        }
+        for begin, values in table.batches(list(stored)):
+            for codes, found in zip(stored.values(), values.T, strict=True):
+                codes[begin : begin + len(found)] = found
+        table._stored, table._rows = stored, self._rows
+        return table
 
     @property
     def _names(self) -> Sequence[str]:
@@ -112,8 +137,8 @@ class FileTable(BlockTable):
     def with_schema(self, schema: Schema) -> FileTable:
         """Return the table with other levels."""
         table = copy(self)
-        table.schema = schema
-        return table
+        table.schema, table._stored = schema, {}
+        return table.with_stored_codes() if self._stored else table
 
     def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in a file without a name, whose space is free once nothing uses it."""

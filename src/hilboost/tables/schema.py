@@ -25,6 +25,14 @@ class Column:
         """Return whether the levels are text."""
         return bool(self.levels) and isinstance(self.levels[0], str)
 
+    @cached_property
+    def codes(self) -> dict[Level, float]:
+        """Codes of the levels."""
+        return {level: float(code) for code, level in enumerate(self.levels)}
+
+    def __reduce__(self) -> Any:
+        return Column, (self.name, self.kind, self.levels)  # without the codes
+
 
 @dataclass(frozen=True)
 class Schema:

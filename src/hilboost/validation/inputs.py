@@ -129,7 +129,7 @@ def _check_table(estimator: object, table: Table, expected: Expected) -> tuple[F
         chosen = category_choice(expected.categorical, d, table.names)
         X, schema = learn(table, chosen, expected.blocks, expected.note_texts)
     else:
-        X = encode(table, schema)
+        X = encode(table, schema.columns)
     if isinstance(X, DenseTable):
         # Check the number of rows and columns as scikit-learn checks a matrix.
         check_array(np.broadcast_to(0.0, X.shape), ensure_all_finite=False, estimator=estimator)
