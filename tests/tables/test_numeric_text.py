@@ -174,7 +174,9 @@ def test_other_ways_to_write_numbers_are_told(kind, values, told):
     assert f" is text in which all values are {told}, so that it is categorical; " in message
     steps = {"dates": "pandas.to_datetime", "times": "pandas.to_timedelta"}
     step = steps.get(told.split(",")[0], "pandas.to_numeric")
-    assert f"for instance with {step}, or list it in categorical_features." in message
+    assert (
+        f"for instance with {step}, or mark it as categorical with .astype('category')." in message
+    )
     named = BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]})
     assert not told_in(lambda: named.fit(table, np.arange(400)))
 
@@ -224,7 +226,7 @@ def test_words_among_other_forms_are_told(form, word, n_words):
         (told,) = told_in(fit)
         expected = f"contains {form} except for {n_words} of its 400 values ('{word}' in row 7), so"
         assert expected in told
-        assert "(..., errors='coerce'), or list it in categorical_features" in told
+        assert "(..., errors='coerce'), or mark it as categorical with .ast" in told
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,9 @@ def test_a_text_of_its_own_in_every_row_warns():
     )
     read(pl.DataFrame({"id": names[:49]}))
     read(pl.DataFrame({"id": [*names, names[0]]}))
+    with pytest.warns(DataWarning, match="is text with 901 different values in 1000 rows"):
+        read(pl.DataFrame({"id": [f"T{max(k, 99)}" for k in range(1000)]}))
+    read(pl.DataFrame({"id": [f"T{max(k, 100)}" for k in range(1000)]}))
 
 
 def test_numbers_of_any_type_among_objects():

@@ -95,7 +95,8 @@ _PHRASES = {
     r"pass X_val and y_val": "add --valid TABLE",
     r"set validation_fraction to a number": "pass --set validation_fraction=NUMBER",
     r"pass other rows as X_val": "pass other rows with --valid",
-    r"list (it|them) in categorical_features": r"name \1 in --set categorical_features",
+    r"mark (it|them) as categorical with \.astype\('category'\)": r"name \1 in "
+    "--set categorical_features",
     r"\bsample_weight (?=is|are|sums|contains|must)": "--weights ",
     r"\boffset (?=is|must)": "--offset ",
 }

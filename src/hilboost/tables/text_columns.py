@@ -15,7 +15,7 @@ from hilboost.tables.columns import Labels
 from hilboost.tables.number_text import Form, Written, form_of, is_numeric
 from hilboost.tables.schema import place
 
-_FEWEST_ROWS_OF_NAMES = 50
+_FEWEST_ROWS_OF_NAMES, _MANY_ROWS = 50, 1000
 _ADVICE: dict[Written, str] = {
     "numbers": "convert {them}, for instance with pandas.to_numeric",
     "numbers with separators": "remove thousands separators, replace decimal commas by points, and "
@@ -58,10 +58,13 @@ class TextColumn:
         return form_of(zip(self.texts, self.counts.tolist(), strict=True))
 
     @property
-    def n_names(self) -> int:
-        """Number of values if there are many, and all of them differ, else 0."""
-        n = int(self.counts.sum())
-        return n if n >= _FEWEST_ROWS_OF_NAMES and len(set(self.texts)) == n else 0
+    def names(self) -> str:
+        """How many values differ: all, or over 90 % of 1000 or more; empty if fewer do."""
+        n, n_distinct = int(self.counts.sum()), len(set(self.texts))
+        if n >= _FEWEST_ROWS_OF_NAMES and n_distinct == n:
+            return f"a different value in each of {n} rows"
+        many = n >= _MANY_ROWS and n_distinct > 0.9 * n
+        return f"{n_distinct} different values in {n} rows" if many else ""
 
 
 @dataclass
@@ -100,9 +103,9 @@ def sentences_about(
     forms = {name: column.form for name, column in columns.items()}
     written = {name: form for name, form in forms.items() if form is not None}
     unlike = {
-        name: column.n_names
+        name: column.names
         for name, column in columns.items()
-        if forms[name] is None and column.n_names
+        if forms[name] is None and column.names
     }
     told = [
         _with_words(name, form, columns[name], row_of)
@@ -123,7 +126,7 @@ def _with_words(name: object, form: Form, column: TextColumn, row_of: Callable[[
     advice = _ADVICE[form.name].format(them="it") + "(..., errors='coerce')"
     return (
         f"{place(name)} {words_told(form, word, row_of(row))}, so that it is categorical; "
-        f"{advice}, or list it in categorical_features."
+        f"{advice}, or mark it as categorical with .astype('category')."
     )
 
 
@@ -142,16 +145,17 @@ def _numbers(names: Sequence[object], kind: Written, first: TextColumn) -> str:
     such = "" if kind == "numbers" else f", such as {example!r:.60}"
     return (
         f"{_listed(names)} text in which all values are {kind}{such}, so that {they} {are} "
-        f"categorical; {_ADVICE[kind].format(them=them)}, or list {them} in categorical_features."
+        f"categorical; {_ADVICE[kind].format(them=them)}, or mark {them} as categorical with "
+        ".astype('category')."
     )
 
 
-def _names(columns: Mapping[object, int]) -> str:
-    """Describe columns of text in which all rows differ, given with their numbers of values."""
+def _names(columns: Mapping[object, str]) -> str:
+    """Describe columns of text in which nearly all rows differ."""
     one = len(columns) == 1
-    rows = f"each of {next(iter(columns.values()))} rows" if one else "each row"
+    what = next(iter(columns.values())) if one else "a different value in nearly every row"
     return (
-        f"{_listed(list(columns))} text with a different value in {rows}. Names, identifiers, and "
+        f"{_listed(list(columns))} text with {what}. Names, identifiers, and "
         f"dates do not generalize to other rows: drop the "
         f"{'column, or convert it' if one else 'columns, or convert them'} to numbers."
     )
