@@ -163,8 +163,9 @@ def test_memory_follows_what_is_filled():
 )
 def test_learners_that_do_not_take_it(model):
     said = rf"Sparse data was passed for X, but {type(model).__name__} .*toarray"
-    with pytest.raises(InvalidType, match=said):
+    with pytest.raises(InvalidType, match=said) as told:
         model.fit(sp.csr_array(np.nan_to_num(X)), Y)
+    assert "learner" not in str(told.value)
     model.fit(np.nan_to_num(X[:50]), Y[:50])
     with pytest.raises(InvalidType, match=said):
         model.predict(sp.csr_array(X))

@@ -197,10 +197,10 @@ def _would_be_copied(X: object) -> bool:
 def _check_sparse(estimator: Any, X: Any, expected: Expected) -> tuple[Floats, Schema]:
     """Check a sparse matrix, for learners that accept it; its static type is that of an array."""
     if not expected.sparse:
+        trees = ", or learner='tree', which supports sparse data" if estimator.is_tabular else ""
         raise InvalidType(
             f"Sparse data was passed for X, but {type(estimator).__name__} with these parameters "
-            "requires dense data. Use '.toarray()' to convert it, or the built-in trees "
-            "(learner='tree'), which support sparse data."
+            f"requires dense data. Use '.toarray()' to convert it{trees}."
         )
     check_sparse(X)
     refuse_dates_and_complex(X, "X")
