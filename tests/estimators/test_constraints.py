@@ -266,8 +266,19 @@ def test_names_and_numbers_are_the_same_constraint():
         for cst in ([{"a", "c"}], [{0, 2}])
     )
     np.testing.assert_array_equal(by_name, by_number)
-    with pytest.raises(InvalidParameter, match="has column 'd' at position 0.*correct its name"):
+    with pytest.raises(InvalidParameter, match="has column 'd' at position 0.*columns are 'a'"):
         BoostingRegressor(interaction_cst=[["d"]]).fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"'a' at position 0; .*, such as \[{'a', 'b'}\]"):
+        BoostingRegressor(interaction_cst=["a", "b"]).fit(X, y)
+    Z = X.rename(columns={"a": "scaler__Clay %", "b": "Distance km"})
+    for name, remedy in [
+        ("Clay %", "write 'scaler__Clay %', or set verbose_feature_names_out=False in the Column"),
+        ("distance km", "write 'Distance km': names must match exactly"),
+        ("Distanc", "similar names are 'Distance km'"),
+    ]:
+        for cst in ({"monotonic_cst": {name: 1}}, {"categorical_features": [name]}):
+            with pytest.raises(InvalidParameter, match=f"does not have: '{name}'; {remedy}"):
+                BoostingRegressor(**cst).fit(Z, y)
     assert (found[4] != found[0]).any()
 
 
@@ -350,7 +361,7 @@ Y = RNG.normal(size=40)
         ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
         ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a DataFrame"),
         ({"monotonic_cst": {3: 1}}, "does not have: 3; X has no .* use indices from 0 to 2"),
-        ({"interaction_cst": [0, 1]}, "has 0 at position 0; each entry must be a collection"),
+        ({"interaction_cst": [0, 1]}, r"has 0 at position 0; each entry must.* as \[{0, 1}\]"),
         ({"interaction_cst": [{0}, {0.5}]}, "has {0.5} at position 1"),
         ({"interaction_cst": [{0}, {"a"}]}, "contains column names, but X has none"),
         ({"interaction_cst": [{0, 3}]}, "column 3 at position 0, but X has 3 columns.*from 0 to 2"),

@@ -170,7 +170,7 @@ def test_refusals(frame, tmp_path):
         ),
         (BoostingRegressor(n_shards=2), table, "y", "n_shards=2 is not supported"),
         (BoostingRegressor(warm_start=True), table, "y", "warm_start=True is not supported"),
-        (REGRESSOR, table, "z", "the table has no column 'z'"),
+        (REGRESSOR, table, "Y", "the table has no column 'Y'; write 'y': names must match"),
         (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),
         (REGRESSOR, tmp_path / "none.parquet", "y", "does not exist"),
         (REGRESSOR, 3, "y", "must be a Parquet file"),
@@ -193,7 +193,7 @@ def test_ignored_columns_are_names_of_the_table(frame):
         model = hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=ignore)
         assert "b" not in model.feature_names_in_
     for ignore in ("ab", ["ab"]):
-        with pytest.raises(HilboostError, match="the table has no column 'ab'; its columns are"):
+        with pytest.raises(HilboostError, match="the table has no column 'ab'; "):
             hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=ignore)
     with pytest.raises(HilboostError, match="ignore must be the name of a column .*, not 3"):
         hilboost.stream.fit(clone(REGRESSOR), table, "y", ignore=3)
@@ -201,8 +201,12 @@ def test_ignored_columns_are_names_of_the_table(frame):
 
 def test_several_files_are_a_dataset(tmp_path):
     for given in ([tmp_path / "a.parquet"], tmp_path / "*.parquet"):
-        with pytest.raises(HilboostError, match=r"pyarrow\.dataset\.dataset\(\[\.\.\.\]\)"):
+        with pytest.raises(HilboostError, match=r"pyarrow\.dataset\.dataset\(\[\.\.\.\]\)") as told:
             hilboost.stream.fit(clone(REGRESSOR), given, "y")
+    assert (
+        "*.parquet does not exist (patterns are not expanded); pass a Parquet file or a folder"
+        in (str(told.value))
+    )
 
 
 def test_a_name_is_no_model(frame):

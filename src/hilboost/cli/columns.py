@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, UsageError, note
@@ -17,6 +16,7 @@ from hilboost.cli.number_text import (
 from hilboost.cli.task import TaskName
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
+from hilboost.tables.choice import fold, meant_columns
 from hilboost.tables.number_text import NUMBER_WITH_UNIT, written_as
 
 if TYPE_CHECKING:
@@ -94,23 +94,7 @@ def near_names(wanted: str, frame: "pd.DataFrame") -> str:
     several = wanted.split(",")
     if len(several) > 1 and set(several) <= set(names):
         return f"name {first_few(several)} one at a time, and repeat the option"
-    folded = _folded(frame)
-    same = folded.get(_fold(wanted))
-    if same is not None:
-        return f"write '{same}': names must match exactly"
-    near = get_close_matches(_fold(wanted), list(folded), n=3, cutoff=0.5)
-    if near:
-        return f"similar names are {first_few([folded[name] for name in near])}"
-    return f"the columns are {first_few(names)}"
-
-
-def _fold(name: str) -> str:
-    return name.strip().casefold()
-
-
-def _folded(frame: "pd.DataFrame") -> dict[str, str]:
-    """Names of columns by their lower-case form."""
-    return {_fold(name): name for name in frame.columns}
+    return meant_columns(wanted, names)
 
 
 def prepare_targets(targets: "pd.DataFrame", task: TaskName) -> Any:
@@ -232,8 +216,8 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     """Select the columns of a model, in the order of fit."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        folded = {fold: name for fold, name in _folded(frame).items() if name not in names}
-        pairs = [(folded.get(_fold(name)), name) for name in missing]
+        folded = {fold(name): name for name in frame.columns if name not in names}
+        pairs = [(folded.get(fold(name)), name) for name in missing]
         renamed = [f"'{old}' to '{new}'" for old, new in pairs if old is not None]
         others = [new for old, new in pairs if old is None]
         advice = f"add {first_few(others)}" if others else ""

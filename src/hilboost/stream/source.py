@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
 from hilboost.tables.arrays import columns_of, index_names
-from hilboost.tables.choice import category_choice
+from hilboost.tables.choice import category_choice, meant_columns
 from hilboost.tables.encoding import learn
 from hilboost.tables.files import FileTable
 from hilboost.tables.reading import read_table
@@ -63,8 +63,9 @@ def dataset_of(source: Any, folder: Path) -> Any:
 def _of_files(path: Path) -> Any:
     """Open a file, or a folder of files that together have the columns of the table."""
     if not path.exists():
+        pattern = " (patterns are not expanded)" if set("*?[") & set(str(path)) else ""
         raise InvalidData(
-            f"{path} does not exist; pass a Parquet file or a folder of them, or "
+            f"{path} does not exist{pattern}; pass a Parquet file or a folder of them, or "
             "pyarrow.dataset.dataset([...]) of several files."
         )
     if ".csv" in path.suffixes:
@@ -248,7 +249,7 @@ def require_column(dataset: Any, name: str) -> None:
     """Refuse the name of a column that the table does not have."""
     if name not in dataset.schema.names:
         raise InvalidData(
-            f"the table has no column {name!r}; its columns are {first_few(dataset.schema.names)}."
+            f"the table has no column {name!r}; {meant_columns(name, dataset.schema.names)}."
         )
 
 

@@ -1,8 +1,9 @@
-"""Validation of ``categorical_features``."""
+"""Columns that options name, such as ``categorical_features``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,28 @@ from hilboost.core.errors import InvalidParameter, first_few, shown
 from hilboost.core.words import counted
 
 FROM_DTYPE = "from_dtype"
+
+
+def meant_columns(wanted: object, names: Sequence[object]) -> str:
+    """Say which column an unknown name means, as the end of a sentence."""
+    name, folded = fold(wanted), {fold(known): known for known in names}
+    if name in folded:
+        return f"write {folded[name]!r}: names must match exactly"
+    prefixed = [known for fold_of, known in folded.items() if fold_of.endswith(f"__{name}")]
+    if prefixed:
+        return (
+            f"write {prefixed[0]!r}, or set verbose_feature_names_out=False in the "
+            "ColumnTransformer"
+        )
+    near = get_close_matches(name, list(folded), n=3, cutoff=0.5)
+    if near:
+        return f"similar names are {first_few([folded[one] for one in near])}"
+    return f"the columns are {first_few(names)}"
+
+
+def fold(name: object) -> str:
+    """Return a name without case and outer spaces."""
+    return str(name).strip().casefold()
 
 
 def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
@@ -62,7 +85,7 @@ def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]
     if unknown:
         raise InvalidParameter(
             "categorical_features contains columns that X does not have: "
-            f"{first_few(unknown)}; remove them or correct their names."
+            f"{first_few(unknown)}; {meant_columns(unknown[0], names)}."
         )
     return tuple(sorted({known[name] for name in entries}))
 

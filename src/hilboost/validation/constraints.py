@@ -11,6 +11,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidParameter, first_few, shown
 from hilboost.core.words import counted
+from hilboost.tables.choice import meant_columns
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
@@ -50,11 +51,12 @@ def _by_column(given: Mapping[Any, Any], d: int, names: Sequence[str] | None) ->
     known: list[Any] = list(range(d) if names is None else names)
     unknown = [name for name in given if name not in known]
     if unknown:
-        remedy = "remove them or correct their names"
         if names is None:
             remedy = (
                 f"X has no column names; pass X as a DataFrame, or use indices from 0 to {d - 1}"
             )
+        else:
+            remedy = meant_columns(unknown[0], names)
         raise InvalidParameter(
             f"monotonic_cst contains columns that X does not have: {first_few(unknown)}; {remedy}."
         )
@@ -83,9 +85,10 @@ def interaction_groups(
 def _group(given: object, number: int, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
     if columns is None or not all(isinstance(column, Integral | str) for column in columns):
+        example = "{0, 1}" if names is None else f"{{{', '.join(map(repr, names[:2]))}}}"
         raise InvalidParameter(
             f"interaction_cst has {shown(given)} at position {number}; each entry must be a "
-            "collection of column indices or names, such as {0, 1}."
+            f"collection of column indices or names, such as [{example}]."
         )
     columns = [_position(column, number, names) for column in columns]
     outside = [column for column in columns if not 0 <= column < d]
@@ -109,7 +112,7 @@ def _position(column: int | str, number: int, names: Sequence[str] | None) -> in
     if column not in names:
         raise InvalidParameter(
             f"interaction_cst has column {column!r} at position {number}, which X does not have; "
-            "remove it or correct its name."
+            f"{meant_columns(column, names)}."
         )
     return list(names).index(column)
 
