@@ -171,6 +171,7 @@ def test_functions_that_are_no_kernels_are_refused(name, kernel, message):
     [
         ("labelset", InvalidParameter, "output='labelset' is not known. Did you mean 'label_set'"),
         ("rankings", InvalidParameter, "Did you mean 'ranking'"),
+        ("curve", InvalidParameter, "Did you mean 'linear'"),
         ("gausian", InvalidParameter, "Did you mean 'gaussian'"),
         (Rankings, InvalidType, r"output=Rankings is a class; write Rankings\(\)"),
         (Gaussian, InvalidType, r"output=Gaussian is a class; write Gaussian\(\)"),

@@ -193,6 +193,8 @@ def test_tied_ranks_with_gaps_are_refused(row):
 def test_rankings_of_another_shape_are_refused(distance):
     with pytest.raises(InvalidData, match="has 3 numbers; .* fitted with 4"):
         fitted(distance, 4).encode([[1, 2, 3]])
+    with pytest.raises(InvalidData, match=r"row 0 is .*1 = best; .*\[\[list\(row\)\.index\(name"):
+        Rankings(distance).fit([["tea", "milk"], ["milk", "tea"]])
     with pytest.raises(InvalidData, match="row 0 of Y has only one rank; a ranking requires"):
         Rankings(distance).fit([[1], [1]])
     with pytest.raises(

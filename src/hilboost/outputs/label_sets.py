@@ -285,7 +285,8 @@ def _sets(labels: object, what: str = "Y") -> list[frozenset[Hashable]]:
     rows = as_objects(labels, "label sets", what)
     for i, row in enumerate(rows):
         if isinstance(row, str | bytes | Mapping) or not isinstance(row, Collection):
-            split = f"; split text with {what}.str.split(',')" if "," in str(row) else ""
+            has_commas = any(type(text) is str and "," in text for text in rows)
+            split = f"; split text with {what}.str.split(',')" if has_commas else ""
             raise InvalidData(
                 f"row {i} of {what} is {row!r:.60}, not a set; each output must be a set or a "
                 f"list of labels, such as {{'a', 'b'}}{split}."

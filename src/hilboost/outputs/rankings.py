@@ -134,7 +134,15 @@ def _ranks(labels: object, width: int | None, ties: bool, what: str = "Y") -> Ra
     """Validate ranks, (n, K) int64."""
     if getattr(labels, "ndim", 2) == 1:  # a series of lists
         labels = as_objects(labels, "rankings", what)
-    rows = as_table(labels, "the ranks of all items", width, what)
+    try:
+        rows = as_table(labels, "the ranks of all items", width, what)
+    except InvalidData as error:
+        if not any(type(item) is str for item in np.asarray(labels, dtype=object).flat):
+            raise
+        raise InvalidData(
+            f"{error} They are the ranks of all items, 1 = best; convert names, the best first, "
+            f"with [[list(row).index(name) + 1 for name in sorted(row)] for row in {what}]."
+        ) from error
     K = rows.shape[1]
     if K < 2:
         raise InvalidData(

@@ -12,7 +12,13 @@ from hilboost.kernels import KERNEL_NAMES, Kernel
 from hilboost.kernels.registry import same_kernel
 from hilboost.outputs.kernel_output import KernelOutput
 
-_SAME = {"image": "linear", "images": "linear", "vector": "linear", "sets": "label_set"}
+_SAME = {
+    "image": "linear",
+    "images": "linear",
+    "vector": "linear",
+    "curve": "linear",
+    "sets": "label_set",
+}
 
 
 @cache
