@@ -35,6 +35,10 @@ def fields(index=False, **columns):
         (pd.DataFrame({"time": DAYS, "status": EVENT}), (1, 0)),
         (pd.DataFrame({"a": DAYS, "b": EVENT}), (1, 0)),
         (pd.DataFrame({"a": DAYS, "b": Y["event"]}), (1, 0)),
+        (pd.DataFrame({"a": EVENT + 1, "b": Y["time"]}), (0, 1)),
+        (pd.DataFrame({"a": DAYS, "b": 3 * EVENT}), (1, 0)),
+        (pd.DataFrame({"a": 1, "days": DAYS}), (0, 1)),
+        (pd.DataFrame({"a": EVENT, "follow_up_minutes": DAYS}), (0, 1)),
     ],
 )
 def test_events_are_known_by_their_type_name_or_values(y, places):
@@ -54,7 +58,10 @@ def test_events_are_known_by_their_type_name_or_values(y, places):
             "not clear which of the fields 'a' and 'b' is the event",
         ),
         (fields(True, event=EVENT, time=DAYS), r"such as y\[\['event', 'time'\]\]"),
-        (pd.DataFrame({"x": 1, "event": EVENT, "time": DAYS}), "has the fields 'x', 'event', 'ti"),
+        (
+            pd.DataFrame({"x": "text", "event": EVENT, "time": DAYS}),
+            "3 columns, 'x', 'event', 'time'; pass two",
+        ),
         (fields(event=EVENT, time=pd.to_timedelta(DAYS, "D")), r"y\['time'\] contains durations"),
         (
             fields(status=["dead"] * 300, time=DAYS),
@@ -80,7 +87,13 @@ def test_forms_that_are_not_known(y, message):
 
 
 def test_frames_of_bounds():
-    for columns in ({"lower": EVENT, "upper": EVENT + 1.0}, {"a": DAYS, "b": DAYS + 1}):
+    for columns in (
+        {"lower": EVENT, "upper": EVENT + 1.0},
+        {"lower": EVENT + 1, "upper": DAYS + 2},
+        {"a": EVENT, "b": np.where(EVENT, np.inf, DAYS)},
+        {"a": EVENT + 1, "b": EVENT + 2},
+        {"a": DAYS, "b": DAYS + 1},
+    ):
         found = check_times(pd.DataFrame(columns), 300)
         np.testing.assert_array_equal(found[:2], list(columns.values()))
 
@@ -97,6 +110,24 @@ def test_events_and_times_in_an_array_are_no_bounds(time):
         remedy = re.search(r"pass (np\.array\(.*\)), or bounds", str(caught.value))[1]
         as_told = model.fit(X, eval(remedy, {"np": np, "y": y})).predict(X)
         np.testing.assert_array_equal(as_told, expected)
+
+
+@pytest.mark.parametrize("event", [EVENT + 1, 3 * EVENT, 0 * EVENT + 1])
+def test_other_codes_of_events_in_an_array_are_no_bounds(event):
+    for time in (Y["time"], np.where(DAYS > 5, DAYS, np.nan)):
+        for columns in ((event, time), (time, event)):
+            with pytest.raises(InvalidData, match="seem to be .*not bounds of times"):
+                check_times(np.column_stack(columns), 300)
+
+
+def test_codes_of_events_that_aft_does_not_have():
+    for event, message in (
+        (EVENT + 1, "if 1 means censored, subtract 1, .*; name columns of bounds 'lower' and 'u"),
+        (EVENT * 2, "pass whether there was an event .*; name columns of bounds 'lower' and 'u"),
+        (1, "name them 'time' and 'event', or 'lower' and 'upper'"),
+    ):
+        with pytest.raises(InvalidData, match=message):
+            BoostingSurvival("aft", **SHORT).fit(X, pd.DataFrame({"a": DAYS, "b": event}))
 
 
 def test_bounds_of_0_and_1_in_a_data_frame():

@@ -120,9 +120,10 @@ warm_start, random_state, n_jobs, verbose : optional
         y : structured array (n,), data frame or array-like (n, 2)
             An event (bool) and a time, as in scikit-survival, in fields or columns of these
             names, or in an order that follows from their values; the time of a row without event is
-            that of its censoring.  Or a lower and an upper bound of the
-            time: both are the same for an exact time, and the upper one is infinite or NaN for a
-            censored row.  Bounds of intervals require ``loss="aft"``.  With
+            that of its censoring.  Or a lower and an upper bound of the time, in a data frame with
+            the columns ``"lower"`` and ``"upper"``, or in an array that does not look like events
+            and times: both are the same for an exact time, and the upper one is infinite or NaN for
+            a censored row.  Bounds of intervals require ``loss="aft"``.  With
             ``loss="discrete_hazard"``, the event may be the number of its cause, from 1 on, and 0
             for censored rows.
         sample_weight : array-like (n,), optional

@@ -29,7 +29,10 @@ def check_columns(target: Target, n_causes: int = 1) -> None:
         remedy = "pass whether there was an event (bool), or use this loss"
         if are_ones_and_twos(target.y[:, CAUSE]):
             remedy = f"{UNCENSORED}, or use this loss if these are causes"
-        raise InvalidData(f"events of several causes require loss='discrete_hazard'; {remedy}.")
+        raise InvalidData(
+            f"events of several causes require loss='discrete_hazard'; {remedy}; name columns of "
+            "bounds 'lower' and 'upper'."
+        )
 
 
 def are_ones_and_twos(cause: Floats) -> bool:

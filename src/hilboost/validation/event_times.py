@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, first_few, shown, warn_caller
+from hilboost.core.words import counted
 from hilboost.tables.arrays import refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
 
@@ -22,6 +23,7 @@ FORMS = (
 MOST_CAUSES = 100
 _USUAL_CAUSES = 10
 _FEW = 10  # rows
+_TIMES_PER_CAUSE = 3  # different ones, which bounds of times do not have
 _MANY = 100
 _MOST_CENSORED = 0.95
 
@@ -35,7 +37,7 @@ _NAMES_OF_TIMES = frozenset({
     "day", "days", "duration", "durations", "hour", "hours", "month", "months", "survtime", "t",
     "time", "times", "tte", "week", "weeks", "year", "years",
 })  # fmt: skip
-_WORDS_OF_BOUNDS = ("low", "upp", "left", "right", "start", "stop", "min", "max")
+_WORDS_OF_BOUNDS = (("low", "left", "start", "min"), ("upp", "right", "stop", "max"))
 
 Fields = dict[str, NDArray[Any]]
 
@@ -43,7 +45,8 @@ Fields = dict[str, NDArray[Any]]
 def events_in(y: object) -> tuple[Floats, Floats] | None:
     """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
 
-    A frame of numbers holds events if a column has the name of events, or only 0 and 1.
+    A frame of numbers holds events if a column has the name of events, or a few small whole
+    numbers beside many times.
     """
     if isinstance(y, np.ndarray):
         if y.dtype.names is None:
@@ -54,20 +57,44 @@ def events_in(y: object) -> tuple[Floats, Floats] | None:
     if columns is None:
         return None
     fields = {name: _plain(column, f"y[{name!r}]") for name, column in columns.items()}
-    numbers = all(column.dtype.kind in "iuf" for column in fields.values())
+    numbers = len(fields) == 2 and all(column.dtype.kind in "iuf" for column in fields.values())
     return None if numbers and not _looks_like_events(fields) else _of_fields(fields)
 
 
 def _looks_like_events(fields: Fields) -> bool:
-    """Whether the numbers of a data frame are events and times rather than bounds."""
+    """Whether the numbers in two columns of a data frame are events and times, not bounds."""
     if _by_name(fields) is not None:
         return True
-    event = _only([name for name, column in fields.items() if is_zero_one(column)])
-    if event is None or len(fields) != 2:
+    if all(any(word in name.lower() for name in fields for word in of) for of in _WORDS_OF_BOUNDS):
         return False
-    (time,) = (column for name, column in fields.items() if name != event)
-    named = any(word in name.lower() for name in fields for word in _WORDS_OF_BOUNDS)
-    return not named and bool(np.isfinite(time).all()) and len(np.unique(fields[event])) == 2
+    place = _place_of_events(*fields.values())
+    if place is None:
+        return False
+    event = list(fields)[place]
+    if len(np.unique(fields[event])) == 1 and _next_to_time(fields) != event:
+        names = "'time' and 'event'" if place else "'event' and 'time'"
+        raise InvalidData(
+            f"the columns {' and '.join(map(repr, fields))} of y may be events and times, or "
+            f"bounds of times; name them {names}, or 'lower' and 'upper'."
+        )
+    return True
+
+
+def _place_of_events(first: NDArray[Any], second: NDArray[Any]) -> int | None:
+    """Place of events or causes among two columns (n,), unless these look like bounds of times."""
+    if _beside_times(first, second):
+        return 0
+    return 1 if _beside_times(second, first) and not (first <= second).all() else None
+
+
+def _beside_times(event: NDArray[Any], time: NDArray[Any]) -> bool:
+    """Whether a column holds 0 and 1, or few small whole numbers, and the other one many more."""
+    if np.isinf(time).any() or is_zero_one(time) or not _may_be_causes(event, _USUAL_CAUSES):
+        return False
+    missing = np.isnan(time)
+    n_times = len(np.unique(time[~missing]))
+    both = _is_both(event) and not missing.any()
+    return both or n_times > _TIMES_PER_CAUSE * len(np.unique(event))
 
 
 def _plain(column: object, what: str) -> NDArray[Any]:
@@ -83,16 +110,15 @@ def _plain(column: object, what: str) -> NDArray[Any]:
 
 def _of_fields(fields: Fields) -> tuple[Floats, Floats]:
     """Times and causes."""
-    for name, column in fields.items():
-        if column.dtype.kind not in "biuf" or column.ndim != 1:
-            raise InvalidData(_not_numbers(name, column))
     names = list(fields)
     if len(names) != 2:
         pair = [name for name in names if name.lower() not in ("index", "level_0")]
         advice = f"y[{pair}]" if len(pair) == 2 else "y[['event', 'time']]"
-        raise InvalidData(
-            f"{FORMS}; y has the fields {first_few(names)}: pass only two, such as {advice}."
-        )
+        n_columns = counted(len(names), "column")
+        raise InvalidData(f"y has {n_columns}, {first_few(names)}; pass two, such as {advice}.")
+    for name, column in fields.items():
+        if column.dtype.kind not in "biuf" or column.ndim != 1:
+            raise InvalidData(_not_numbers(name, column))
     event = _event_of(fields)
     (time,) = (name for name in names if name != event)
     _refuse_exchanged(event, time, fields)
@@ -145,17 +171,16 @@ def _is_both(column: NDArray[Any]) -> bool:
 
 def refuse_events_as_bounds(first: Floats, second: Floats) -> None:
     """Reject events and times in the columns (n,) of an array, which would be bounds of times."""
-    for event, time, what, dtype in (
-        (first, second, "events and times", "[('event', bool), ('time', float)]"),
-        (second, first, "times and events", "[('time', float), ('event', bool)]"),
-    ):
-        bounds = event is second and (first <= second).all()
-        if _is_both(event) and np.isfinite(time).all() and not is_zero_one(time) and not bounds:
-            raise InvalidData(
-                f"the columns of y seem to be {what}, not bounds of times; pass "
-                f"np.array(list(map(tuple, y)), dtype={dtype}), or bounds in a data frame of the "
-                "columns 'lower' and 'upper'."
-            )
+    place = _place_of_events(first, second)
+    if place is not None:
+        names = ["time", "event"] if place else ["event", "time"]
+        kind = "bool" if is_zero_one((first, second)[place]) else "int"
+        listed = ", ".join(f"({one!r}, {'float' if one == 'time' else kind})" for one in names)
+        raise InvalidData(
+            f"the columns of y seem to be {names[0]}s and {names[1]}s, not bounds of times; pass "
+            f"np.array(list(map(tuple, y)), dtype=[{listed}]), or bounds in a data frame of the "
+            "columns 'lower' and 'upper'."
+        )
 
 
 def _not_numbers(name: str, column: NDArray[Any]) -> str:
@@ -206,6 +231,10 @@ def _by_values(fields: Fields) -> str | None:
     zero_one = [name for name, column in fields.items() if is_zero_one(column)]
     if zero_one:
         return _only(zero_one)
+    columns = list(fields.values())
+    found = _place_of_events(*columns) if len(columns) == 2 else None
+    if found is not None:
+        return list(fields)[found]
     return _only([name for name, column in fields.items() if _may_be_causes(column)])
 
 
@@ -218,9 +247,10 @@ def is_zero_one(column: NDArray[Any]) -> bool:
     return bool(((column == 0) | (column == 1)).all())
 
 
-def _may_be_causes(column: NDArray[Any]) -> bool:
+def _may_be_causes(column: NDArray[Any], most: int = MOST_CAUSES) -> bool:
     values = column.astype(np.float64)
-    return bool(((values >= 0) & (values <= MOST_CAUSES) & (values % 1 == 0)).all())
+    inside = (values >= 0) & (values <= most)
+    return bool(inside.all() and (values % 1 == 0).all())
 
 
 def _causes(name: str, column: NDArray[Any]) -> Floats:

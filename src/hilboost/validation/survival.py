@@ -42,6 +42,7 @@ def check_times(y: object, n: int) -> tuple[Floats, Floats, Floats]:
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
         if named_columns(y, "y") is None:
             refuse_events_as_bounds(lower, upper)
+        upper = np.where(np.isnan(upper), np.inf, upper)
         cause = np.ones(len(lower))
     check_length(lower, n)
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
@@ -66,11 +67,11 @@ def refuse_times_of_zero(lower: Floats, upper: Floats) -> None:
 
 
 def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Lower and upper bounds; an upper bound may be infinite or NaN."""
+    """Lower and upper bounds, as passed; an upper bound may be infinite or NaN."""
     if y.ndim != 2 or y.shape[1] != 2 or y.dtype.kind not in "iuf":
         raise InvalidData(f"{FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.")
     lower, upper = y.astype(np.float64).T
-    return lower.copy(), np.where(np.isnan(upper), np.inf, upper)
+    return lower.copy(), upper.copy()
 
 
 def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
