@@ -583,7 +583,7 @@ def test_events_that_may_be_inverted(name, n_events):
 
 def test_one_time_of_a_survival_function():
     model = BoostingSurvival(n_estimators=2).fit(X, TIMES)
-    with pytest.raises(InvalidData, match="times must be a list of numbers; got 5.0"):
+    with pytest.raises(InvalidData, match="times must be a list of one or more numbers; got 5.0"):
         model.predict_survival_function(X, 5.0)
 
 
@@ -685,7 +685,12 @@ def test_what_to_use_instead_of_attributes_exists(attribute, own):
         (BoostingRegressor(), "predict_proba", "predict_interval(X), or BoostingClassifier for"),
         (hilboost.OutputKernelBoostingRegressor(), "predict_proba", "predict_set(X)"),
         (BoostingSurvival(), "predict_proba", "predict_survival_function(X)"),
-        (BoostingSurvival(), "predict_median", "predict_survival_function(X), which is .5 at the"),
+        (BoostingSurvival(), "predict_quantile", "predict_median(X), or predict_survival_func"),
+        (
+            BoostingRegressor(),
+            "predict_quantile",
+            "predict_interval(X), or predict(X) with loss=",
+        ),
     ],
 )
 def test_predictions_of_other_kinds_of_targets(estimator, method, own):

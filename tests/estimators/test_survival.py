@@ -62,6 +62,24 @@ def test_fits_predict_risks_and_survival(kind):
         np.testing.assert_allclose(median, 0.5)
 
 
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_medians(loss):
+    y, late = Y.copy(), Y["time"] > 0.8
+    y["event"][late], y["time"][late] = False, 0.8
+    model = BoostingSurvival(loss, **SHORT | {"n_estimators": 40}).fit(X, y)
+    median = model.predict_median(X)
+    never = model.predict_survival_function(X, [model.event_times_[-1]])[:, 0] > 0.5
+    assert loss == "aft" or never.any()
+    np.testing.assert_array_equal(np.isinf(median), never & (loss != "aft"))
+    rows = np.flatnonzero(np.isfinite(median))[:20]
+    before = model.event_times_[np.searchsorted(model.event_times_, median[rows]) - 1]
+    for times, sign in ((median[rows] * (1 + 1e-9), 1), (before, -1)):
+        survival = np.diag(model.predict_survival_function(X[rows], times))
+        assert (sign * survival <= sign * 0.5).all()
+    if loss == "aft":
+        np.testing.assert_array_equal(median, model.predict(X))
+
+
 @kinds
 def test_calibration(kind):
     """On other rows, the expected number of events is about the number of events."""
@@ -292,9 +310,10 @@ def test_bad_use():
     with pytest.raises(InvalidParameter, match="Valid values: aft, cox, discrete_hazard"):
         BoostingSurvival("log_loss").fit(X, Y)
     for times, message in (
-        (1.0, "a list of numbers; got 1.0"),
-        ([[1.0]], "a list of numbers"),
-        (["a"], "a list of numbers"),
+        (1.0, "a list of one or more numbers; got 1.0"),
+        ([[1.0]], "a list of one"),
+        (["a"], "a list of one"),
+        ([], "a list of one"),
         ([1.0, -1.0], "0 or more; number 1 is -1"),
         ([np.nan], "0 or more; number 0 is nan"),
     ):

@@ -185,13 +185,14 @@ ATTRIBUTES = by_word(_BY_ATTRIBUTE)
 
 COUNTERPARTS = {
     "predict_interval": ("predict_set(X)", "predict_survival_function(X)"),
-    "predict_median": (
-        "predict_survival_function(X), which is .5 at the median, or predict(X) with loss='aft'",
-    ),
     "predict_proba": (
         "predict_survival_function(X)",
         "predict_interval(X), or BoostingClassifier for classes",
         "predict_set(X)",
+    ),
+    "predict_quantile": (
+        "predict_median(X), or predict_survival_function(X) for other quantiles",
+        "predict_interval(X), or predict(X) with loss='quantile'",
     ),
     "predict_set": ("predict_interval(X)", "predict_survival_function(X)"),
 }

@@ -169,6 +169,32 @@ class SurvivalPredictions:
         return risk if self._predict_risk_score else self._survival().median(risk)
 
     @public_prediction
+    def predict_median(self, X: Any, *, strata: PerRow = None, offset: PerRow = None) -> Floats:
+        """Predict median times: those of ``predict`` with ``loss="aft"``.
+
+        With other losses, the first of ``event_times_`` at which the survival function is at most
+        .5, and infinity if there is none.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
+
+        Returns
+        -------
+        (n,) float64
+        """
+        if not self._predict_risk_score:
+            return self.predict(X, offset)
+        times = self.event_times_
+        later = self.predict_survival_function(X, times, strata=strata, offset=offset) > 0.5
+        found: Floats = np.append(times, np.inf)[later.sum(axis=1)]
+        return found
+
+    @public_prediction
     def predict_cumulative_hazard_function(
         self, X: object, times: object = None, *, strata: PerRow = None, offset: PerRow = None
     ) -> Any:
@@ -178,7 +204,8 @@ class SurvivalPredictions:
         ----------
         X : array-like (n, d)
         times : array-like (m,), optional
-            Times at which the functions are evaluated.
+            Times at which the functions are evaluated.  After the last of ``event_times_``, they
+            are constant, except with ``loss="aft"``.
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
         offset : array-like (n,) or (n, r), optional
@@ -201,7 +228,8 @@ class SurvivalPredictions:
         ----------
         X : array-like (n, d)
         times : array-like (m,), optional
-            Times at which the functions are evaluated.
+            Times at which the functions are evaluated.  After the last of ``event_times_``, they
+            are constant, except with ``loss="aft"``.
         strata : array-like (n,), optional
             Required if the model was fitted with strata.
         offset : array-like (n,) or (n, r), optional
@@ -224,6 +252,7 @@ class SurvivalPredictions:
         ----------
         X : array-like (n, d)
         times : array-like (m,)
+            After the last of ``event_times_``, the incidences are constant.
         offset : array-like (n, r), optional
             As in ``fit``.
 

@@ -83,8 +83,8 @@ def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
 def check_at(times: object) -> Floats:
     """Return the times at which functions are evaluated, (m,)."""
     found = np.asarray(times if np.isscalar(times) else as_array(times, "times"))
-    if found.ndim != 1 or found.dtype.kind not in "iuf":
-        raise InvalidData(f"times must be a list of numbers; got {shown(times)}.")
+    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf":
+        raise InvalidData(f"times must be a list of one or more numbers; got {shown(times)}.")
     bad = ~(found >= 0)
     if bad.any():
         place = int(np.argmax(bad))
