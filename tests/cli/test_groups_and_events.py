@@ -96,8 +96,10 @@ def test_evaluation_and_reports():
     assert "k must be at least 1, or None; got 0" in refused(*start, "ndcg@0")
     done = run("evaluate", "s", "machines.csv", "--event", "failed", "--metric", "ibs", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["ibs"] < 0.25
-    assert run("report", "s", "machines.csv", "--event", "failed", "--out", "s.html").exit_code == 0
-    assert "Survival by predicted risk" in Path("s.html").read_text()
+    report = ("report", "s", "machines.csv", "--event", "failed", "--out", "s.html")
+    for times, shown in (((), "Survival by predicted"), (("--times", "0.4"), "until time 0.4")):
+        assert run(*report, *times).exit_code == 0
+        assert shown in Path("s.html").read_text()
     assert "BoostingRanker requires --group" in misused("evaluate", "r", "pages.csv")
     both = ("--group", "query", "--event", "relevance")
     assert "supported by survival models" in misused("evaluate", "r", "pages.csv", *both)

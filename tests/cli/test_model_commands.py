@@ -201,8 +201,11 @@ def test_reports_compare_tables_and_models(model, folder):
         "report", "model", *more, "--versus", "other"
     )
     assert "<title>2 models on 60 rows</title>" in Path("r.html").read_text()
-    both = ("--versus", "other", "--train", "houses.csv")
-    assert "not supported with --versus" in refused("report", "model", *more, *both, code=2)
+    for option in (("--train", "houses.csv"), ("--times", "1")):
+        both = (*more, "--versus", "other", *option)
+        assert "not supported with --versus" in refused("report", "model", *both, code=2)
+    times = refused("report", "model", *more, "--times", "1")
+    assert "times is only supported by survival models" in times
     same = refused("report", "model", *more, "--versus", "model", code=2)
     assert "requires files with different names" in same
 

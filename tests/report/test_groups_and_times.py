@@ -88,7 +88,10 @@ def test_survival_times(loss):
     assert sum(group["events"] for group in curves["groups"]) == Y["event"].sum()
     ends = [group["observed"][-1] for group in curves["groups"]]
     assert ends[0] > ends[-1]
-    for horizon in curves["horizons"]:
+    given = checked(model.report(X, Y, times=[0.25, 3.0]))["survival"]["curves"]["horizons"]
+    assert [one["time"] for one in given] == [0.25, 3.0]
+    assert given == model.report_facts(X, Y, times=[0.25, 3.0])["survival"]["curves"]["horizons"]
+    for horizon in curves["horizons"] + given:
         predicted = model.predict_survival_function(X, [horizon["time"]])
         assert horizon["predicted"] == pytest.approx(1 - predicted.mean())
         stated = [one["stated"] for one in horizon["bins"]]
@@ -234,6 +237,8 @@ def test_few_events_of_a_cause():
 def test_bad_use(ranker):
     with pytest.raises(InvalidParameter, match="strata is only supported by survival models"):
         ranker.report(X, LABELS, groups=QUERY, strata=QUERY)
+    with pytest.raises(InvalidParameter, match="times is only supported by survival models"):
+        ranker.report_facts(X, LABELS, groups=QUERY, times=[1.0])
     with pytest.raises(InvalidParameter, match="groups is only supported by rankings"):
         BoostingRegressor("squared_error", learner="tree", **FAST).fit(X, LABELS).report(
             X, LABELS, groups=QUERY

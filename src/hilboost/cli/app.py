@@ -163,11 +163,15 @@ def report(
         list[Path] | None,
         typer.Option(metavar="MODEL", help="Compare with this model instead; repeatable."),
     ] = None,
+    times: Annotated[
+        list[float] | None,
+        typer.Option(metavar="TIME", help="Survival: a time of the calibration; repeatable."),
+    ] = None,
 ) -> None:
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     from hilboost.cli.model_jobs import run_report
 
-    typer.echo(run_report(model, rows, out, title, train, versus or ()))
+    typer.echo(run_report(model, rows, out, title, train, versus or (), times))
 
 
 @_command(

@@ -169,6 +169,7 @@ def run_report(
     train: Path | None = None,
     # other models, with which the model is compared instead of a report
     versus: Sequence[Path] = (),
+    times: Sequence[float] | None = None,  # of the calibration of survival models
 ) -> str:  # message with the path of the report
     """Write an HTML report."""
     check_output(out, model_path, table.table, *versus, *([] if train is None else [train]))
@@ -182,11 +183,12 @@ def run_report(
                 *(model, frame, named, table.dialect.date_order),
                 lambda text: note(f"'{train}': {text}"),
             )
-        for sentence in model.report(X, y, out, title=name, **more).facts["warnings"]:
+        for sentence in model.report(X, y, out, title=name, times=times, **more).facts["warnings"]:
             note(sentence)
         return f"Saved the report to '{out}'."
-    if train is not None:
-        raise UsageError("--train is not supported with --versus; remove one of them.")
+    for option, given in (("--train", train), ("--times", times)):
+        if given is not None:
+            raise UsageError(f"{option} is not supported with --versus; remove one of them.")
     from hilboost.report import compare
 
     models = {path.name: load_model(path) for path in versus}

@@ -8,6 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.callback import History
@@ -188,6 +189,7 @@ class FittedProperties:
         groups: PerRow = None,
         strata: PerRow = None,
         entry: PerRow = None,
+        times: ArrayLike | None = None,
         offset: PerRow = None,
     ) -> Any:
         """Create a report on the fitted model: errors, feature importances and parameters.
@@ -215,6 +217,9 @@ class FittedProperties:
             Label of the group of each row of a ranking.
         strata, entry : array-like (n,), optional
             Strata and entry times of survival times, as in ``fit``.
+        times : array-like (k,), optional
+            Times of the calibration of survival models, instead of quartiles of the times of
+            events.
         offset : array-like (n,) or (n, r), optional
             Known part of the predictions, as in ``fit``.  Contributions, partial dependence and
             drift refer to the model without offsets.
@@ -241,7 +246,7 @@ class FittedProperties:
         from hilboost.report import report
 
         more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
-        more |= {"sample_weight": sample_weight, "X_train": X_train}
+        more |= {"sample_weight": sample_weight, "X_train": X_train, "times": times}
         model = self._without_offsets(offset)
         return report(model, X, y, path, title=title, positive_class=positive_class, **more)
 
@@ -253,6 +258,7 @@ class FittedProperties:
         groups: PerRow = None,
         strata: PerRow = None,
         entry: PerRow = None,
+        times: ArrayLike | None = None,
         offset: PerRow = None,
     ) -> dict[str, Any]:
         """Return the facts of :meth:`report` as a JSON-serializable dict.
@@ -261,7 +267,7 @@ class FittedProperties:
         ----------
         X : array-like (n, d)
         y : array-like (n,), (n, c), or sequence of n labels
-        groups, strata, entry, offset : array-like, optional
+        groups, strata, entry, times, offset : array-like, optional
             See :meth:`report`.
 
         Returns
@@ -271,7 +277,9 @@ class FittedProperties:
         from hilboost.report import facts
 
         model = self._without_offsets(offset)
-        return facts(model, X, y, groups=groups, strata=strata, entry=entry, offset=offset)
+        return facts(
+            model, X, y, groups=groups, strata=strata, entry=entry, times=times, offset=offset
+        )
 
     def _without_offsets(self, offset: PerRow) -> Self:
         """Return a copy that predicts without offsets in silence, as reports do in parts."""

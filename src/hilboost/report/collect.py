@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.metric import Metric
@@ -62,6 +63,7 @@ def facts(
     groups: PerRow = None,
     strata: PerRow = None,
     entry: PerRow = None,
+    times: ArrayLike | None = None,
     offset: PerRow = None,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
@@ -85,6 +87,8 @@ def facts(
         Label of the group of each row of a ranking.
     strata, entry : array-like (n,), optional
         Strata and entry times of survival times, as in ``fit``.
+    times : array-like (k,), optional
+        Times of the calibration of survival models, instead of quartiles of the times of events.
     offset : array-like (n,) or (n, r), optional
         Known part of the predictions, as in ``fit``.  Contributions, partial dependence and drift
         refer to the model without offsets.
@@ -115,7 +119,7 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    asides = Asides(groups, strata, entry, sample_weight, offset)
+    asides = Asides(groups, strata, entry, sample_weight, offset, times)
     rows = Rows.of(model, X, y, asides)
     columns, raw = rows.columns, rows.raw
     positive = positive_index(rows.fitted, positive_class)
@@ -139,7 +143,7 @@ def facts(
     elif kind == "structured":
         found |= _of_structures(rows, order)
     elif kind == "survival":
-        found |= _of_lifetimes(rows, order, strata)
+        found |= _of_lifetimes(rows, order, asides)
     elif model.ranks_groups:
         found |= _of_groups(rows, order, asides.names(len(raw)))
     else:
@@ -193,7 +197,7 @@ def scores(
     if kind == "structured":
         return explained_scores(model, rows.columns, rows.labels)
     if kind == "survival":
-        listed = survival_facts(model, rows.columns, rows.target, rows.raw, strata)["scores"]
+        listed = survival_facts(model, rows.columns, rows.target, rows.raw, asides)["scores"]
     elif model.ranks_groups and metrics:
         listed = chosen_scores(model, rows.target, rows.raw, metrics)
     elif model.ranks_groups:
@@ -287,9 +291,9 @@ def _of_groups(rows: Rows, order: list[int], labels: Any) -> dict[str, Any]:
     }
 
 
-def _of_lifetimes(rows: Rows, order: list[int], strata: PerRow) -> dict[str, Any]:
+def _of_lifetimes(rows: Rows, order: list[int], asides: Asides) -> dict[str, Any]:
     model, columns, target = rows.model, rows.columns, rows.target
-    survival = survival_facts(model, columns, target, rows.raw, strata)
+    survival = survival_facts(model, columns, target, rows.raw, asides)
 
     def predict(X: Any) -> Floats:
         return np.asarray(model.predict(X, np.zeros((X.shape[0], rows.raw.shape[1]))))[:, None]
@@ -298,6 +302,6 @@ def _of_lifetimes(rows: Rows, order: list[int], strata: PerRow) -> dict[str, Any
         "task": "survival times",
         "target": {"kind": "number", "histogram": histogram(target.y[:, 0])},
         "scores": survival["scores"],
-        "survival": {**survival, "causes": cause_facts(model, columns, target)},
+        "survival": {**survival, "causes": cause_facts(model, columns, target, asides)},
         "dependence": dependence_facts(columns, order, ["mean"], predict),
     }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,7 +35,7 @@ from hilboost.training.data import in_order_of_groups
 from hilboost.validation.groups import check_groups, number_groups
 from hilboost.validation.offsets import check_offset
 from hilboost.validation.order import check_order
-from hilboost.validation.survival import SurvivalLabels
+from hilboost.validation.survival import SurvivalLabels, check_at
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import check_weights
 
@@ -45,7 +45,7 @@ _LARGEST = 1e150  # the sum of squares of such numbers is finite
 
 @dataclass(frozen=True)
 class Asides:
-    """Groups of a ranking, strata and entry times of survival times, weights (n,), and offsets.
+    """Groups of a ranking, strata, entry and given times of survival, weights (n,), and offsets.
 
     As the user passed them; ``None`` if there are none.
     """
@@ -55,6 +55,7 @@ class Asides:
     entry: Any = None
     sample_weight: Any = None
     offset: Any = None
+    times: ArrayLike | None = None
 
     def check(self, model: Any) -> None:
         """Refuse what the model does not have."""
@@ -71,6 +72,7 @@ class Asides:
             ("groups", self.groups, model.ranks_groups, "rankings"),
             ("strata", self.strata, survival, "survival models"),
             ("entry", self.entry, survival, "survival models"),
+            ("times", self.times, survival, "survival models"),
             ("offset", self.offset, model.takes_offsets, "boosting on tables"),
         ):
             if given is not None and not belongs:
@@ -81,6 +83,10 @@ class Asides:
         if fitted.codec.kind != "survival":
             return y
         return SurvivalLabels(y, self.entry, self.strata)
+
+    def horizons(self) -> Floats | None:
+        """Return the times (k,) of the calibration of survival functions, if they are given."""
+        return None if self.times is None else check_at(self.times)
 
     def names(self, n: int) -> NDArray[Any]:
         """Labels of the groups, sorted."""

@@ -23,10 +23,16 @@ Incidence = Callable[[Floats], Floats]
 
 
 class Seen:
-    """Rows with exact or right-censored times (m,), causes from 1 on or 0, and entry times."""
+    """Rows with exact or right-censored times (m,), causes from 1 on or 0, and entry times.
 
-    def __init__(self, time: Floats, cause: NDArray[Any], entry: Floats) -> None:
+    ``horizons`` (k,) are the times of calibration: by default, quartiles of the times of events.
+    """
+
+    def __init__(
+        self, time: Floats, cause: NDArray[Any], entry: Floats, horizons: Floats | None = None
+    ) -> None:
         self.time, self.cause, self.entry = time, np.asarray(cause, dtype=np.int64), entry
+        self.horizons = horizons
 
     def rows(self, index: Any) -> Seen:
         """Select rows."""
@@ -83,7 +89,9 @@ def grid(seen: Seen) -> Floats:
 
 
 def horizons_of(seen: Seen, cause: int | None) -> Floats:
-    """Times (at most 3,) of calibration: quartiles of the times of events."""
+    """Times (k,) of calibration: by default, quartiles of the times of events."""
+    if seen.horizons is not None:
+        return seen.horizons
     times = seen.time[seen.events(cause)]
     return np.unique(np.quantile(times, _HORIZONS, method="inverted_cdf"))
 

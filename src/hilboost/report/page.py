@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.packages import required
@@ -137,6 +139,7 @@ def report(
     groups: PerRow = None,
     strata: PerRow = None,
     entry: PerRow = None,
+    times: ArrayLike | None = None,
     offset: PerRow = None,
 ) -> Report:
     """Make a report of a fitted model on some rows.
@@ -157,6 +160,8 @@ def report(
         Rows of the training data, with which the rows of ``X`` are compared.
     groups, strata, entry : array-like (n,), optional
         Groups of rankings, and strata and entry times of survival times, as in ``fit``.
+    times : array-like (k,), optional
+        Times of the calibration of survival models, instead of quartiles of the times of events.
     offset : array-like (n,) or (n, r), optional
         Known part of the predictions, as in ``fit``.
 
@@ -175,7 +180,7 @@ def report(
         raise InvalidData(f"X is the path '{X}', which comes after the rows: report(X, y, path).")
     page_packages()  # before the facts, which take time
     more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
-    more |= {"sample_weight": sample_weight, "X_train": X_train}
+    more |= {"sample_weight": sample_weight, "X_train": X_train, "times": times}
     found = facts(model, X, y, title=title, positive_class=positive_class, **more)
     page = Report(found, render(found))
     return page if path is None else page.save(path)

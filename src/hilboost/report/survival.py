@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.boosting import metric_value
-from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.losses._survival import CAUSE, is_event
 from hilboost.metrics import Concordance
+from hilboost.report.evaluation import Asides
 from hilboost.report.figures import score, with_intervals
 from hilboost.report.observed import (
     FEWEST,
@@ -28,7 +29,7 @@ from hilboost.report.table import Columns
 
 
 def survival_facts(
-    model: Any, columns: Columns, target: Target, raw: Floats, strata: PerRow
+    model: Any, columns: Columns, target: Target, raw: Floats, asides: Asides
 ) -> dict[str, Any]:
     """Collect concordance, Brier score, curves of risk groups, and calibration at some times.
 
@@ -41,13 +42,13 @@ def survival_facts(
     n_events = int(np.isfinite(upper).sum())
     found: dict[str, Any] = {"n_events": n_events, "n_causes": n_causes, "curves": None}
     exact = np.unique(lower[event])
-    seen = Seen(lower[known], event[known], entry[known])
+    seen = Seen(lower[known], event[known], entry[known], asides.horizons())
     per_row: tuple[Floats, Floats] | None = None
     if len(known) >= FEWEST and len(exact) > 1:
 
         def predicted(times: Floats) -> Floats:
             values = model.predict_survival_function(
-                columns.source, times, strata=strata, offset=target.offset
+                columns.source, times, strata=asides.strata, offset=target.offset
             )
             return 1 - np.asarray(values)[known]
 
@@ -114,7 +115,9 @@ def _comparable(target: Target) -> bool:
 _NEVER = np.finfo(np.float64).max
 
 
-def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, Any]]:
+def cause_facts(
+    model: Any, columns: Columns, target: Target, asides: Asides
+) -> list[dict[str, Any]]:
     """Collect incidence, calibration and scores of each of several causes.
 
     Causes of fewer than 20 rows, or with events at fewer than two times, have none.
@@ -122,7 +125,8 @@ def cause_facts(model: Any, columns: Columns, target: Target) -> list[dict[str, 
     n_causes = model.fitted_.codec.n_causes
     if n_causes == 1:
         return []
-    seen = Seen(target.y[:, 0], np.where(is_event(target), target.y[:, CAUSE], 0), target.y[:, 2])
+    cause = np.where(is_event(target), target.y[:, CAUSE], 0)
+    seen = Seen(target.y[:, 0], cause, target.y[:, 2], asides.horizons())
     causes = range(1, n_causes + 1)
     events = {cause: seen.events(cause) for cause in causes}
     shown = [k for k, of_cause in events.items() if len(np.unique(seen.time[of_cause])) >= 2]
