@@ -481,7 +481,6 @@ def test_text_as_the_target_of_a_regressor(estimator, advice):
 @pytest.mark.parametrize(
     ("estimator", "arguments", "message"),
     [
-        (BoostingRanker(), (X, ["a"] * 60), "must contain numbers; pass relevance labels, such as"),
         (OutputKernelForestRegressor(), (X, np.array(["a"] * 60)), "; row 0 is 'a'"),
         (BoostingRegressor(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
         (BoostingClassifier(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.inspection import permutation_importance
 from sklearn.metrics import ndcg_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.tree import DecisionTreeRegressor
@@ -236,6 +237,18 @@ def test_metadata_routing():
     assert search.best_score_ > 0.7
 
 
+def test_scores_without_metadata_routing():
+    model = BoostingRanker(**SHORT).fit(X, Y, groups=QUERY)
+    with pytest.raises(InvalidData, match="; elsewhere, pass scoring=lambda") as caught:
+        permutation_importance(model, X, Y)
+    told = re.search(r"scoring=(lambda .*groups\))\.$", str(caught.value))[1]
+    scoring = eval(told, {"groups": QUERY})
+    found = permutation_importance(model, X, Y, scoring=scoring, n_repeats=2, random_state=0)
+    assert found.importances_mean.argmax() == 0
+    with pytest.raises(InvalidData, match="by name: the third argument is sample_weight"):
+        model.score(X, Y, QUERY.astype(str))
+
+
 def clicked(n=2400):
     """Inputs, groups, relevance, clicks, and positions that depend on a useless column."""
     rng = np.random.default_rng(0)
@@ -317,6 +330,16 @@ def test_groups_that_say_nothing(loss):
     ("change", "error", "message"),
     [
         ({"groups": None}, InvalidData, r"requires the group of each row.*set_fit_request\("),
+        (
+            {"groups": None, "sample_weight": QUERY.astype(str)},
+            InvalidData,
+            "pass groups=.* by name: the third argument is sample_weight",
+        ),
+        (
+            {"y": pd.Categorical.from_codes(Y.astype(int), list("abcd"), ordered=True)},
+            InvalidData,
+            "must contain numbers; pass relevance labels, such as 0 to 4 or y.cat.codes of",
+        ),
         ({"groups": QUERY[:-1]}, InvalidData, "one label for each"),
         ({"groups": [len(X) - 3, 3]}, InvalidData, r"Pass sizes of groups as np\.repeat\("),
         ({"groups": [len(X) - 3.0, 3.0]}, InvalidData, r"Pass sizes of groups as np\.repeat\("),

@@ -27,6 +27,7 @@ from hilboost.training.data import in_order_of_groups
 from hilboost.validation.groups import (
     check_positions,
     number_groups,
+    require_groups,
     warn_of_mistaken_groups,
     warn_without_order,
 )
@@ -154,6 +155,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         KeyboardInterrupt
             See :meth:`BoostingRegressor.fit`.
         """
+        require_groups(groups)
         held_out = FitArguments(X_val, y_val, sample_weight_val, groups_val, offset_val)
         rows = FitArguments(X, y, sample_weight, groups, offset, positions=positions)
         return self._fit(rows, held_out, callbacks)
@@ -167,7 +169,8 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         return X, target
 
     def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
-        return NumberCodec.learn(y, n, False, "pass relevance labels, such as 0 to 4")
+        advice = "pass relevance labels, such as 0 to 4 or y.cat.codes of ordered categories"
+        return NumberCodec.learn(y, n, False, advice)
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return loss_among(ranking_losses(), self.loss, self.get_params(deep=False))
@@ -239,6 +242,7 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         float
         """
         raw = self._raw_beside(X, offset)
+        require_groups(groups)
         encoded = self.fitted_.codec.encode(y, len(raw))
         weight = check_weights(sample_weight, raw)
         numbers = number_groups(groups, weight, len(raw))

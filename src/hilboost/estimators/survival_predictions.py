@@ -119,7 +119,10 @@ def _survival_of(hazard: Floats) -> Floats:
 
 
 def _at(
-    curves: SurvivalCurves, of_row: tuple[Floats, Floats], convert: Any, times: Floats
+    curves: SurvivalCurves,
+    of_row: tuple[Floats, Floats],
+    convert: Callable[[Floats], Floats],
+    times: Floats,
 ) -> Floats:
     """Values (m,) of the function of a row, given by its ``raw`` and stratum, at some times."""
     return convert(curves.cumulative_hazard(*of_row, check_at(times)))[0]
@@ -170,7 +173,7 @@ class SurvivalPredictions:
 
     @public_prediction
     def predict_median(self, X: Any, *, strata: PerRow = None, offset: PerRow = None) -> Floats:
-        """Predict median times: those of ``predict`` with ``loss="aft"``.
+        """Predict median times, which ``predict`` returns with ``loss="aft"``.
 
         With other losses, the first of ``event_times_`` at which the survival function is at most
         .5, and infinity if there is none.

@@ -67,7 +67,7 @@ def _looks_like_events(fields: Fields) -> bool:
         return True
     if all(any(word in name.lower() for name in fields for word in of) for of in _WORDS_OF_BOUNDS):
         return False
-    place = _place_of_events(*fields.values())
+    place = _place_of_events(list(fields.values()))
     if place is None:
         return False
     event = list(fields)[place]
@@ -80,8 +80,11 @@ def _looks_like_events(fields: Fields) -> bool:
     return True
 
 
-def _place_of_events(first: NDArray[Any], second: NDArray[Any]) -> int | None:
+def _place_of_events(columns: Sequence[NDArray[Any]]) -> int | None:
     """Place of events or causes among two columns (n,), unless these look like bounds of times."""
+    if len(columns) != 2:
+        return None
+    first, second = columns
     if _beside_times(first, second):
         return 0
     return 1 if _beside_times(second, first) and not (first <= second).all() else None
@@ -171,7 +174,7 @@ def _is_both(column: NDArray[Any]) -> bool:
 
 def refuse_events_as_bounds(first: Floats, second: Floats) -> None:
     """Reject events and times in the columns (n,) of an array, which would be bounds of times."""
-    place = _place_of_events(first, second)
+    place = _place_of_events([first, second])
     if place is not None:
         names = ["time", "event"] if place else ["event", "time"]
         kind = "bool" if is_zero_one((first, second)[place]) else "int"
@@ -231,10 +234,9 @@ def _by_values(fields: Fields) -> str | None:
     zero_one = [name for name, column in fields.items() if is_zero_one(column)]
     if zero_one:
         return _only(zero_one)
-    columns = list(fields.values())
-    found = _place_of_events(*columns) if len(columns) == 2 else None
-    if found is not None:
-        return list(fields)[found]
+    place = _place_of_events(list(fields.values()))
+    if place is not None:
+        return list(fields)[place]
     return _only([name for name, column in fields.items() if _may_be_causes(column)])
 
 

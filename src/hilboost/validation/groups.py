@@ -75,15 +75,21 @@ def _n_blocks(column: NDArray[Any]) -> int:
     return 1 + int((column[1:] != column[:-1]).sum())
 
 
-def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.int64]:
-    """Return the number of the group of each row, (n,), in the order of the sorted labels."""
+def require_groups(groups: PerRow) -> None:
+    """Reject rankings without groups."""
     if groups is None:
         raise InvalidData(
             "groups is None, but a ranking requires the group of each row, such as the number of "
             "its query; pass groups=... by name: the third argument is sample_weight. In "
             "cross-validation, enable scikit-learn's metadata routing and call "
-            "set_fit_request(groups=True) and set_score_request(groups=True)."
+            "set_fit_request(groups=True) and set_score_request(groups=True); elsewhere, pass "
+            "scoring=lambda model, X, y: model.score(X, y, groups=groups)."
         )
+
+
+def number_groups(groups: PerRow, weight: Floats | None, n: int) -> NDArray[np.int64]:
+    """Return the number of the group of each row, (n,), in the order of the sorted labels."""
+    require_groups(groups)
     labels, numbers = np.unique(check_groups(groups, n), return_inverse=True)
     if weight is not None:
         first = np.zeros(len(labels))
