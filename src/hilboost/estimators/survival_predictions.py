@@ -172,7 +172,7 @@ class SurvivalPredictions:
         return risk if self._predict_risk_score else self._survival().median(risk)
 
     @public_prediction
-    def predict_median(self, X: Any, *, strata: PerRow = None, offset: PerRow = None) -> Floats:
+    def predict_median(self, X: object, *, strata: PerRow = None, offset: PerRow = None) -> Floats:
         """Predict median times, which ``predict`` returns with ``loss="aft"``.
 
         With other losses, the first of ``event_times_`` at which the survival function is at most
