@@ -155,7 +155,8 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         KeyboardInterrupt
             See :meth:`BoostingRegressor.fit`.
         """
-        require_groups(groups)
+        if sample_weight is not None:  # which may be groups, passed by position
+            require_groups(groups)
         held_out = FitArguments(X_val, y_val, sample_weight_val, groups_val, offset_val)
         rows = FitArguments(X, y, sample_weight, groups, offset, positions=positions)
         return self._fit(rows, held_out, callbacks)
@@ -242,7 +243,8 @@ warm_start, random_state, n_jobs, verbose, target_encoding : optional
         float
         """
         raw = self._raw_beside(X, offset)
-        require_groups(groups)
+        if sample_weight is not None:
+            require_groups(groups)
         encoded = self.fitted_.codec.encode(y, len(raw))
         weight = check_weights(sample_weight, raw)
         numbers = number_groups(groups, weight, len(raw))

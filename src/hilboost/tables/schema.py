@@ -30,9 +30,6 @@ class Column:
         """Codes of the levels."""
         return {level: float(code) for code, level in enumerate(self.levels)}
 
-    def __reduce__(self) -> Any:
-        return Column, (self.name, self.kind, self.levels)  # without the codes
-
 
 @dataclass(frozen=True)
 class Schema:
