@@ -15,7 +15,7 @@ def test_pairwise_gradients(seed, most):
     n, function, modules = len(gains), compiled.pairwise_gradients, (compiled, naive)
     found, expected = [], []
     for with_values in (True, False):
-        scratch = order_of(starts, rng), *(np.empty(9) for _ in range(4))
+        scratch = order_of(starts, rng), *(np.empty(9) for _ in range(6))
         arguments = gains, scores, starts, most, with_values, scratch
         ours, twin = both(function, *arguments, n_results=3, n=n, modules=modules)
         found += ours[:1] if with_values else ours[1:]
@@ -26,7 +26,7 @@ def test_pairwise_gradients(seed, most):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_loss_of_scores_that_are_far_apart(seed):
     rng, starts, gains, scores = draw(seed, 9)
-    scratch = order_of(starts, rng), *(np.empty(9) for _ in range(4))
+    scratch = order_of(starts, rng), *(np.empty(9) for _ in range(6))
     arguments = gains, 110 * scores, starts, 99, True, scratch
     function, modules = compiled.pairwise_gradients, (compiled, naive)
     ours, twin = both(function, *arguments, n_results=3, n=len(gains), modules=modules)

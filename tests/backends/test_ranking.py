@@ -48,7 +48,7 @@ def order_of(starts, rng):
 
 def scratch_of(starts, rng):
     n, ideals = starts[-1], np.full(len(starts) - 1, np.nan)
-    return order_of(starts, rng), ideals, *(np.empty(n) for _ in range(7))
+    return order_of(starts, rng), ideals, *(np.empty(n) for _ in range(9))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -129,7 +129,7 @@ def test_order_of_the_rows_changes_no_bit(seed):
         compiled.lambda_gradients(*given, found[0], found[1], np.empty(1))
         for with_values in (False, True):
             pairwise_gradients(
-                g, s, starts, 99, with_values, scratch[:1] + scratch[3:7], *found[2:]
+                g, s, starts, 99, with_values, scratch[:1] + scratch[3:9], *found[2:]
             )
         results.append(found)
     np.testing.assert_array_equal(results[0][:, moved], results[1])

@@ -117,6 +117,3 @@ inner = _decorator(_Part, **_NO_REFERENCES)
 
 tiny = _decorator(_Part, **_NO_REFERENCES, inline="always")
 """For inner functions of a few statements, which become a part of those that call them."""
-
-reordered = _decorator(_Part, **_NO_REFERENCES, fastmath={"reassoc", "contract", "nsz"})
-"""For short inner sums whose order the compiler may choose, so that they become vector code."""

@@ -6,10 +6,11 @@ gradients, so that nothing depends on the order in which the rows are given, nor
 
 import numpy as np
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.newton_steps import bounded_curvature
 from hilboost.backends.ranking import resort_group
+from hilboost.backends.sums_in_eights import sums_of_pairs
 
 
 @inner
@@ -18,25 +19,30 @@ def _stride(size, most, k):
     return 1 + (k * (size - 1)) // most
 
 
-@reordered
+@tiny
+def _pair(gain, power, other_gain, other_power):
+    """Gradient and hessian of the first row of a pair; 0 for equal gains."""
+    inverse = 1.0 / (power + other_power)
+    before, after = power * inverse, other_power * inverse  # the probabilities of both orders
+    pull = after if gain > other_gain else (-before if gain < other_gain else 0.0)
+    return pull, bounded_curvature(abs(pull), before if gain > other_gain else after)
+
+
+@inner
 def _add_logistic_pairs(place, first, last, times, ranked):
     """Add the pairs of equal rows at a place with those at other places.
 
     times : float, how many rows are equal to the one at ``place``
     Returns the sums of the gradients and hessians of one of the rows.
     """
-    gains, powers, slopes, bends = ranked
+    gains, powers, slopes, bends, pulls, curvatures = ranked
     gain, power = gains[place], powers[place]
-    slope, curvature = 0.0, 0.0
     for at in range(np.uintp(first), np.uintp(last)):
-        inverse = 1.0 / (power + powers[at])
-        before, after = power * inverse, powers[at] * inverse  # the probabilities of both orders
-        pull = after if gain > gains[at] else (-before if gain < gains[at] else 0.0)
-        bend = bounded_curvature(abs(pull), before if gain > gains[at] else after)
-        slope += pull
-        curvature += bend
-        slopes[at] -= times * pull
-        bends[at] += times * bend
+        pulls[at], curvatures[at] = _pair(gain, power, gains[at], powers[at])
+    for at in range(np.uintp(first), np.uintp(last)):
+        slopes[at] -= times * pulls[at]
+        bends[at] += times * curvatures[at]
+    slope, _, curvature = sums_of_pairs(pulls[first:last], curvatures[first:last])
     return slope, curvature
 
 
@@ -72,14 +78,16 @@ def _log_loss_of_pairs(gains, scores, order, first, last, most, ranked):
 def _add_distant_pairs(n, most, ranked):
     """Add the pairs at some distances in the order of the scores."""
     keep_apart()
-    slopes, bends = ranked[2], ranked[3]
+    gains, powers, slopes, bends = ranked[:4]
     for place in range(n):
         for k in range(most):
             other = place + _stride(n // 2, most, k)
             other -= n if other >= n else 0
-            slope, bend = _add_logistic_pairs(place, other, other + 1, 1.0, ranked)
-            slopes[place] += slope
+            pull, bend = _pair(gains[place], powers[place], gains[other], powers[other])
+            slopes[place] += pull
+            slopes[other] -= pull
             bends[place] += bend
+            bends[other] += bend
 
 
 @inner
@@ -115,12 +123,12 @@ def pairwise_gradients(
 
     gains, scores : (n,) float64; starts : (q + 1,) int64
     with_values : bool, whether ``values`` are written, else ``negative`` and ``hessian``
-    scratch : (order (n,) int64, as in :mod:`.ranking`, and four (longest,) float64)
+    scratch : (order (n,) int64, as in :mod:`.ranking`, and six (longest,) float64)
     values, negative, hessian : (n,) float64, written; the value of a row is an equal share of the
         loss of its group
     """
     order, ranked = scratch[0], scratch[1:]
-    ranked_gains, powers, slopes, bends = ranked
+    ranked_gains, powers, slopes, bends = ranked[:4]
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first

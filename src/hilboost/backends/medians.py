@@ -9,7 +9,8 @@ it is not defined, and the step of Vardi and Zhang (2000) takes its place.  Squa
 
 import numpy as np
 
-from hilboost.backends.compiled import allocating, inner, reordered
+from hilboost.backends.compiled import allocating, inner
+from hilboost.backends.sums_in_eights import squares
 
 # Rows of the scratch array: points on the way.
 _FIRST = 0
@@ -23,14 +24,10 @@ N_SCRATCH = 6
 _AT_A_POINT = 1e-10  # of the mean distance from the start
 
 
-@reordered
+@inner
 def _square(points, i, others, j):
     """``|points[i] - others[j]|²``."""
-    total = 0.0
-    for k in range(points.shape[1]):
-        apart = points[i, k] - others[j, k]
-        total += apart * apart
-    return total
+    return squares(points[i], others[j])[1]
 
 
 @inner

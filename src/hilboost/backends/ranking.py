@@ -14,10 +14,11 @@ replaced by its mean over all orders.  The positions of a tie::
 import numpy as np
 from numba import uint64
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.newton_steps import LONGEST_STEP
+from hilboost.backends.newton_steps import LONGEST_STEP, bounded_curvature
 from hilboost.backends.random_bits import bits_of
+from hilboost.backends.sums_in_eights import sums_of_pairs
 
 _MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many
 
@@ -232,7 +233,7 @@ def _add_tie(gains, begin, end, factor, slopes, bends):
     return everything
 
 
-@reordered
+@inner
 def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
     """Add the pairs of equal rows at a place with those from the place ``end`` on.
 
@@ -242,9 +243,8 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
     early, inside : of ``_discounts_of_tie``; scale : float
     Returns the sums of the gradients and hessians of one of the rows, and of all gradients.
     """
-    gains, scores, powers, discounts, slopes, bends = ranked
+    gains, scores, powers, discounts, slopes, bends, pulls, curvatures = ranked
     gain, score, power = gains[place], scores[place] + 0.01, powers[place]
-    slope, curvature, total = 0.0, 0.0, 0.0
     for at in range(np.uintp(end), np.uintp(n)):
         difference = gain - gains[at]
         distance = score - scores[at] if by_distance else 1.0
@@ -252,20 +252,21 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
         inverse = 1.0 / (distance * both)
         delta = abs(difference) * (early - inside * discounts[at]) * scale * both * inverse
         low = powers[at] * distance * inverse  # the probability of the wrong order
-        pull = delta * (low if difference > 0.0 else low - 1.0)
-        bend = max(delta * low * (1.0 - low), abs(pull) / LONGEST_STEP)
-        slope += pull
-        curvature += bend
-        total += abs(pull)
-        slopes[at] -= times * pull
-        bends[at] += times * bend
+        high = 1.0 - low
+        size = delta * (low if difference > 0.0 else high)
+        pulls[at] = size if difference > 0.0 else -size
+        curvatures[at] = bounded_curvature(size, high if difference > 0.0 else low)
+    for at in range(np.uintp(end), np.uintp(n)):
+        slopes[at] -= times * pulls[at]
+        bends[at] += times * curvatures[at]
+    slope, total, curvature = sums_of_pairs(pulls[end:n], curvatures[end:n])
     return slope, curvature, 2.0 * times * total
 
 
 @inner
 def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
     """Sort a group, and write its gains, scores, their exponentials and discounts by place."""
-    ranked_gains, ranked_scores, powers, of_tie, slopes, bends = ranked
+    ranked_gains, ranked_scores, powers, of_tie, slopes, bends = ranked[:6]
     resort_group(scores, gains, order, first, last)
     best, begin = scores[order[first]], first
     while begin < last:
@@ -290,8 +291,8 @@ def lambda_gradients(
 
     gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
     normalized : bool, whether pairs with near scores count more, and groups count about equally
-    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, and six (longest,)
-        float64); the first two as in :func:`group_ndcg`
+    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, and eight
+        (longest,) float64); the first two as in :func:`group_ndcg`
     negative, hessian : (n,) float64, written
     ndcg : (q,) float64, written as by :func:`group_ndcg`
     """
@@ -309,7 +310,7 @@ def lambda_gradients(
         _rank_group(gains, scores, order, first, last, k, discounts, ranked)
         ndcg[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
         by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
-        total, begin, scale, slope, bend = 0.0, 0, 1.0 / ideal, 0.0, 0.0
+        total, begin, scale = 0.0, 0, 1.0 / ideal
         while begin < min(n, k):
             end = begin + 1
             while end < n and ranked_scores[end] == ranked_scores[begin]:
@@ -336,10 +337,7 @@ def lambda_gradients(
         factor = np.log2(1.0 + total) / total if normalized and total > 0.0 else 1.0
         for at in range(n):
             row = order[first + at]
-            # Vectors and what is left at their end may round differently; equal rows do not.
-            if at == 0 or _comes_first(ranked_scores, ranked_gains, at - 1, at):
-                slope, bend = factor * slopes[at], factor * bends[at]
-            negative[row], hessian[row] = slope, bend
+            negative[row], hessian[row] = factor * slopes[at], factor * bends[at]
 
 
 @compiled

@@ -113,7 +113,7 @@ class RankingMemory:
             np.arange(n),
             np.full(len(target.starts) - 1, np.nan),
             np.empty(n),
-            tuple(np.empty(longest) for _ in range(6)),
+            tuple(np.empty(longest) for _ in range(8)),
         )
 
 

@@ -142,6 +142,6 @@ def _gradients(target: Target, raw: Floats, k: int, only_first: bool, key: np.ui
         exchange_gradients(
             *(memory.gains, scores_of(raw), target.starts, k, only_first),
             *(key, numbers_of_groups(target)),
-            *((memory.order, places, *memory.by_place), negative, hessian),
+            *((memory.order, places, *memory.by_place[:6]), negative, hessian),
         )
     return Gradients(negative[:, None], hessian[:, None])

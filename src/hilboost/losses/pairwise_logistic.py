@@ -46,7 +46,7 @@ class PairwiseLogistic(RankingLoss):
     ) -> tuple[Floats, Floats, Floats]:
         arrays = np.empty(len(raw)), np.empty(len(raw)), np.empty(len(raw))
         with ranking_memory(target, "linear") as memory:
-            scratch = memory.order, *memory.by_place[:4]
+            scratch = memory.order, *memory.by_place[:6]
             pairwise_gradients(
                 *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch), *arrays
             )

@@ -11,8 +11,9 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
+from hilboost.backends.sums_in_eights import squares
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 
@@ -44,18 +45,6 @@ class CutScratch(NamedTuple):
     starts: NDArray[np.int64]  # (n_bins + 1,) int64
     order: NDArray[np.uint32]  # (m,) uint32
     sums: NDArray[np.float64]  # (k,) float64
-
-
-@reordered
-def squares(sums, totals):
-    """``|S|²`` and ``|T - S|²``."""
-    left, right = 0.0, 0.0
-    for j in range(sums.shape[0]):
-        s = sums[j]
-        t = totals[j] - s
-        left += s * s
-        right += t * t
-    return left, right
 
 
 @inner

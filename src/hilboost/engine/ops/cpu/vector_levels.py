@@ -15,9 +15,10 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, reordered
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.random_bits import mix
+from hilboost.backends.sums_in_eights import dot, squares
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, sort_by_step
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
@@ -27,7 +28,6 @@ from hilboost.engine.ops.cpu.vector_cuts import (
     add_rows,
     bin_of,
     sort_by_bin,
-    squares,
 )
 
 MOST_TRIED = 10
@@ -71,14 +71,6 @@ def _goes_left(b, missing, left_set, missing_left):
     return (left_set[b >> 6] >> uint64(b & 63)) & uint64(1) != uint64(0)
 
 
-@reordered
-def _dot(a, b):
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += a[j] * b[j]
-    return total
-
-
 @inner
 def _sum_levels(table, column, here, gradients, scratch, levels):
     """Sums of the levels that occur, about the node's mean, and their Gram matrix; how many."""
@@ -99,7 +91,7 @@ def _sum_levels(table, column, here, gradients, scratch, levels):
             sums[j] -= share * here.totals[j]
         levels.bins[size], levels.weights[size] = b, weight
         for i in range(size + 1):
-            product = _dot(levels.sums[i], sums)
+            (product,) = dot(levels.sums[i], sums)
             levels.gram[i, size] = levels.gram[size, i] = product
         size += 1
     return size
@@ -160,7 +152,7 @@ def _find_steps(size, levels):
             steps[i] *= scale
         total = 0.0
         for i in range(size):
-            following[i] = _dot(gram[i, :size], steps[:size]) / weights[i]
+            following[i] = dot(gram[i, :size], steps[:size])[0] / weights[i]
             total += weights[i] * following[i] * following[i]
         scale, moved = np.sqrt(total), 0.0
         for i in range(size):
