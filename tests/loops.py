@@ -41,10 +41,10 @@ def files(folder, pattern="*.code"):
     return sorted((folder / "cache").rglob(pattern))
 
 
-def start(code, **environment):
-    """Start a process."""
+def start(code, *launcher, **environment):
+    """Start a process, by a command in front of it if there is one."""
     return subprocess.Popen(
-        [sys.executable, "-c", code],
+        [*launcher, sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

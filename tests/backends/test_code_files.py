@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -41,6 +42,7 @@ from hilboost.backends.compiled import compiled
 def difference(pair):
     return pair.a - pair.b
 """
+READ_ONLY = "unshare", "-rm", "sh", "-c", 'mount -o remount,bind,ro / && exec "$@"', "sh"
 ON_X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="names a processor of x86")
 
 
@@ -61,11 +63,11 @@ def site(tmp_path):
     return install
 
 
-def hits_of(site, folder, version=numba.__version__, **environment):
+def hits_of(site, folder, *launcher, version=numba.__version__, **environment):
     """Hits of a new process with the package in ``site``, and what it wrote to stderr."""
     code = HITS.format(folder=str(folder), root=str(ROOT), version=version)
     environment.setdefault("NUMBA_CACHE_DIR", str(folder / "cache"))
-    out, err = finish(start(code, PYTHONPATH=str(site), **environment))
+    out, err = finish(start(code, *launcher, PYTHONPATH=str(site), **environment))
     return int(out), err
 
 
@@ -83,7 +85,7 @@ def test_a_change_of_any_compiled_source_or_of_numba_is_compiled(site, tmp_path)
         path.write_text(f"{content}\n# changed\n")
         assert hits_of(first, tmp_path) == (0, "")
         path.write_text(content)
-    assert hits_of(first, tmp_path, "0.99.1")[0] == 0
+    assert hits_of(first, tmp_path, version="0.99.1")[0] == 0
     assert hits_of(first, tmp_path) == (2, "")
 
 
@@ -241,7 +243,17 @@ def test_code_for_a_level_of_processors_serves_all_that_have_its_features(site, 
     assert not files(tmp_path)
     others["NUMBA_CPU_FEATURES"] = features.replace("+avx2", "-avx2")
     assert hits_of(first, tmp_path, **others) == (0, "")
-    assert hits_of(first, tmp_path, "0.99.1", **level) == (0, "")
+    assert hits_of(first, tmp_path, version="0.99.1", **level) == (0, "")
+
+
+def test_a_container_with_a_read_only_root_and_no_home_loads_native_code(site, tmp_path):
+    if not shutil.which("unshare") or subprocess.run([*READ_ONLY, "true"], check=False).returncode:
+        pytest.skip("no read-only file system without privileges")
+    first = site("first")
+    assert hits_of(first, tmp_path) == (0, "")
+    shutil.move(tmp_path / "cache" / "hilboost", first / "hilboost" / "native")
+    nowhere = places_of(tmp_path, "/nonexistent")
+    assert hits_of(first, tmp_path, *READ_ONLY, **nowhere) == (2, "")
 
 
 @ON_X86
