@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits, make_friedman1
 
 import hilboost
 from hilboost.losses.registry import (
@@ -20,6 +21,7 @@ from hilboost.losses.registry import (
 
 _FEW, _SEVERAL, _MANY = 400, 30_000, 300_000
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
+_ONE_THREAD: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
 _ALL_ROWS: dict[str, Any] = {}
 _SAMPLES: dict[str, Any] = {"subsample": 0.5, "max_features": 0.5}
 _LEVELS: dict[str, Any] = {"loss": "quantile", "quantile": [0.05, 0.5, 0.95]}
@@ -274,6 +276,25 @@ def _learn_structures() -> None:
         _fit(strings, X, words)
 
 
+def _complete_small_images() -> None:
+    images = load_digits().images[:200]
+    model = hilboost.OutputKernelBoostingRegressor("gaussian", n_estimators=2, **_ONE_THREAD)
+    _fit(model, images[:, :4].reshape(200, -1), images[:, 4:])
+
+
+def _fit_small_tables() -> None:
+    X, y = make_friedman1(300, random_state=0)
+    hilboost.BoostingRegressor(**_ONE_THREAD).fit(X, y).predict_interval(X)
+    for loss in "squared_error", "absolute_error", "huber", "quantile":
+        settings = {**_STAGES, **(_LEVELS if loss == "quantile" else {"loss": loss}), **_ONE_THREAD}
+        _fit(hilboost.BoostingRegressor(**settings), X[:, :1], y)
+
+
+def _fit_digits() -> None:
+    X, y = load_digits(return_X_y=True)
+    _fit(hilboost.BoostingClassifier(n_estimators=20, **_ONE_THREAD), X[:300], y[:300])
+
+
 def _fit_sparse() -> None:
     from scipy.sparse import csr_array
 
@@ -282,6 +303,9 @@ def _fit_sparse() -> None:
 
 
 USES: dict[str, Callable[[], object]] = {
+    "small tables": _fit_small_tables,
+    "small digits": _fit_digits,
+    "small images": _complete_small_images,
     "regression: default settings": partial(_choose, "regression"),
     "several outputs": _share_trees,
     "kernel machines": _fit_kernel_machines,
