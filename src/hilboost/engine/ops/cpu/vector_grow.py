@@ -10,6 +10,7 @@ from numba import int64
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.references import by_reference
+from hilboost.backends.sums_in_eights import squares
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     CANDIDATES,
@@ -59,7 +60,6 @@ from hilboost.engine.ops.cpu.vector_cuts import (
     bin_of,
     scan_cuts,
     score_cut,
-    squares,
 )
 from hilboost.engine.ops.cpu.vector_levels import (
     LevelScratch,
