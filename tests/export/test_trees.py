@@ -143,6 +143,14 @@ def test_a_tree_is_drawn():
     matplotlib.pyplot.close(ax.figure)
 
 
+def test_splits_of_expanded_dates_are_drawn_as_dates():
+    days = np.arange(19000, 19160.0)
+    frame = pd.DataFrame({"sold: year": 2022 + 0 * days, "sold: days": days})
+    model = BoostingRegressor(**SHORT).fit(frame, days > 19080)
+    assert "sold: days ≤ 2022-03-29" in texts(plot_tree(model))
+    matplotlib.pyplot.close("all")
+
+
 def test_axes_of_ones_own_classes_and_single_leaves():
     figure, (left, right) = matplotlib.pyplot.subplots(1, 2)
     classifier = BoostingClassifier(**SHORT).fit(X, np.digitize(Y, [0, 1]))

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from hilboost.report import charts
@@ -27,3 +28,22 @@ def test_calibration_of_a_rare_class_fills_the_chart():
     assert ">0.04</text>" in chart
     assert ">1</text>" not in chart
     assert ">1</text>" in charts.calibration([{"x": [0.0], "y": [0.0]}], "never")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "ticks"),
+    [
+        ("2020-01-01", "2024-01-01", {"2020", "2022", "2024"}),
+        ("2023-01-20", "2023-06-10", {"2023-03", "2023-05"}),
+        ("2023-01-03", "2023-01-04", {"2023-01-03", "2023-01-04"}),
+    ],
+)
+def test_ticks_of_dates_are_as_short_as_they_can_be(first, last, ticks):
+    days = [float(np.datetime64(day, "D").astype(int)) for day in (first, last)]
+    chart = str(charts.lines([{"x": days, "y": [0.0, 5.0]}], "sold", "", "", kind_x="date"))
+    assert ticks <= set(re.findall(r'class="tick mid">([^<]+)<', chart))
+    assert f"\t{last}\t" in chart
+
+
+def test_days_that_cannot_be_dates_stay_numbers():
+    assert "5M" in str(charts.lines([{"x": [0, 5e6], "y": [0, 1]}], "", "", "", kind_x="date"))

@@ -1,6 +1,7 @@
 """What reports say: figures against scikit-learn's, all kinds of models, beginners' mistakes."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -347,6 +348,22 @@ def test_frames_keep_their_names():
     assert "<script>alert" not in report.html
     assert "b &amp; c" in report.html
     assert [one["name"] for one in report.facts["data"]["columns"]] == list(frame.columns)
+
+
+def test_days_since_1970_are_shown_as_dates_beside_their_year():
+    days = np.arange(19000, 19160.0)  # from 2022-01-08 to 2022-06-16
+    X = pd.DataFrame({"sold: year": 2022 + 0 * days, "sold: days": days, "rest: days": days[::-1]})
+    X.iloc[3, 1] = np.nan
+    model = BoostingRegressor(**PLAIN).fit(X, days % 30)
+    of_training = report_facts(model, X, days % 30, X_train=X)
+    kinds = {one["name"]: one["kind"] for one in of_training["data"]["columns"]}
+    assert kinds == {"sold: year": "number", "sold: days": "date", "rest: days": "number"}
+    assert "19\u202f159" in render(of_training)
+    dated = X.iloc[:, :2]
+    model.fit(dated, days % 30)
+    page = render(report_facts(model, dated, days % 30, X_train=dated))
+    assert all(text in page for text in ("2022-01-08", "2022-06-16", ">2022-03<"))
+    assert not re.search("19\u202f[01]", page)
 
 
 def test_a_gram_matrix_of_outputs_has_no_gallery():

@@ -16,6 +16,7 @@ from hilboost.export.estimators import fitted_record
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
 from hilboost.export.tables import depths
 from hilboost.model.fitted import FittedModel
+from hilboost.tables.number_text import are_days, day_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,7 +192,8 @@ def _test(tree: ScalarTree, node: int, seen: Columns) -> str:
     elif threshold == np.inf:
         test = f"{name} known"
     else:
-        test = f"{name} ≤ {_number(threshold)}"
+        days = are_days(seen.names[tree.tree.column[node]], seen.names)
+        test = f"{name} ≤ {(day_text(np.floor(threshold)) if days else None) or _number(threshold)}"
     return test.replace("$", r"\$")
 
 

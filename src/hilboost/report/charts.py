@@ -16,9 +16,11 @@ from typing import Any
 import jinja2
 import numpy as np
 from markupsafe import Markup, escape
+from matplotlib.dates import AutoDateLocator
 from matplotlib.ticker import MaxNLocator
 
-from hilboost.report.table import number_text, shortened
+from hilboost.report.table import number_text, shortened, value_text
+from hilboost.tables.number_text import day_text
 
 TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("hilboost.report"),
@@ -42,9 +44,12 @@ class Axis:
     end: float
     ticks: tuple[float, ...]
     is_log: bool = False
+    kind: str = "number"  # or "date": days since 1970
 
     @classmethod
-    def over(cls, values: object, start: float, end: float, *, log: bool = False) -> Axis:
+    def over(
+        cls, values: object, start: float, end: float, *, log: bool = False, kind: str = "number"
+    ) -> Axis:
         """Make an axis that covers all values, with round ticks."""
         flat = np.asarray([v for v in np.ravel(np.asarray(values, dtype=float)) if np.isfinite(v)])
         low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
@@ -53,9 +58,25 @@ class Axis:
         if high <= low:
             margin = 0.5 * (abs(low) or 1.0)
             low, high = low - margin, high + margin
+        if kind == "date" and day_text(low) and day_text(high):
+            ends = (np.datetime64(round(day), "D").astype("M8[s]").item() for day in (low, high))
+            days = AutoDateLocator(minticks=2, maxticks=4).tick_values(*ends)
+            inside = (float(day) for day in days if low <= day <= high and day % 1 == 0)
+            return cls(low, high, start, end, tuple(inside), kind=kind)
         ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         low, high = min(low, float(ticks[0])), max(high, float(ticks[-1]))
         return cls(low, high, start, end, tuple(float(t) for t in ticks))
+
+    def text(self, tick: float) -> str:
+        """Format a tick; dates without the month and day that all of them share with January 1."""
+        if self.kind != "date":
+            return tick_text(tick)
+        days = [value_text(one, "date") for one in self.ticks]
+        text = value_text(tick, "date")
+        for first in ("-01-01", "-01"):
+            if all(day.endswith(first) for day in days):
+                return text.removesuffix(first)
+        return text
 
     def __call__(self, value: float) -> float:
         """Return the position of a number."""
@@ -72,8 +93,10 @@ def _decades(low: float, high: float) -> tuple[float, ...]:
     return tuple(t for t in ticks if low <= t <= high)
 
 
-def _plane(xs: object, ys: object, *, log_y: bool = False) -> tuple[Axis, Axis]:
-    x = Axis.over(xs, LEFT, WIDTH - RIGHT)
+def _plane(
+    xs: object, ys: object, *, log_y: bool = False, kind_x: str = "number"
+) -> tuple[Axis, Axis]:
+    x = Axis.over(xs, LEFT, WIDTH - RIGHT, kind=kind_x)
     return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
 
 
@@ -93,7 +116,6 @@ def _chart(
         says=says,
         marks=marks,
         hover=hover,
-        text=tick_text,
         edges={"left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "floor": HEIGHT - BOTTOM},
         size=(WIDTH, HEIGHT),
     )
@@ -117,7 +139,7 @@ def _hover(
     """Points with the values that appear next to the pointer: position, x, y, and a name."""
     tail = f"\t{name}" if name else ""
     return [
-        f"{x(a)}\t{y(b)}\t{number_text(a)}\t{number_text(b)}{tail}"
+        f"{x(a)}\t{y(b)}\t{value_text(a, x.kind)}\t{number_text(b)}{tail}"
         for a, b in points
         if b is not None
     ]
@@ -166,13 +188,14 @@ def lines(
     ticks_x: Sequence[float] = (),
     square: bool | float = False,  # let both axes range from 0 to 1, or to this number
     unit_y: bool = False,  # let the vertical axis range from 0 to 1
+    kind_x: str = "number",  # or "date": days since 1970
 ) -> Markup:
     """Draw lines, each with a band if ``low`` and ``high`` are given."""
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
     ys = [0, float(square or 1)] if square or unit_y else ys
-    x, y = _plane([0, float(square)] if square else xs, ys, log_y=log_y)
+    x, y = _plane([0, float(square)] if square else xs, ys, log_y=log_y, kind_x=kind_x)
     marks: Marks = [_diagonal(x, y)] if diagonal else []
     hover = []
     for number, s in enumerate(series):
@@ -238,17 +261,22 @@ def _hover_of_bins(
 ) -> list[str]:
     """Return the values of bins that appear next to the pointer."""
     return [
-        f"{x((left + right) / 2)}\t{y(height)}\t{number_text(left, 3)} … {number_text(right, 3)}"
-        f"\t{number_text(height, digits)}"
+        f"{x((left + right) / 2)}\t{y(height)}\t{value_text(left, x.kind, 3)} … "
+        f"{value_text(right, x.kind, 3)}\t{number_text(height, digits)}"
         for left, right, height in zip(edges[:-1], edges[1:], heights, strict=True)
     ]
 
 
 def outlines(
-    edges: Sequence[float], series: Sequence[dict[str, Any]], x_label: str, says: str
+    edges: Sequence[float],
+    series: Sequence[dict[str, Any]],
+    x_label: str,
+    says: str,
+    kind_x: str = "number",
 ) -> Markup:
     """Draw the outlines of several histograms with the same bins: ``name`` and ``shares`` each."""
-    x, y = _plane(edges, [0, *(share for s in series for share in s["shares"])])
+    shares = [share for s in series for share in s["shares"]]
+    x, y = _plane(edges, [0, *shares], kind_x=kind_x)
     marks, hover = [], []
     for number, s in enumerate(series):
         corners = [edges[0], *np.repeat(edges[1:-1], 2).tolist(), edges[-1]]

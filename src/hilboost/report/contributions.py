@@ -11,7 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.model.fitted import FittedModel
 from hilboost.report.influence import draw_rows
-from hilboost.report.table import Columns, number_text, shortened
+from hilboost.report.table import Columns, shortened, value_text
 
 _ROWS, _FEWEST_ROWS = 200, 20
 _BACKGROUND = 100
@@ -63,7 +63,7 @@ def contribution_facts(
                 "mean_size": float(size[j]),
                 "values": values[:, j].tolist(),
                 "shade": _shades(sample.values(j)).tolist(),
-                "texts": [_text(value) for value in sample.values(j)],
+                "texts": [_text(value, sample.kind(j)) for value in sample.values(j)],
             }
             for j in most
             if size[j] > 0
@@ -100,11 +100,11 @@ def _shades(values: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(np.isnan(values), -1, shades)
 
 
-def _text(value: object) -> str:
+def _text(value: object, kind: str) -> str:
     if value is None or value != value:
         return "missing"
     return (
-        number_text(float(value))
+        value_text(float(value), kind)
         if isinstance(value, float | np.floating)
         else shortened(value, 20)
     )

@@ -33,7 +33,7 @@ def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) ->
     now_rows = draw_rows(columns.n_rows, _MOST_ROWS)
     now = columns.rows(now_rows)
     compared = [
-        _column(columns.names[j], before.values(j), now.values(j))
+        _column(columns.names[j], before.values(j), now.values(j), columns.kind(j))
         for j in range(len(columns.names))
     ]
     limit = _LEVEL / len(compared)
@@ -55,13 +55,15 @@ def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) ->
     }
 
 
-def _column(name: str, before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:
+def _column(
+    name: str, before: NDArray[Any], now: NDArray[Any], kind: str = "number"
+) -> dict[str, Any]:
     """Compare the values of a column, as returned by ``Columns.values``."""
     if before.dtype == object or now.dtype == object:
         return {"name": name, **_levels(_texts(before), _texts(now))}
     missing = [float(np.isnan(values).mean()) for values in (before, now)]
     before, now = before[~np.isnan(before)], now[~np.isnan(now)]
-    found = {"name": name, "kind": "number", "missing": missing, "new": None}
+    found = {"name": name, "kind": kind, "missing": missing, "new": None}
     if not (len(before) and len(now)):
         return found | {"distance": 0.0, "p_value": 1.0, "chart": None}
     test = ks_2samp(before, now, method="asymp")

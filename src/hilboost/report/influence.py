@@ -180,5 +180,5 @@ def _grid(columns: Columns, number: int) -> dict[str, Any]:
         inside = np.unique(inside[np.where(nearer, at - 1, at)])
     rows = [int(np.flatnonzero(values == v)[0]) for v in inside]
     deciles = np.quantile(present, np.linspace(0.1, 0.9, 9)).tolist()
-    facts = {"kind": "number", "grid": inside.tolist(), "deciles": deciles}
+    facts = {"kind": columns.kind(number), "grid": inside.tolist(), "deciles": deciles}
     return {"rows": rows, "facts": facts}

@@ -19,7 +19,7 @@ from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
 from hilboost.report.comparison import comparison_facts
-from hilboost.report.table import number_text
+from hilboost.report.table import number_text, value_text
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ def render(facts: dict[str, Any]) -> str:
         "difference": lambda value: ("+" if value > 0 else "") + number_text(value, 2),
         "extract": lambda key, mapping: mapping[key],
         "plain": number_text,
+        "value": value_text,
     }
     charts.TEMPLATES.filters |= filters
     folder = files("hilboost.report") / "templates"

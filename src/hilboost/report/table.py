@@ -14,6 +14,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.labels import is_pandas
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
+from hilboost.tables.number_text import are_days, day_text
 from hilboost.tables.sparse import is_sparse
 from hilboost.tables.sparse_checks import check_sparse
 
@@ -83,6 +84,12 @@ class Columns:
         objects = np.asarray(column, dtype=object)
         return np.array([None if is_missing_value(v) else v for v in objects], dtype=object)
 
+    def kind(self, number: int) -> str:
+        """Return the kind of a column: category, number, or date (days since 1970)."""
+        if self.values(number).dtype == object:
+            return "category"
+        return "date" if are_days(self.names[number], self.names) else "number"
+
     def rows(self, index: NDArray[np.intp]) -> Columns:
         """Select rows by index."""
         source = self.source.iloc[index] if is_pandas(self.source) else self.source[index]
@@ -109,14 +116,14 @@ Bins = list[tuple[str, NDArray[np.intp]]]
 """Labels, and rows with similar values in a column, at least one each."""
 
 
-def bins_of(values: NDArray[Any], n_bins: int = N_BINS) -> Bins:
+def bins_of(values: NDArray[Any], n_bins: int = N_BINS, kind: str = "number") -> Bins:
     """Divide a column into bins at quantiles, or by frequent levels; missing values come last."""
     if values.dtype == object:
         missing = np.array([value is None for value in values])
         bins = _levels(values, missing, n_bins)
     else:
         missing = np.isnan(values)
-        bins = _intervals(values, missing, n_bins)
+        bins = _intervals(values, missing, n_bins, kind)
     if missing.any():
         bins.append(("missing", np.flatnonzero(missing)))
     return bins
@@ -134,11 +141,11 @@ def _levels(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> Bi
     return bins
 
 
-def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) -> Bins:
+def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int, kind: str) -> Bins:
     present = values[~missing]
     distinct = np.unique(present)
     if len(distinct) <= n_bins:
-        return [(number_text(v), np.flatnonzero(values == v)) for v in distinct]
+        return [(value_text(v, kind), np.flatnonzero(values == v)) for v in distinct]
     inner = np.quantile(present, np.linspace(0, 1, n_bins + 1)[1:-1], method="lower")
     cuts = np.unique(inner)
     places = np.where(missing, -1, np.searchsorted(cuts, values, side="left"))
@@ -147,8 +154,8 @@ def _intervals(values: NDArray[Any], missing: NDArray[np.bool_], n_bins: int) ->
         rows = np.flatnonzero(places == place)
         if len(rows):
             low, high = values[rows].min(), values[rows].max()
-            label = number_text(low, 3)
-            bins.append((label if low == high else f"{label} … {number_text(high, 3)}", rows))
+            label = value_text(low, kind, 3)
+            bins.append((label if low == high else f"{label} … {value_text(high, kind, 3)}", rows))
     return bins
 
 
@@ -164,6 +171,11 @@ def number_text(value: float, digits: int = 4) -> str:
     return text.replace("-", "−")
 
 
+def value_text(value: float, kind: str, digits: int = 4) -> str:
+    """Format a number, or a day since 1970 as a date if the kind is ``"date"``."""
+    return (day_text(value) if kind == "date" else None) or number_text(value, digits)
+
+
 def shortened(value: object, length: int = _LABEL_LENGTH) -> str:
     """Convert any value to text, truncated to ``length``."""
     text = " ".join(str(value).split())
@@ -173,7 +185,7 @@ def shortened(value: object, length: int = _LABEL_LENGTH) -> str:
 def data_facts(columns: Columns, order: Sequence[int]) -> dict[str, Any]:
     """Collect the number of rows, missing values, and ranges of the most important columns."""
     shown = sorted(order[:_COLUMNS_SHOWN])
-    described = [_column_facts(columns.names[j], columns.values(j)) for j in shown]
+    described = [_column_facts(columns.names[j], columns.values(j), columns.kind(j)) for j in shown]
     return {
         "n_rows": columns.n_rows,
         "n_columns": len(columns.names),
@@ -188,17 +200,17 @@ def _n_missing(values: NDArray[Any]) -> int:
     return int(np.isnan(values).sum())
 
 
-def _column_facts(name: str, values: NDArray[Any]) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": name, "missing": _n_missing(values)}
+def _column_facts(name: str, values: NDArray[Any], kind: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"name": name, "kind": kind, "missing": _n_missing(values)}
     if values.dtype == object:
         present = [shortened(value) for value in values if value is not None]
         levels, counts = np.unique(np.array(present, dtype=str), return_counts=True)
         most = np.argsort(-counts, kind="stable")[:_LEVELS_SHOWN]
-        facts |= {"kind": "category", "distinct": len(levels)}
+        facts["distinct"] = len(levels)
         facts["levels"] = [{"level": str(levels[k]), "count": int(counts[k])} for k in most]
         return facts
     present = values[np.isfinite(values)]
-    facts |= {"kind": "number", "distinct": len(np.unique(present))}
+    facts["distinct"] = len(np.unique(present))
     if len(present):
         five = np.quantile(present, [0, 0.25, 0.5, 0.75, 1])
         facts |= dict(zip(("minimum", "q1", "median", "q3", "maximum"), five.tolist(), strict=True))
@@ -230,7 +242,7 @@ def means_by_column(
     """Compute the means of some series in bins of the most important columns that vary."""
     found = []
     for j in order:
-        bins = bins_of(columns.values(j))
+        bins = bins_of(columns.values(j), kind=columns.kind(j))
         if len(bins) < 2:
             continue
         means = means_by_bin(bins, series, columns.weights)
@@ -258,7 +270,11 @@ def means_by_bin(bins: Bins, series: dict[str, Floats], weights: Floats) -> list
 def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> dict[str, Any]:
     """Collect the values of some rows in the five most important columns."""
     chosen = list(order[:5])
-    table = [[_plain(columns.values(j)[row]) for j in chosen] for row in rows.tolist()]
+    kinds = [columns.kind(j) for j in chosen]
+    table = [
+        [_plain(columns.values(j)[row], kind) for j, kind in zip(chosen, kinds, strict=True)]
+        for row in rows.tolist()
+    ]
     return {
         "columns": [columns.names[j] for j in chosen],
         "numbers": columns.numbers[rows].tolist(),
@@ -266,7 +282,9 @@ def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> di
     }
 
 
-def _plain(value: object) -> Any:
+def _plain(value: Any, kind: str) -> Any:
     if value is None or value != value:
         return None
+    if kind == "date":
+        return value_text(value, kind)
     return float(value) if isinstance(value, float | np.floating) else shortened(value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import numpy as np
 
 Written = Literal[
     "numbers",
@@ -193,6 +195,17 @@ def _words(texts: Counter[str], fits: Callable[[str], object]) -> dict[str, int]
 def _is_plain(text: str) -> bool:
     """Whether a text is a finite number; ``"007"`` and ``"12_34"`` are codes."""
     return not _CODE.search(text) and is_numeric(text) and math.isfinite(float(text))
+
+
+def are_days(name: object, names: Container[Any]) -> bool:
+    """Whether a column holds days since 1970: it is named as its year is, ``"sold: days"``."""
+    date = str(name).removesuffix(": days")
+    return date != name and f"{date}: year" in names
+
+
+def day_text(day: float) -> str | None:
+    """Format a day since 1970 as a date; None outside the years 1 to 9999."""
+    return str(np.datetime64(round(day), "D")) if -719_162 <= day <= 2_932_896 else None
 
 
 def _unit_of(text: str) -> str:
