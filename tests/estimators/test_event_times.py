@@ -1,5 +1,6 @@
 """Forms in which survival models take events and times."""
 
+import importlib.util
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 from tests.estimators.test_survival import SHORT, X, Y
 
+import hilboost
 from hilboost import BoostingSurvival
 from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.validation.survival import check_times
@@ -163,3 +165,33 @@ def test_a_fit_to_a_data_frame_of_events_and_times():
     model = BoostingSurvival(**SHORT).fit(X, frame)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
     assert model.score(X, frame) == expected.score(X, Y)
+
+
+@pytest.mark.parametrize("loss", ["cox", "discrete_hazard"])
+@pytest.mark.parametrize("time", [Y["time"] / 10, DAYS])
+def test_events_and_times_in_an_array_where_bounds_cannot_differ(loss, time, tmp_path):
+    model, y = BoostingSurvival(loss, **SHORT), fields(event=EVENT > 0, time=time)
+    expected, score = model.fit(X, y).predict(X), model.score(X, y)
+    for one in (np.column_stack([EVENT, time]), np.column_stack([time, EVENT]).tolist()):
+        np.testing.assert_array_equal(model.fit(X, one).predict(X), expected)
+        model.save(tmp_path / "model")
+        assert hilboost.load(tmp_path / "model").score(X, one) == score
+    brier = "neg_integrated_brier"
+    if importlib.util.find_spec("sksurv"):
+        assert model.score(X, y, brier, y_train=np.column_stack([EVENT, time])) <= 0
+
+
+def test_causes_in_an_array():
+    cause = EVENT * (1 + np.arange(300) % 2)
+    model = BoostingSurvival("discrete_hazard", **SHORT)
+    expected = model.fit(X, fields(event=cause, time=DAYS)).predict(X)
+    np.testing.assert_array_equal(model.fit(X, np.column_stack([DAYS, cause])).predict(X), expected)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [(EVENT, EVENT + 1), (EVENT + 1, DAYS), (0 * EVENT + 1, DAYS), (EVENT, np.minimum(DAYS, 9))],
+)
+def test_events_in_an_array_that_are_not_certain(columns):
+    with pytest.raises(InvalidData, match="seem to be events and times, not bounds"):
+        BoostingSurvival(**SHORT).fit(X, np.column_stack(columns))

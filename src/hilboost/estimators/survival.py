@@ -121,9 +121,10 @@ warm_start, random_state, n_jobs, verbose : optional
             An event (bool) and a time, as in scikit-survival, in fields or columns of these
             names, or in an order that follows from their values; the time of a row without event is
             that of its censoring.  Or a lower and an upper bound of the time, in a data frame with
-            the columns ``"lower"`` and ``"upper"``, or in an array that does not look like events
-            and times: both are the same for an exact time, and the upper one is infinite or NaN for
-            a censored row.  Bounds of intervals require ``loss="aft"``.  With
+            the columns ``"lower"`` and ``"upper"``, or in an array: both are the same for an exact
+            time, and the upper one is infinite or NaN for a censored row.  Bounds of intervals
+            require ``loss="aft"``.  An array that looks like events and times holds these with the
+            other losses, if some rows are censored, and is otherwise an error.  With
             ``loss="discrete_hazard"``, the event may be the number of its cause, from 1 on, and 0
             for censored rows.
         sample_weight : array-like (n,), optional
@@ -240,7 +241,9 @@ warm_start, random_state, n_jobs, verbose : optional
         return baseline(data.target, raw[:, 0], self.ties, 1 if labels is None else len(labels))
 
     def _learn_codec(self, y: Any, n: int) -> tuple[TargetCodec, Floats]:
-        return SurvivalCodec.learn(y, n, self.n_intervals if self._is_discrete() else None)
+        discrete = self._is_discrete()
+        intervals = not (discrete or is_name(self.loss, "cox"))
+        return SurvivalCodec.learn(y, n, self.n_intervals if discrete else None, intervals)
 
     def _is_discrete(self) -> bool:
         return is_name(self.loss, "discrete_hazard")

@@ -342,13 +342,16 @@ class SurvivalPredictions:
         if metric not in METRICS:
             raise unknown_name("metric", metric, METRICS, same_metric(metric, METRICS))
         raw = self._raw_beside(X, offset)
-        encoded = self.fitted_.codec.encode(SurvivalLabels(y, None, strata), len(raw))
+        codec = self.fitted_.codec.of_survival()
+        encoded = codec.encode(SurvivalLabels(y, None, strata), len(raw))
         if metric == CONCORDANCE:
             target = Target(encoded, check_weights(sample_weight, raw))
             return metric_value(Concordance(), self.loss_, None, [(target, raw)])
         if sample_weight is not None:
             raise InvalidData(f"metric={metric!r} does not support sample_weight; omit it.")
-        train = encoded if y_train is None else np.column_stack(check_times(y_train, len(y_train)))
+        train = encoded
+        if y_train is not None:
+            train = np.column_stack(check_times(y_train, len(y_train), codec.intervals))
         return score_of_times(
             *(metric, train, encoded, self.loss_.inverse_link(raw)[:, 0]),
             lambda at: self.predict_survival_function(X, at, strata=strata, offset=offset),

@@ -40,17 +40,22 @@ class SurvivalCodec(TargetCodec):
     strata_labels: NDArray[Any] | None = None
     n_causes: int = 1  # number of causes of events
     ends: Floats | None = None  # (m,) float64 or None: ends of the intervals of discrete hazards
+    intervals: bool = True  # whether the loss takes times that are known to lie in an interval
 
     @classmethod
     def learn(
-        cls, y: SurvivalLabels, n: int, n_intervals: int | None = None
+        cls,
+        y: SurvivalLabels,
+        n: int,
+        n_intervals: int | None = None,
+        intervals: bool = True,
     ) -> tuple[SurvivalCodec, Floats]:
         """Return the codec and the encoded training target.
 
         The intervals, if there are any, hold about the same number of events.
         """
         labels = None if y.strata is None else np.unique(check_strata(y.strata, n))
-        bounds = check_times(y.times, n)
+        bounds = check_times(y.times, n, intervals)
         lower, upper, cause = bounds
         refuse_times_of_zero(lower, upper)
         n_causes = max(1, int(cause.max(initial=1)))
@@ -67,7 +72,7 @@ class SurvivalCodec(TargetCodec):
             ends = (
                 np.unique(np.quantile(times, levels, method="inverted_cdf")) if len(times) else None
             )
-        codec = cls(labels, n_causes, ends)
+        codec = cls(labels, n_causes, ends, intervals)
         return codec, codec._encoded(y, n, bounds)
 
     def of_survival(self) -> SurvivalCodec:
@@ -81,7 +86,7 @@ class SurvivalCodec(TargetCodec):
     def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
         """Return bounds, entry times and strata, (n, 4), and causes, if there are several."""
         y = y if isinstance(y, SurvivalLabels) else SurvivalLabels(y)
-        return self._encoded(y, n, check_times(y.times, n))
+        return self._encoded(y, n, check_times(y.times, n, self.intervals))
 
     def _encoded(self, y: SurvivalLabels, n: int, times: tuple[Floats, Floats, Floats]) -> Floats:
         """Join the bounds and causes of ``check_times`` with entry times and strata."""

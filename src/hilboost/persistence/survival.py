@@ -44,12 +44,13 @@ def codec_from_file(fields: Header) -> SurvivalCodec:
         require(ends.ndim == 1 and len(ends) > 0 and bool(np.isfinite(ends).all()), "ends")
         require(bool((np.diff(ends, prepend=0.0) > 0).all()), "ends")
         require(type(n_causes) is int and n_causes > 0, "n_causes")
-        return SurvivalCodec(None, n_causes, ends)
+        return SurvivalCodec(None, n_causes, ends, intervals=False)
+    intervals = fields["distribution"] is not None
     if "strata" not in fields:
-        return SurvivalCodec()
+        return SurvivalCodec(intervals=intervals)
     labels = read_labels(fields["strata"], fields["strata_dtype"], "strata")
     require(bool((labels[1:] > labels[:-1]).all()), "strata")
-    return SurvivalCodec(labels)
+    return SurvivalCodec(labels, intervals=intervals)
 
 
 def curves_from_file(header: Header, arrays: Arrays, codec: SurvivalCodec) -> SurvivalCurves:

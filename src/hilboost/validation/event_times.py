@@ -172,10 +172,21 @@ def _is_both(column: NDArray[Any]) -> bool:
     return len(column) > 0 and is_zero_one(column) and column.min() < column.max()
 
 
-def refuse_events_as_bounds(first: Floats, second: Floats) -> None:
-    """Reject events and times in the columns (n,) of an array, which would be bounds of times."""
-    place = _place_of_events([first, second])
+def events_in_columns(
+    first: Floats, second: Floats, intervals: bool
+) -> tuple[Floats, Floats] | None:
+    """Return the times and causes, (n,) each, in columns of an array; ``None`` if these are bounds.
+
+    Where they could also be bounds of ``intervals``, or the events have no 0 or as many values as
+    the times, they are rejected.
+    """
+    columns = [first, second]
+    place = _place_of_events(columns)
     if place is not None:
+        event, time = columns[place], columns[1 - place]
+        has_both = event.min() == 0 < event.max()
+        if has_both and not (intervals or _may_be_causes(time, _USUAL_CAUSES)):
+            return _of_fields({"event": event, "time": time})
         names = ["time", "event"] if place else ["event", "time"]
         kind = "bool" if is_zero_one((first, second)[place]) else "int"
         listed = ", ".join(f"({one!r}, {'float' if one == 'time' else kind})" for one in names)
@@ -184,6 +195,7 @@ def refuse_events_as_bounds(first: Floats, second: Floats) -> None:
             f"np.array(list(map(tuple, y)), dtype=[{listed}]), or bounds in a data frame of the "
             "columns 'lower' and 'upper'."
         )
+    return None
 
 
 def _not_numbers(name: str, column: NDArray[Any]) -> str:

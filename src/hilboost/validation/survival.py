@@ -14,7 +14,7 @@ from hilboost.tables.reading import as_array, named_columns
 from hilboost.validation.event_times import (
     FORMS,
     events_in,
-    refuse_events_as_bounds,
+    events_in_columns,
     refuse_pairs,
 )
 from hilboost.validation.groups import check_groups
@@ -31,19 +31,23 @@ class SurvivalLabels:
     strata: Any = None
 
 
-def check_times(y: object, n: int) -> tuple[Floats, Floats, Floats]:
+def check_times(
+    y: object,
+    n: int,
+    intervals: bool = True,  # whether bounds may differ
+) -> tuple[Floats, Floats, Floats]:
     """Return the lower and upper bounds of the times, and the causes of the events, (n,) each."""
     events = events_in(y)
-    if events is not None:
-        lower, cause = events
-        upper = np.where(cause > 0, lower, np.inf)
-    else:
+    if events is None:
         refuse_pairs(y, n)
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
         if named_columns(y, "y") is None:
-            refuse_events_as_bounds(lower, upper)
+            events = events_in_columns(lower, upper, intervals)
         upper = np.where(np.isnan(upper), np.inf, upper)
         cause = np.ones(len(lower))
+    if events is not None:
+        lower, cause = events
+        upper = np.where(cause > 0, lower, np.inf)
     check_length(lower, n)
     _refuse(np.isnan(lower), lower, "is missing; remove the row, or pass its lower bound")
     _refuse(~np.isfinite(lower), lower, "is infinite; a lower bound must be finite")
