@@ -182,7 +182,7 @@ def test_text_names_the_column(estimator):
         estimator().fit(changed(X, (7, 1), "red"), LABELS)
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(c="red")
     with pytest.raises(
-        InvalidData, match="column 'c' contains text .'red' in row 0.*not listed in"
+        InvalidData, match="column 'c' contains text .'red' in row 0.*categorical_features=None"
     ):
         estimator(categorical_features=None).fit(table, LABELS)
     model = estimator().fit(X, LABELS)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hilboost import BoostingRegressor
+from hilboost.core.errors import InvalidData
 from hilboost.tables.schema import Column, Schema, category_columns
 from hilboost.validation.inputs import Expected, check_inputs
 
@@ -41,6 +42,19 @@ class Reader:
 
 def later(reader, X):
     return check_inputs(reader.estimator, X, Expected(reader.schema))[0]
+
+
+@pytest.mark.parametrize("given", [["k"], [1], [False, True, False, False, False], []])
+def test_text_is_categorical_beside_a_list(given):
+    frame = FRAME.assign(c=pd.Categorical(["u", "v", None, "u"]))
+    matrix, estimator = read(frame, given)
+    listed = ("k",) if given else ()
+    kinds = {column.name: column.kind for column in estimator.schema.columns}
+    assert [name for name, kind in kinds.items() if kind == "category"] == [*listed, "t", "c"]
+    np.testing.assert_array_equal(later(estimator, frame), matrix)
+    assert Column("c") == read(FRAME, given)[1].schema.columns[3]  # numbers, unless listed
+    with pytest.raises(InvalidData, match="'t' contains text .* but categorical_features=None"):
+        read(frame, None)
 
 
 def test_from_dtype():

@@ -290,6 +290,18 @@ def test_damaged_choices(tmp_path):
             load(tmp_path / "m")
 
 
+def test_kernels_of_the_user_compare_listed_columns_only():
+    kernel = Gaussian(1.0)
+    with pytest.raises(IncompatibleParts, match="column 'color' contains categories, but kernel="):
+        KernelBoostingRegressor(kernel=kernel, categorical_features=["rank"]).fit(POLARS, Y)
+
+
+def test_files_of_models_with_text_beside_a_list(tmp_path):
+    model = BoostingRegressor(n_estimators=2, categorical_features=["rank"], random_state=0)
+    save(model.fit(POLARS, Y), tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(POLARS), model.predict(POLARS))
+
+
 def test_labels_that_are_missing():
     for missing in ([None, "a"] * 45, [1.0, np.nan] * 45, pl.Series([None, 1] * 45)):
         row = 1 if missing[0] == 1.0 else 0

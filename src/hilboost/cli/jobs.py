@@ -34,6 +34,7 @@ from hilboost.cli.task import (
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
+from hilboost.tables.choice import category_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,8 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
     X = rows["X"]
-    told = dict(numbers_as_text(X, categories != "from_dtype"))
+    listed = category_choice(categories, X.shape[1], list(X.columns)) or ()
+    told = dict(numbers_as_text(X, {str(X.columns[k]) for k in listed}))
     for sentence in told.values():
         note(sentence)
     categorical = [*told, *(date_columns(X) if job.dates == "text" else ())]

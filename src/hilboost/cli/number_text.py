@@ -30,17 +30,19 @@ _WORDS_NAMED = 3  # in the options of a remedy
 _MOST_TEXT = 0.5  # part of the values of a column of numbers
 
 
-def numbers_as_text(features: "pd.DataFrame", chosen: bool = False) -> Iterator[tuple[str, str]]:
+def numbers_as_text(
+    features: "pd.DataFrame", chosen: Collection[str] = ()
+) -> Iterator[tuple[str, str]]:
     """Yield columns of text that contain mostly numbers, with notes; reject nearly numeric ones.
 
-    With ``chosen`` category columns, none is rejected.
+    None of the ``chosen`` category columns is rejected.
     """
     for name, column in features.items():
         if column.dtype.kind == "f":
             continue
         form = form_of_column(column)
         if form is None or (form.name == "numbers" and form.words):
-            if form is not None and form.has_few_words and not chosen:
+            if form is not None and form.has_few_words and name not in chosen:
                 refuse_words(form, column, "Column", "name it in --set categorical_features")
             why = _words_among_numbers(column, known=form is not None)
         else:

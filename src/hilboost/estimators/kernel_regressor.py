@@ -88,7 +88,8 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
         columns for ``Precomputed``, ``Tanimoto``, ``Delta`` and ``Hamming``.
     categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
-        Categorical columns.  By default, columns with a text or categorical dtype.  With
+        Categorical columns.  By default, columns with a text or categorical dtype.  A list or mask
+        selects columns beside those of text.  With
         ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a
         factor that is fitted like a length scale.  Other kernels use codes, the positions of the
         sorted levels; columns listed here are not scaled.

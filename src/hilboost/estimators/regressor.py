@@ -75,8 +75,10 @@ default=None
         columns, and "no_interactions" puts each column in a group of its own.
     categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
-        Categorical columns.  By default, columns with a text or categorical dtype.  Levels not
-        seen in ``fit`` go to the larger side of a split, or are treated as an average level.
+        Categorical columns.  By default, columns with a text or categorical dtype.  A list or mask
+        selects columns beside those of text, which are always categorical; with ``None``, no column
+        is, and text is an error.  Levels not seen in ``fit`` go to the larger side of a split, or
+        are treated as an average level.
     line_search : bool or "auto", default="auto"
         Whether to optimize the step length of each stage.  "auto" does so for all learners except
         trees.

@@ -212,7 +212,7 @@ def _read_schema(header: Header, choice: object) -> Schema:
         require(all(a < b for a, b in pairwise(levels)), "categories")
         found.append((k, tuple(levels)))
     schema = Schema(d, None if names is None else tuple(names), tuple(found))
-    require(not found or chosen is None or chosen == schema.categories, "categories")
+    require(not found or chosen is None or set(chosen) <= {*schema.categories}, "categories")
     return schema
 
 

@@ -208,14 +208,22 @@ def table_of(
         raise InvalidData("the table has no column besides the target; add inputs.")
     chosen = category_choice(categorical, len(names), names)
     types = [dataset.schema.field(name).type for name in names]
-    by_dtype = chosen is None
-    if chosen is None:
-        chosen = tuple(k for k, kind in enumerate(types) if _is_category(kind))
-    levels = _levels(read, [names[k] for k in chosen], by_dtype) if chosen else []
+    listed = chosen
+    if categorical is not None:
+        of_type = _is_category if listed is None else _holds_text
+        own = {k for k, kind in enumerate(types) if of_type(kind)}
+        chosen = tuple(sorted(own.union(listed or ())))
+    chosen = chosen or ()
+    declared = None if listed is None else [chosen.index(k) for k in listed]
+    levels = _levels(read, [names[k] for k in chosen], declared) if chosen else []
     schema = Schema(len(names), tuple(names), tuple(zip(chosen, levels, strict=True)))
     single = not chosen and all(kind == pa.float32() for kind in types)
     table = FileTable(read, schema, n_rows, folder, single)
     return table.with_stored_codes() if chosen else table
+
+
+def _holds_text(kind: Any) -> bool:
+    return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _is_category(kind: object) -> bool:
@@ -226,7 +234,7 @@ def _is_text(kind: object) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ...]]:
+def _levels(read: Any, names: list[str], listed: Sequence[int] | None) -> list[tuple[Level, ...]]:
     """Levels of the category columns, ascending; warn of texts that are probably not categories."""
     levels: list[set[Level]] = [set() for _ in names]
     texts: dict[object, TextSums] = defaultdict(TextSums)
@@ -235,7 +243,7 @@ def _levels(read: Any, names: list[str], by_dtype: bool) -> list[tuple[Level, ..
         table = read_table(batch)
         assert table is not None
         found: dict[object, TextColumn] = {}
-        _, schema = learn(table, None if by_dtype else range(len(names)), note_texts=found.update)
+        _, schema = learn(table, listed, note_texts=found.update)
         for k, own in schema.levels:
             levels[k].update(own)
         for name, column in found.items():

@@ -26,12 +26,14 @@ def learn(
     table: Table,
     chosen: Sequence[int] | None,
     in_blocks: bool = False,
+    text: bool = True,
     note_texts: Callable[[Mapping[object, TextColumn]], None] = warn_of_texts,
 ) -> tuple[Floats | DenseTable, Schema]:
     """Convert a training table to a matrix, or to a table that is read in blocks, and its schema.
 
-    ``chosen`` are the category columns; ``None`` selects every column of text or of a categorical
-    dtype, which contain the index of the level in ascending order, and NaN for missing values.
+    Category columns contain the index of the level in ascending order, and NaN for missing values:
+    the ``chosen`` ones and those with ``text``, or if ``chosen`` is ``None``, every column of text
+    or of a categorical dtype.
     ``in_blocks`` leaves the columns where they are if all of them are numbers, and ``note_texts``
     takes the columns of text by their names.
     """
@@ -40,12 +42,13 @@ def learn(
     texts: dict[object, TextColumn] = {}
     for k, read in enumerate(table.columns):
         name = table.name(k)
-        is_category = read.is_category if chosen is None else k in chosen
-        if is_category:
+        named = chosen is not None and k in chosen
+        by_dtype = read.is_category if chosen is None else text and _is_text(read, name)
+        if named or by_dtype:
             labels = read.as_labels()
             levels = _levels(labels, name)
             if levels and isinstance(levels[0], str):
-                texts[name] = TextColumn.of(labels, chosen is not None)
+                texts[name] = TextColumn.of(labels, named)
             encoded.append(_codes(labels, Column(name, "category", levels)))
             found.append((k, levels))
         else:
@@ -103,6 +106,14 @@ def _numbers_of(values: NDArray[Any]) -> Numbers:
     return Numbers(values.astype(np.float64), "i" if whole else "f")
 
 
+def _is_text(read: ReadColumn, name: object) -> bool:
+    """Whether a column holds text, maybe with a categorical dtype."""
+    if not read.is_category:
+        return False
+    labels = read.as_labels()
+    return _read_used(labels, labels.used(), name).as_numbers() is None
+
+
 def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
     """Return numbers unchanged, and numeric categories as their values."""
     numbers = read.as_numbers()
@@ -121,9 +132,8 @@ def _as_numbers(read: ReadColumn, name: object, in_fit: bool = True) -> Numbers:
                 "text."
             )
         raise InvalidData(
-            f"{place(name)} contains text ({text!r} in row {row}) but is not listed in "
-            "categorical_features; list it there, set categorical_features='from_dtype', or drop "
-            "the column."
+            f"{place(name)} contains text ({text!r} in row {row}), but categorical_features=None; "
+            "set categorical_features='from_dtype', or drop the column."
         )
     known = np.full(len(labels.distinct) + 1, np.nan)
     known[used] = values.values

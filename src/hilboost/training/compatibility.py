@@ -8,6 +8,7 @@ from typing import Any
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.model.resolved import is_auto
+from hilboost.tables.choice import category_choice
 from hilboost.tables.schema import Schema
 
 
@@ -46,11 +47,12 @@ def check_learner(learner: Learner, schema: Schema, name: str, instead: str) -> 
 def check_kernel(kernel: Any, given: object, schema: Schema) -> None:
     """Reject text columns if the kernel would treat their codes as numbers.
 
-    With columns named in ``categorical_features``, the kernel compares codes.
+    Codes of columns that are listed in ``categorical_features`` are compared by the kernel.
     """
-    by_dtype = isinstance(given, str)
-    if schema.categories and by_dtype and not is_auto(kernel):
-        column = schema.columns[schema.categories[0]]
+    listed = category_choice(given, len(schema.columns), schema.names) or ()
+    others = [k for k in schema.categories if k not in listed]
+    if others and not is_auto(kernel):
+        column = schema.columns[others[0]]
         raise IncompatibleParts(
             f"column {column.name!r} contains categories, but kernel={kernel!r} compares numbers. "
             "Set kernel='auto', or list the column in categorical_features and use a kernel that "

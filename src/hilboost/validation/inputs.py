@@ -127,7 +127,8 @@ def _check_table(estimator: object, table: Table, expected: Expected) -> tuple[F
     X: Any
     if schema is None:
         chosen = category_choice(expected.categorical, d, table.names)
-        X, schema = learn(table, chosen, expected.blocks, expected.note_texts)
+        text = expected.categorical is not None
+        X, schema = learn(table, chosen, expected.blocks, text, expected.note_texts)
     else:
         X = encode(table, schema.columns)
     if isinstance(X, DenseTable):
