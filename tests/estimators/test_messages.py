@@ -750,3 +750,9 @@ def test_names_of_other_parameters(model, hint):
     y = {BoostingSurvival: TIMES, BoostingClassifier: LABELS, SparseKernelClassifier: LABELS}
     with pytest.raises(InvalidParameter, match=rf"is not known; did you mean {hint}\?$"):
         model.fit(X, y.get(type(model), Y))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_positional_parameters_name_the_class(name):
+    with pytest.raises(TypeError, match=rf"^{name}\.__init__\(\) takes"):
+        getattr(hilboost, name)("gaussian", "gaussian")

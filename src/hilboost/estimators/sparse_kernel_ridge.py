@@ -5,9 +5,11 @@ from __future__ import annotations
 from sklearn.base import RegressorMixin
 
 from hilboost.estimators.number_predictions import NumberPredictions
+from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sparse_kernel import SparseKernelMachine
 
 
+@with_parameters
 class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
     """Sparse kernel ridge regression.
 

@@ -61,6 +61,7 @@ _SHARE_DRAWN, _FEWEST_DRAWN = 0.03, 100  # rows of a member of AdaBoost
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
 
+@with_parameters
 class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Mean of kernel ridge regressions on random subsets.
 
@@ -95,6 +96,7 @@ class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subs
         return self._sum(maker, members, np.full(len(members), 1 / len(members)))
 
 
+@with_parameters
 class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, SubsetEnsemble):
     """Convex combination of kernel ridge regressions on random subsets.
 
@@ -151,6 +153,7 @@ def convex_weights(errors: Floats) -> Floats:
     return c / c.sum()
 
 
+@with_parameters
 class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEnsemble):
     """Gaussian processes on random subsets, combined by their inverse predictive variances.
 
