@@ -1,5 +1,7 @@
 """Metrics of held-out rows: their values, and early stopping by them."""
 
+import threading
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -286,3 +288,33 @@ def test_metrics_that_have_no_value():
         BoostingRegressor("quantile", quantile=[0.1, 0.9], **EARLY, eval_metric="mae").fit(X, Y)
     with pytest.raises(IncompatibleParts, match="requires probabilities"):
         BoostingClassifier("hinge", **EARLY, eval_metric="log_loss").fit(X, Y > 0)
+
+
+def test_metrics_and_losses_that_count_their_calls_in_several_threads():
+    calls, threads = [], set()
+
+    def errors(y, raw):
+        calls.append(len(y))
+        threads.add(threading.get_ident())
+        return raw - y, np.ones_like(y)
+
+    def spread(y, predicted):
+        calls.append(-len(y))
+        return float(np.mean(np.abs(y - predicted)))
+
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(20_000, 14))
+    target = table[:, 0] + rng.normal(size=20_000)
+    settings = EARLY | {"learner": "tree", "cv_folds": 3, "n_estimators": 4}
+    plain = BoostingRegressor(**settings, eval_metric=["mae"], n_jobs=1).fit(table, target)
+    metric = FunctionMetric(spread)
+    models = [
+        BoostingRegressor(errors, **settings, eval_metric=[metric], n_jobs=n_jobs).fit(
+            table, target
+        )
+        for n_jobs in (1, 3)
+    ]
+    np.testing.assert_array_equal(models[0].predict(table), models[1].predict(table))
+    assert models[1].n_estimators_ == plain.n_estimators_
+    assert min(calls) < 0 < max(calls)
+    assert len(threads) > 1

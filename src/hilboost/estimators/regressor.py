@@ -22,7 +22,8 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
     loss : str, Loss, Loss class or callable, default="squared_error"
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
         ``"gamma"``, ``"tweedie"``, a custom :class:`hilboost.Loss`, or a function of ``y`` and
-        ``raw`` that returns the gradient and the hessian of each row.
+        ``raw`` that returns the gradient and the hessian of each row.  Several threads call losses
+        and metrics of your own at once, unless ``n_jobs=1``.
     learner : str, scikit-learn regressor, Learner or list of these, default="auto"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
