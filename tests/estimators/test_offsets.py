@@ -552,3 +552,13 @@ def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, in_file,
     with warnings.catch_warnings(action="error"):
         model.report_facts(X, COUNTS, offset=OFFSET)
         BoostingRegressor(**TREES).fit(X, NUMBERS).predict(X)
+
+
+def test_kernels_of_counts_with_very_different_exposures():
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(400, 3))
+    smooth, exposure = np.sin(table[:, 0]) + table[:, 1] * table[:, 2] / 2, rng.normal(0, 3, 400)
+    counts = rng.poisson(np.exp(smooth + exposure)).astype(float)
+    model = BoostingRegressor("poisson", learner="kernel", n_jobs=1, random_state=0)
+    raw = model.fit(table, counts, offset=exposure).predict_raw(table)[:, 0]
+    assert np.mean((raw - smooth) ** 2) < 0.15 * smooth.var()

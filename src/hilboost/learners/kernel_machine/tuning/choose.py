@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from hilboost.learners.kernel_machine.workspace import Workspace
 _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold
 _FEWEST_ROWS = 64
+_EVENNESS = 0.2  # effective share of the rows, below which targets are Newton steps
 _UNLIKE = 30.0  # targets whose spreads differ by more are standardized one by one
 _RESOLUTION = 2.0**-30  # of standardized targets
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
@@ -86,7 +87,7 @@ class Choice:
 def choose(
     config: KernelMachineConfig,
     workspace: Workspace,
-    gradients: Gradients,  # only the negative gradients are used
+    gradients: Gradients,
     weight: Floats | None,  # (n,) float64 or None: zero for rows outside the sample
     # number of basis vectors that the model can have, if fewer than rows
     n_effective: float = np.inf,
@@ -136,6 +137,10 @@ class StandardizedSample:
         else:
             rows = rng.permutation(inside)[:n_drawn]
             Y = gradients.negative_gradient[rows]
+        curvature = gradients.hessian
+        if workspace.observed is None and _is_uneven(curvature):
+            Y = Y / curvature[rows]
+            weight = curvature[:, 0] * (1.0 if weight is None else weight)
         middle = Y.mean(axis=0)
         Y = Y - middle
         spread = _spread(Y)
@@ -155,6 +160,13 @@ class StandardizedSample:
         if len(rows) == len(best.rows):
             return best.rows, predicted
         return rows, predicted[first]
+
+
+def _is_uneven(curvature: Floats | None) -> TypeGuard[Floats]:
+    """Whether few rows hold most of the curvature (n, 1), as with offsets that differ by orders."""
+    if curvature is None or curvature.shape[1] > 1 or not (curvature > 0).all():
+        return False
+    return bool(curvature.mean() ** 2 < _EVENNESS * (curvature**2).mean())
 
 
 def _spread(Y: Floats) -> Floats:
