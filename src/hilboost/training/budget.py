@@ -30,7 +30,7 @@ _PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
 _CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
 _FITS_OF_ONE_MEMBER = 2  # without and with the rows that are held out from it
 _MORE_FACTORS = 3  # than members, for the choice of the ridge
-_ROWS_OF_SAMPLE, _SAMPLES = 400, 8  # of each thread
+_ROWS_OF_SAMPLE, _SAMPLES = 400, 4  # of each thread
 _SECONDS_OF_SAMPLE = 2.5e-3  # where the numbers above were measured
 
 
@@ -79,8 +79,7 @@ def seconds_of_machines(learner: MetricKernelLearner, run: FitRun) -> float:
 def _slowness(team: ThreadTeam) -> float:
     """Measure how much longer than estimated kernel machines take on this machine; at least 1.
 
-    The work of all threads tells how much time of the cores other processes use.  This counts
-    twice: a kernel machine that is given up for lack of time is lost.
+    The work of all threads tells how much time of the cores other processes use.
     """
     n, kernel = _ROWS_OF_SAMPLE, Matern(nu=2.5)
     squares = np.random.default_rng(0).random((n, n))
@@ -92,7 +91,7 @@ def _slowness(team: ThreadTeam) -> float:
 
     with array_api.one_blas_thread():
         durations, work = zip(*team.map(sample, range(_SAMPLES * team.n_threads)), strict=True)
-    return max(1.0, min(work) / _SECONDS_OF_SAMPLE) * max(1.0, sum(durations) / sum(work)) ** 2
+    return max(1.0, min(work) / _SECONDS_OF_SAMPLE) * max(1.0, sum(durations) / sum(work))
 
 
 @dataclass(frozen=True)
