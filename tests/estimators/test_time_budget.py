@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,13 +14,11 @@ from hilboost import (
     load,
     save,
 )
-from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import paused
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.errors import FitWarning
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.training import budget, early_kernel_check, race
-from hilboost.training.run import Clock, TimedTeam
 
 # Other processes may leave little time for a fit.
 pytestmark = pytest.mark.filterwarnings("ignore:time_budget=.* ended the fit after")
@@ -231,7 +228,7 @@ def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
     model = BoostingRegressor(**ONE, cv_folds=1, time_budget=40.0)
     numbers = []
     for slowness in (1.0, 17.0, 1e6):
-        monkeypatch.setattr(budget, "_slowness", lambda team, slowness=slowness: slowness)
+        monkeypatch.setattr(budget, "_slowness", lambda slowness=slowness: slowness)
         parts = model.fit(X, smooth).fitted_.parts
         numbers.append(0 if parts is None else model.parts_["kernel"].n_centers)
     assert numbers[0] > numbers[1] > numbers[2] == 0
@@ -240,17 +237,8 @@ def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
 def test_the_speed_of_the_machine_is_measured(monkeypatch):
     for seconds_of_sample, is_slow in ((1e9, False), (1e-9, True)):
         monkeypatch.setattr(budget, "_SECONDS_OF_SAMPLE", seconds_of_sample)
-        found = budget._slowness(ThreadTeam())
-        assert found > 1000 if is_slow else 1 <= found < 1000
-
-
-def test_a_thread_that_waits_for_others_is_not_slow(monkeypatch):
-    monkeypatch.setattr(budget, "_slowness", lambda *_: 1.0)
-    recipe = SimpleNamespace(data=SimpleNamespace(X=X), n_folds=1)
-    run = SimpleNamespace(recipe=recipe, team=TimedTeam(), clock=Clock(10.0))
-    time.sleep(0.1)
-    learner = MetricKernelLearner()
-    assert budget.in_time(learner, run, 10.0) == learner
+        found = budget._slowness()
+        assert found > 1000 if is_slow else found == 1.0
 
 
 def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hilboost.backends import array_api
-from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import Matern
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.training.kernel_candidates import (
@@ -30,7 +29,7 @@ _PRODUCTS_PER_SECOND = 4.5e10  # of sums over rows
 _CUBES_PER_SECOND = 1e11  # of factorizations and all that belongs to them
 _FITS_OF_ONE_MEMBER = 2  # without and with the rows that are held out from it
 _MORE_FACTORS = 3  # than members, for the choice of the ridge
-_ROWS_OF_SAMPLE, _SAMPLES = 400, 4  # of each thread
+_ROWS_OF_SAMPLE, _REPEATS_OF_SAMPLE = 400, 3
 _SECONDS_OF_SAMPLE = 2.5e-3  # where the numbers above were measured
 
 
@@ -50,7 +49,7 @@ def in_time(
     if math.isinf(seconds):
         return learner
     work = Work.of(run)
-    seconds /= _slowness(run.team)
+    seconds /= _slowness() * run.clock.contention
     width = min(run.recipe.data.X.shape[1], learner.most_additive)
     for n_searched, fewest in (
         (learner.n_searched, _FEW_CENTERS),
@@ -67,31 +66,25 @@ def in_time(
                     n_searched=n_searched,
                     most_additive=0 if is_long else learner.most_additive,
                 )
-            n_centers = int(n_centers / 1.2)
+            n_centers = int(n_centers / 1.4)
     return None
 
 
 def seconds_of_machines(learner: MetricKernelLearner, run: FitRun) -> float:
     """Estimate the duration of all kernel machines of a fit on this machine."""
-    return _slowness(run.team) * Work.of(run).seconds(learner.n_centers, learner.n_searched)
+    return _slowness() * Work.of(run).seconds(learner.n_centers, learner.n_searched)
 
 
-def _slowness(team: ThreadTeam) -> float:
-    """Measure how much longer than estimated kernel machines take on this machine; at least 1.
-
-    The work of all threads tells how much time of the cores other processes use.
-    """
-    n, kernel = _ROWS_OF_SAMPLE, Matern(nu=2.5)
+def _slowness() -> float:
+    """Measure how much longer than estimated kernel machines take on this machine; at least 1."""
+    n, kernel, durations = _ROWS_OF_SAMPLE, Matern(nu=2.5), []
     squares = np.random.default_rng(0).random((n, n))
-
-    def sample(_: int) -> tuple[float, float]:
-        began, began_to_work = time.perf_counter(), time.thread_time()
-        array_api.cholesky(array_api.add_to_diagonal(kernel.profile(squares.copy()), n))
-        return time.perf_counter() - began, time.thread_time() - began_to_work
-
     with array_api.one_blas_thread():
-        durations, work = zip(*team.map(sample, range(_SAMPLES * team.n_threads)), strict=True)
-    return max(1.0, min(work) / _SECONDS_OF_SAMPLE) * max(1.0, sum(durations) / sum(work))
+        for _ in range(_REPEATS_OF_SAMPLE):
+            began = time.perf_counter()
+            array_api.cholesky(array_api.add_to_diagonal(kernel.profile(squares.copy()), n))
+            durations.append(time.perf_counter() - began)
+    return max(1.0, min(durations) / _SECONDS_OF_SAMPLE)
 
 
 @dataclass(frozen=True)

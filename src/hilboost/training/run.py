@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import thread_time
 from typing import Any
 
 from hilboost.backends.threads import ThreadTeam
@@ -22,6 +23,7 @@ class Clock:
 
     budget: float | None = None  # seconds
     began: float = field(default_factory=working_seconds)
+    began_to_work: float = field(default_factory=thread_time)  # of this thread
 
     @property
     def seconds_of_fit(self) -> float:
@@ -35,6 +37,11 @@ class Clock:
     def left(self, share: float = 1.0) -> float:
         """Seconds until a share of the time of the fit has passed."""
         return share * self.seconds_of_fit - self.passed()
+
+    @property
+    def contention(self) -> float:
+        """How much longer work takes because other processes use the cores; at least 1."""
+        return max(1.0, self.passed() / max(thread_time() - self.began_to_work, 1e-3))
 
     @property
     def end(self) -> float:
