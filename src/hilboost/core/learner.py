@@ -162,7 +162,7 @@ class Learner(ABC):
         return None
 
     def for_members(
-        self, data: Any, n_members: int, choose_penalty: Callable[..., float] | None
+        self, data: Any, n_members: int, choose_penalty: Callable[..., tuple[float, float]] | None
     ) -> Sequence[Any]:
         """Return the ``data`` of each member of an ensemble with the same inputs.
 
@@ -175,8 +175,8 @@ class Learner(ABC):
             Result of :meth:`prepare`; remains unchanged.
         n_members : int
         choose_penalty : callable or None
-            Chooses the strength of a penalty by the loss, from the data, the kernel and the number
-            of basis vectors; by default, ignored.
+            Chooses the strength of a penalty by the loss, which is also returned, from the data,
+            the kernel and the number of basis vectors; by default, ignored.
 
         Returns
         -------

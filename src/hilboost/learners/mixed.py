@@ -176,7 +176,10 @@ class MixedLearner(Learner):
         return MixedData(parts, weight, parts_of_rows(X), Schedule.of(len(parts)))
 
     def for_members(
-        self, data: MixedData, n_members: int, choose_penalty: Callable[..., float] | None
+        self,
+        data: MixedData,
+        n_members: int,
+        choose_penalty: Callable[..., tuple[float, float]] | None,
     ) -> list[MixedData]:
         """Return data with schedules of their own."""
         parts = [

@@ -76,7 +76,7 @@ class Recipe:
     finish: Callable[[Outcome], Outcome] = unchanged
     # selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
     # and the number of basis vectors
-    choose_penalty: Callable[..., float] | None = None
+    choose_penalty: Callable[..., tuple[float, float]] | None = None
 
     @property
     def n_outputs(self) -> int:

@@ -122,7 +122,10 @@ class TreeLearner(TreeSettings, Learner):
         return prepare_trees(self, X, weight, seed, n_threads)
 
     def for_members(
-        self, data: TreeData, n_members: int, choose_penalty: Callable[..., float] | None
+        self,
+        data: TreeData,
+        n_members: int,
+        choose_penalty: Callable[..., tuple[float, float]] | None,
     ) -> list[TreeData]:
         """Return the same data, without what trees of one member leave to its next ones."""
         return [data, *(data.without_memory() for _ in range(n_members - 1))]

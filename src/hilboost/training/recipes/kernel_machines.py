@@ -300,7 +300,7 @@ def _checked_factors(factors: object) -> tuple[float, ...]:
 
 def penalty_choice(
     loss: Loss, data: TrainingData, initial_raw: Floats
-) -> Callable[..., float] | None:
+) -> Callable[..., tuple[float, float]] | None:
     """Return the function that selects λ by the held-out loss, for losses that require it."""
     if loss.bounded_hessian:
         return None

@@ -254,7 +254,7 @@ def _early_stopping(
 
 def _penalty_choice(
     loss: Loss, learner: Learner, data: TrainingData, initial_raw: Floats
-) -> Callable[..., float] | None:
+) -> Callable[..., tuple[float, float]] | None:
     """Select λ by the held-out loss, for kernel machines with losses other than squared error."""
     if (
         loss.quadratic

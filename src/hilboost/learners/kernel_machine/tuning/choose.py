@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from hilboost.learners.kernel_machine.workspace import Workspace
 _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold
 _FEWEST_ROWS = 64
-_EVENNESS = 0.2  # effective share of the rows, below which targets are Newton steps
+_EVENNESS = 0.2  # effective share of the rows, below which Newton steps are tried, too
 _UNLIKE = 30.0  # targets whose spreads differ by more are standardized one by one
 _RESOLUTION = 2.0**-30  # of standardized targets
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
@@ -45,9 +46,9 @@ _SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut shor
 _ROWS_OF_SLOW_STEPS = 15_000
 
 
-PenaltyChoice = Callable[[Workspace, Kernel, float, FoldKernels | None], float]
-"""Chooses λ by the loss itself, for a workspace, a kernel, the number of basis vectors, and kernels
-that the rows of a fold did not help to choose; ``None`` if no row did."""
+PenaltyChoice = Callable[[Workspace, Kernel, float, FoldKernels | None], tuple[float, float]]
+"""Chooses λ by the loss itself, which is also returned, for a workspace, a kernel, the number of
+basis vectors, and kernels that the rows of a fold did not help to choose; ``None`` if none did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,20 +97,55 @@ def choose(
     # chooses λ instead, for other losses than squared error
     choose_penalty: PenaltyChoice | None = None,
 ) -> Choice:
-    """Choose what the user left open, from the gradients of the first stage."""
+    """Choose what the user left open, from the gradients of the first stage.
+
+    If few rows hold most of the curvature, as with offsets that differ by orders of magnitude, the
+    gradients hide the function.  Newton steps, with the curvature as weights, may show it.
+    """
     given = Choice.given(config)
     if given is not None:
         return given
+    if config.given_regularization is not None or config.tuning != "auto":
+        choose_penalty = None
+    chosen = partial(_chosen, config, workspace, n_effective, iterates, choose_penalty)
+    choice, loss = chosen(gradients, weight)
+    curvature = gradients.hessian
+    can_vary = choose_penalty is not None and config.given_kernel is None
+    can_vary = can_vary and config.tuning_seconds is None and workspace.observed is None
+    if can_vary and curvature is not None and gradients.corners is None and _is_uneven(curvature):
+        steps = replace(gradients, negative_gradient=gradients.negative_gradient / curvature)
+        rival, its_loss = chosen(steps, curvature[:, 0] * (1.0 if weight is None else weight))
+        choice = rival if its_loss < loss else choice
+    return choice
+
+
+def _is_uneven(curvature: Floats) -> bool:
+    """Whether few rows hold most of the curvature (n, r) of one output."""
+    if curvature.shape[1] > 1 or not (curvature > 0).all():
+        return False
+    return bool(curvature.mean() ** 2 < _EVENNESS * (curvature**2).mean())
+
+
+def _chosen(
+    config: KernelMachineConfig,
+    workspace: Workspace,
+    n_effective: float,
+    iterates: bool,
+    choose_penalty: PenaltyChoice | None,
+    gradients: Gradients,  # only the negative gradients are used
+    weight: Floats | None,
+) -> tuple[Choice, float]:
+    """Choose by the gradients; also return the held-out loss, if λ was chosen by it."""
     sample = StandardizedSample.of(workspace, gradients, weight)
     # Each candidate runs on one thread: the choice is the same on any number of threads.
     with array_api.one_blas_thread(), side_by_side(workspace, len(sample.rows)) as team:
         best = _best(config, sample, n_effective, iterates, team, choose_penalty is not None)
-    regularization = config.given_regularization
-    if regularization is None:
+    regularization, loss = config.given_regularization, np.inf
+    if choose_penalty is not None:
+        regularization, loss = choose_penalty(workspace, best.kernel, n_effective, best.folds)
+    elif regularization is None:
         regularization = best.regularization * sample.mass
-        if choose_penalty is not None and config.tuning == "auto":
-            regularization = choose_penalty(workspace, best.kernel, n_effective, best.folds)
-    return Choice(best.kernel, regularization, *sample.held_out(best))
+    return Choice(best.kernel, regularization, *sample.held_out(best)), loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +173,6 @@ class StandardizedSample:
         else:
             rows = rng.permutation(inside)[:n_drawn]
             Y = gradients.negative_gradient[rows]
-        curvature = gradients.hessian
-        if workspace.observed is None and _is_uneven(curvature):
-            Y = Y / curvature[rows]
-            weight = curvature[:, 0] * (1.0 if weight is None else weight)
         middle = Y.mean(axis=0)
         Y = Y - middle
         spread = _spread(Y)
@@ -160,13 +192,6 @@ class StandardizedSample:
         if len(rows) == len(best.rows):
             return best.rows, predicted
         return rows, predicted[first]
-
-
-def _is_uneven(curvature: Floats | None) -> TypeGuard[Floats]:
-    """Whether few rows hold most of the curvature (n, 1), as with offsets that differ by orders."""
-    if curvature is None or curvature.shape[1] > 1 or not (curvature > 0).all():
-        return False
-    return bool(curvature.mean() ** 2 < _EVENNESS * (curvature**2).mean())
 
 
 def _spread(Y: Floats) -> Floats:

@@ -87,7 +87,7 @@ def choose_several(
         return SeveralChoice(chosen, given)
     regularization = best.regularization * sample.mass
     if choose_penalty is not None and config.tuning == "auto":
-        regularization = choose_penalty(workspace, best.kernel, np.inf, None)
+        regularization, _ = choose_penalty(workspace, best.kernel, np.inf, None)
     return SeveralChoice(chosen, regularization, *sample.held_out(best))
 
 
