@@ -221,14 +221,12 @@ def test_checkpoints_tell_levels_apart(tmp_path):
 @pytest.mark.parametrize("levels", ["text", "numbers"])
 @pytest.mark.parametrize("model", [NUMBERS[0], CLASSES[0], KERNEL], ids=name)
 def test_files_keep_the_schema(model, levels, tmp_path):
-    X = POLARS
+    if model is KERNEL and levels == "numbers":
+        return  # the other kind says the same, and fits take a second
+    X, model = POLARS, clone(model)
     if levels == "numbers":
         model.set_params(categorical_features=["rank", "new"])
         X = POLARS.drop("color")
-    else:
-        model.set_params(categorical_features="from_dtype")
-    if model is KERNEL and levels == "numbers":
-        return  # the other kind says the same, and fits take a second
     y = LABELS if isinstance(model, BoostingClassifier) else Y
     model.fit(X, y)
     save(model, tmp_path / "m", training_data=True)
