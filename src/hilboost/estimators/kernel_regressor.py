@@ -89,7 +89,7 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
     categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  A list or mask
-        selects columns beside those of text.  With
+        selects columns besides text columns.  With
         ``kernel="auto"``, a difference in such a column reduces the similarity of two rows by a
         factor that is fitted like a length scale.  Other kernels use codes, the positions of the
         sorted levels; columns listed here are not scaled.

@@ -104,10 +104,10 @@ or list of these, default="auto"
         Fraction of the rows used to fit each stage.
     categorical_features : "from_dtype", array-like of str, int or bool, or None, \
 default="from_dtype"
-        Category columns: by dtype, or beside those of text by name, by index, or as a mask;
-        ``None`` for no column.  Trees
-        split on subsets of their levels, and kernel machines compare levels.  A
-        ``KernelBoostingRegressor`` passed as ``learner`` has its own ``categorical_features``.
+        Category columns: by dtype, or besides text columns by name, by index, or as a
+        mask; ``None`` for no column.  Trees split on subsets of their levels, and kernel machines
+        compare levels.  A ``KernelBoostingRegressor`` passed as ``learner`` has its own
+        ``categorical_features``.
     decode : str, default="auto"
         Decoding method that computes pre-images, one of ``output_.ways``.  ``"auto"`` is the one
         that serves ``metric``, or the first of these.

@@ -64,9 +64,8 @@ class OutputKernelTreeRegressor(OutputKernelEstimator):
         Fraction of the columns considered at each node.
     categorical_features : "from_dtype", array-like of str, int or bool, or None, \
 default="from_dtype"
-        Category columns: by dtype, or beside those of text by name, by index, or as a mask;
-        ``None`` for no column.  Trees
-        split on subsets of their levels.
+        Category columns: by dtype, or besides text columns by name, by index, or as a
+        mask; ``None`` for no column.  Trees split on subsets of their levels.
     sketch : int or None, default=None
         Number of columns of the random projection of the outputs that is used to select splits.
     decode : str, default="auto"

@@ -77,9 +77,9 @@ default=None
     categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  A list or mask
-        selects columns beside those of text, which are always categorical; with ``None``, no column
-        is, and text is an error.  Levels not seen in ``fit`` go to the larger side of a split, or
-        are treated as an average level.
+        selects columns besides text columns, which are always categorical; with ``None``, none is,
+        and text is an error.  Levels not seen in ``fit`` go to the larger side of a split, or are
+        treated as an average level.
     line_search : bool or "auto", default="auto"
         Whether to optimize the step length of each stage.  "auto" does so for all learners except
         trees.

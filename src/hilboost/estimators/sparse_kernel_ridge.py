@@ -49,7 +49,7 @@ class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
     categorical_features : "from_dtype", sequence of names or column indices, mask, or None, \
 default="from_dtype"
         Categorical columns.  By default, columns with a text or categorical dtype.  A list or mask
-        selects columns beside those of text.
+        selects columns besides text columns.
         ``kernel="auto"`` compares them by equality; other kernels use their codes.
     memory_budget : float or "auto", default="auto"
         Memory in bytes for kernel values and factors.  When it is exhausted, no more basis vectors

@@ -44,11 +44,7 @@ class SurvivalCodec(TargetCodec):
 
     @classmethod
     def learn(
-        cls,
-        y: SurvivalLabels,
-        n: int,
-        n_intervals: int | None = None,
-        intervals: bool = True,
+        cls, y: SurvivalLabels, n: int, n_intervals: int | None = None, intervals: bool = True
     ) -> tuple[SurvivalCodec, Floats]:
         """Return the codec and the encoded training target.
 

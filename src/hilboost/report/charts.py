@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 import numpy as np
 from markupsafe import Markup, escape
-from matplotlib.dates import AutoDateLocator
+from matplotlib.dates import AutoDateLocator, num2date
 from matplotlib.ticker import MaxNLocator
 
 from hilboost.report.table import number_text, shortened, value_text
@@ -59,8 +59,8 @@ class Axis:
             margin = 0.5 * (abs(low) or 1.0)
             low, high = low - margin, high + margin
         if kind == "date" and day_text(low) and day_text(high):
-            ends = (np.datetime64(round(day), "D").astype("M8[s]").item() for day in (low, high))
-            days = AutoDateLocator(minticks=2, maxticks=4).tick_values(*ends)
+            locator = AutoDateLocator(minticks=2, maxticks=4)
+            days = locator.tick_values(num2date(low), num2date(high))
             inside = (float(day) for day in days if low <= day <= high and day % 1 == 0)
             return cls(low, high, start, end, tuple(inside), kind=kind)
         ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)

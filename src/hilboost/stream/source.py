@@ -206,14 +206,11 @@ def table_of(
     read = reader_of(dataset)
     if not names:
         raise InvalidData("the table has no column besides the target; add inputs.")
-    chosen = category_choice(categorical, len(names), names)
+    listed = category_choice(categorical, len(names), names)
     types = [dataset.schema.field(name).type for name in names]
-    listed = chosen
-    if categorical is not None:
-        of_type = _is_category if listed is None else _holds_text
-        own = {k for k, kind in enumerate(types) if of_type(kind)}
-        chosen = tuple(sorted(own.union(listed or ())))
-    chosen = chosen or ()
+    of_type = _is_category if listed is None else _holds_text
+    own = [k for k, kind in enumerate(types) if categorical is not None and of_type(kind)]
+    chosen = tuple(sorted({*own, *(listed or ())}))
     declared = None if listed is None else [chosen.index(k) for k in listed]
     levels = _levels(read, [names[k] for k in chosen], declared) if chosen else []
     schema = Schema(len(names), tuple(names), tuple(zip(chosen, levels, strict=True)))

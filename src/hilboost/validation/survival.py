@@ -31,12 +31,11 @@ class SurvivalLabels:
     strata: Any = None
 
 
-def check_times(
-    y: object,
-    n: int,
-    intervals: bool = True,  # whether bounds may differ
-) -> tuple[Floats, Floats, Floats]:
-    """Return the lower and upper bounds of the times, and the causes of the events, (n,) each."""
+def check_times(y: object, n: int, intervals: bool = True) -> tuple[Floats, Floats, Floats]:
+    """Return the lower and upper bounds of the times, and the causes of the events, (n,) each.
+
+    ``intervals`` says whether the bounds may differ.
+    """
     events = events_in(y)
     if events is None:
         refuse_pairs(y, n)
