@@ -24,6 +24,8 @@ _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine() if sys.platform =
 """Number of the system call by which a thread sleeps until a word changes; ``None`` elsewhere."""
 _WAIT, _WAKE = 128, 129  # among the threads of one process
 _MOST_NANOSECONDS = 10_000_000
+_MONOTONIC = 6 if sys.platform == "darwin" else 1
+_NANOSECONDS_OF_A_TICK = 100  # of the clock of Windows
 
 
 def _has_avx512() -> bool:
@@ -277,6 +279,25 @@ def pause(typing_context):
 
 
 @intrinsic
+def nanoseconds(typing_context):
+    """Time of a clock that runs forward at an even pace."""
+
+    def codegen(context, builder, sig, args):
+        int64, int32 = ir.IntType(64), ir.IntType(32)
+        now = cgutils.alloca_once(builder, ir.ArrayType(int64, 2))
+        if _WINDOWS:
+            builder.call(declared(builder, "QueryPerformanceCounter", int32, [now.type]), [now])
+            ticks = builder.load(cgutils.gep_inbounds(builder, now, 0, 0))
+            return builder.mul(ticks, int64(_NANOSECONDS_OF_A_TICK))
+        clock = declared(builder, "clock_gettime", int32, [int32, now.type])
+        builder.call(clock, [int32(_MONOTONIC), now])
+        seconds, rest = (builder.load(cgutils.gep_inbounds(builder, now, 0, k)) for k in range(2))
+        return builder.add(builder.mul(seconds, int64(10**9)), rest)
+
+    return types.int64(), codegen
+
+
+@intrinsic
 def lowest_bit(typing_context, value):
     """Number of the lowest set bit of a uint64 that is not zero."""
     signature = types.int64(types.uint64)
@@ -362,5 +383,6 @@ if INTERPRETED:
     keep_apart = keep_inside = prefetch = pause = wake = _nothing
     atomic_add, atomic_load, atomic_store = _add_in_turn, _load_in_python, _store_in_turn
     sleep_while, lowest_bit = _sleep_in_python, _lowest_bit_in_python
+    nanoseconds = time.perf_counter_ns
     float_bits, add_pair = _bits_in_python, _add_both
     float_of_bits = _float_in_python

@@ -30,6 +30,8 @@ ROWS_PER_PART = 2**14
 _WORTH_SHARING = 20_000
 _WORTH_WAKING = 100_000
 """Nanoseconds of work from which on a step is shared, and sleeping threads are waked for it."""
+_WORTH_A_THREAD = 50_000
+"""Nanoseconds of work for each thread that is waked."""
 
 
 class Batch(NamedTuple):
@@ -119,4 +121,5 @@ def n_threads_worth(batch, n_threads):
     work = batch.state[WORK]
     if n_threads == 1 or work < _WORTH_SHARING or n_tasks_of(batch) < 2:
         return 1, 0
-    return n_threads, min(n_threads, n_tasks_of(batch)) - 1 if work >= _WORTH_WAKING else 0
+    n_worth = 1 + work // _WORTH_A_THREAD
+    return n_threads, min(n_threads, n_tasks_of(batch), n_worth) - 1 if work >= _WORTH_WAKING else 0

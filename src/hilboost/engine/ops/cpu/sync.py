@@ -8,7 +8,9 @@ task of a step decides what the next one is, alone, and publishes its tasks::
     thread 2       comes late                                | task 2 | …
 
 Nobody waits for a thread that has claimed nothing: one that comes late, or that lost its core,
-helps when it can.  Threads that find nothing to do spin for a moment and then sleep.
+helps when it can.  Threads that find nothing to do spin for a while and then sleep, because waking
+one takes longer than many a step.  One that finds that it has lost its core to another program
+tells all to spin for a moment only.
 
 Where all threads are needed, they meet at a barrier.
 """
@@ -24,6 +26,7 @@ from hilboost.backends.intrinsics import (
     atomic_add,
     atomic_load,
     atomic_store,
+    nanoseconds,
     pause,
     sleep_while,
     wake,
@@ -31,11 +34,14 @@ from hilboost.backends.intrinsics import (
 
 # Entries of ``sync``, a cache line apart.  The ticket holds the number of the step, how many tasks
 # it has, and how many have been claimed.
-_TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT = 0, 8, 16, 24, 32, 40
-_SIZE = 48
+_TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT, _SPIN = 0, 8, 16, 24, 32, 40, 48
+_SIZE = 56
 _FIELD = 2**20  # of the ticket; a step has far fewer tasks, of 2**14 rows or words each
 _OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
-_SPINS_BEFORE_SLEEP = 0 if INTERPRETED else 1_000
+_SPIN_LONG, _SPIN_BRIEFLY = 0 if INTERPRETED else 200_000, 0 if INTERPRETED else 10_000
+"""Nanoseconds before a thread sleeps, as long as none has lost its core, and then."""
+_LOST_ITS_CORE = 50_000
+"""Nanoseconds between two looks of a thread that spins which tell that another program ran."""
 
 
 class Threads(NamedTuple):
@@ -51,7 +57,7 @@ class Threads(NamedTuple):
 def new_sync() -> NDArray[np.int64]:
     """Return what threads share in one call; the first step has one task."""
     sync = np.zeros(_SIZE, dtype=np.int64)
-    sync[_TICKET] = _FIELD
+    sync[_TICKET], sync[_SPIN] = _FIELD, _SPIN_LONG
     return sync
 
 
@@ -64,15 +70,19 @@ def share(n, part, n_parts):
 @inner
 def _wait_while(sync, entry, value):
     """Wait while an entry is as it was, and no thread has failed."""
-    spins = 0
+    began = last_look = nanoseconds()
     while atomic_load(sync, entry) == value and atomic_load(sync, ABORT) == 0:
-        spins += 1
-        if spins < _SPINS_BEFORE_SLEEP:
+        now = nanoseconds()
+        if now - last_look > _LOST_ITS_CORE:
+            atomic_store(sync, _SPIN, _SPIN_BRIEFLY)
+        if now - began < atomic_load(sync, _SPIN):
             pause()
+            last_look = now
         else:
             atomic_add(sync, _SLEEPERS, 1)
             sleep_while(sync, entry, value)
             atomic_add(sync, _SLEEPERS, -1)
+            last_look = nanoseconds()
 
 
 @inner
