@@ -38,6 +38,7 @@ def one_blas_thread():
 def threads_at_once(monkeypatch):
     """Threads share the work of small data, too, and on machines of one core."""
     monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("hilboost.training.recipes.tables._ENTRIES_WORTH_SHARING", 1)
     monkeypatch.setenv("HILBOOST_CORES", "16")
 
 

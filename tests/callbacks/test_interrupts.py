@@ -170,6 +170,7 @@ def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
     model = BoostingClassifier(**settings | {"n_estimators": 1600})
     with monkeypatch.context() as patch:
         patch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
+        patch.setattr("hilboost.training.recipes.tables._ENTRIES_WORTH_SHARING", 1)
         patch.setattr(ThreadTeam, "_call", interrupted_call)
         patch.setenv("HILBOOST_CORES", "3")
         interrupted(model, X, Y > 0)

@@ -45,8 +45,10 @@ from hilboost.validation.weights import warn_of_light_weights
 
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
-_SHARED, _ENTRIES_BESIDES = 8, 8
-"""Factor of the entries per thread for threads that share one tree, and the other work on a row."""
+_ENTRIES_BESIDES = 8
+"""Other work on a row of a tree, in entries."""
+_ENTRIES_WORTH_SHARING, _SHARED = 2**20, 2
+"""Entries of one tree from which on threads share it, and how many more these need each."""
 
 
 def table_recipe(
@@ -273,7 +275,10 @@ def work(recipe: Recipe, multi_output: str) -> int:
     n_entries = int(recipe.data.X.size * n_trees * recipe.n_folds)
     one_tree = n_trees * recipe.n_folds == 1 and len(recipe.config.learner.parts) == 1
     n_rows, d = recipe.data.X.shape
-    return n_rows * (d + _ENTRIES_BESIDES) // _SHARED if one_tree else n_entries
+    if one_tree:  # which all threads grow together
+        n_entries = n_rows * (d + _ENTRIES_BESIDES)
+        return n_entries // _SHARED if n_entries >= _ENTRIES_WORTH_SHARING else 0
+    return n_entries
 
 
 def _check_learner(p: Mapping[str, Any], learner: Learner, data: TrainingData) -> None:
