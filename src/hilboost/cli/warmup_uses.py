@@ -19,7 +19,7 @@ from hilboost.losses.registry import (
     survival_losses,
 )
 
-_FEW, _SEVERAL, _MANY = 400, 30_000, 300_000
+_FEW, _SEVERAL, _TO_SHARE, _MANY = 400, 30_000, 100_000, 300_000
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 _ONE_THREAD: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
 _ALL_ROWS: dict[str, Any] = {}
@@ -147,14 +147,15 @@ def _grow_of_text(task: str) -> None:
 
 
 def _grow_of_many_rows(task: str) -> None:
-    X, y, _ = _table(_MANY, np.float32)
-    for n_jobs in 1, 2:
+    for n, n_jobs in (_MANY, 1), (_MANY, 2), (_TO_SHARE, 2):
+        X, y, _ = _table(n, np.float32)
         for growth in _GROWTH.values():
             if not (task == "three classes" and "monotonic_cst" in growth):
                 _learn(task, X, y, n_jobs=n_jobs, **growth)
         _learn(task, X, y, n_jobs=n_jobs, **_SAMPLES)
         _learn(task, X, y, n_jobs=n_jobs, early_stopping=True)
-    _learn(task, _frame(_MANY), y, target_encoding=False)
+        if n_jobs == 2:
+            _learn(task, _frame(n), y, target_encoding=False)
 
 
 def _choose(task: str) -> None:
