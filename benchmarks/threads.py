@@ -30,30 +30,38 @@ from _common import markdown_table, run_fresh, study
 from hilboost.backends.threads import ThreadTeam
 
 ROUNDS = {10_000: 100, 100_000: 100, 1_000_000: 40}
+CLASSES = 1, 2, 26
 LEAVES = 31, 255
 THREADS = 1, 2, 4, 8, 16
 BESIDE = "nothing", "1 hog", "3 hogs", "the same fit"
 CASES = [
-    {"rows": rows, "leaves": leaves, "threads": threads, "beside": beside}
-    for rows, leaves, threads, beside in product(ROUNDS, LEAVES, THREADS, BESIDE)
-    if beside == "nothing" or (leaves == 31 and threads in (2, 16))
+    {"rows": rows, "classes": classes, "leaves": leaves, "threads": threads, "beside": beside}
+    for rows, classes, leaves, threads, beside in product(ROUNDS, CLASSES, LEAVES, THREADS, BESIDE)
+    if (classes == 1 or (leaves == 31 and rows == {2: 1_000_000, 26: 10_000}[classes]))
+    and (beside == "nothing" or (classes == 1 and leaves == 31 and threads in (2, 16)))
 ]
 
 
-def fits(rows: int, leaves: int, threads: int, rounds: int) -> dict[str, Callable[[], Any]]:
+def fits(
+    rows: int, classes: int, leaves: int, threads: int, rounds: int
+) -> dict[str, Callable[[], Any]]:
     """A fit by each library that is installed."""
-    from hilboost import BoostingRegressor
+    import hilboost
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 28))
     y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] ** 2 + rng.normal(size=rows)
+    kind = "Regressor" if classes == 1 else "Classifier"
+    if classes > 1:
+        y = np.argsort(np.argsort(y)) * classes // rows
     equal = {"n_estimators": rounds, "learning_rate": 0.1, "n_jobs": threads}
     ours = {"max_leaf_nodes": leaves, "early_stopping": False, "max_features": 1.0}
-    found = {"hilboost": lambda: BoostingRegressor(**equal, **ours).fit(X, y)}
+    make = getattr(hilboost, f"Boosting{kind}")
+    found = {"hilboost": lambda: make(**equal, **ours, learner="tree").fit(X, y)}
     with suppress(ImportError):
-        from lightgbm import LGBMRegressor
+        import lightgbm
 
-        theirs = LGBMRegressor(**equal, num_leaves=leaves, verbose=-1)
+        theirs = getattr(lightgbm, f"LGBM{kind}")(**equal, num_leaves=leaves, verbose=-1)
         found["LightGBM"] = lambda: theirs.fit(X, y)
     return found
 
@@ -79,13 +87,13 @@ def seconds_of_shared_work() -> Iterator[list[float]]:
         yield noted
 
 
-def medians(rows: int, leaves: int, threads: int) -> dict[str, float]:
+def medians(rows: int, *how: int) -> dict[str, float]:
     """Seconds and processor seconds of each library, in this process."""
-    for fit in fits(min(rows, 100_000), leaves, threads, 3).values():
+    for fit in fits(min(rows, 100_000), *how, 3).values():
         fit()
     times: dict[str, list[float]] = {}
     for _ in range(3):
-        for name, fit in fits(rows, leaves, threads, ROUNDS[rows]).items():
+        for name, fit in fits(rows, *how, ROUNDS[rows]).items():
             wall, work = time.perf_counter(), time.process_time()
             with seconds_of_shared_work() as shared:
                 fit()
@@ -96,10 +104,10 @@ def medians(rows: int, leaves: int, threads: int) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def measure(rows: int, leaves: int, threads: int, beside: str) -> dict[str, float]:
+def measure(rows: int, classes: int, leaves: int, threads: int, beside: str) -> dict[str, float]:
     """Measure in a fresh process, beside others."""
     os.environ["HILBOOST_CORES"] = str(threads)
-    size = ["--here", str(rows), str(leaves), str(threads)]
+    size = ["--here", *map(str, (rows, classes, leaves, threads))]
     command = [sys.executable, "-c", "while True: pass"]
     if beside == "the same fit":
         command = [sys.executable, __file__, "--for-ever", *size[1:]]
@@ -115,14 +123,14 @@ def page(records: list[dict[str, Any]], facts: str) -> str:
     """A row for each case; processor seconds are relative to the seconds."""
     rows = []
     for record in records:
-        case = [record[key] for key in ("rows", "leaves", "threads", "beside")]
+        case = [record[key] for key in ("rows", "classes", "leaves", "threads", "beside")]
         times = []
         for name in ("hilboost", "LightGBM"):
             seconds, work = (record.get(f"{name}{end}") for end in ("_s", "_cpu_s"))
             times += [f"{seconds:.2f}", f"{work / seconds:.1f}"] if seconds else ["", ""]
         alone = f"{record['hilboost_alone_s']:.2f}" if record["threads"] > 1 else ""
         rows.append([*case, *times[:2], alone, *times[2:]])
-    header = ["rows", "leaves", "threads", "beside", "s", "cores", "alone, s"]
+    header = ["rows", "classes", "leaves", "threads", "beside", "s", "cores", "alone, s"]
     header += ["LightGBM, s", "cores"]
     return (
         f"# Threads\n\n{facts}\n\nSeconds of a fit of 28 columns, {ROUNDS[1_000_000]} rounds with "
@@ -134,7 +142,7 @@ def page(records: list[dict[str, Any]], facts: str) -> str:
 
 def main() -> None:
     """Measure the cases that are missing."""
-    if len(sys.argv) == 5 and sys.argv[1] in ("--here", "--for-ever"):
+    if len(sys.argv) == 6 and sys.argv[1] in ("--here", "--for-ever"):
         size = [int(number) for number in sys.argv[2:]]
         if sys.argv[1] == "--here":
             print(json.dumps(medians(*size)))
