@@ -9,10 +9,11 @@ from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.engine import gradients as packing
-from hilboost.engine import next_root, separate, tree_data
+from hilboost.engine import next_root, separate, series, tree_data
 from hilboost.engine import stage as fitting
-from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals
+from hilboost.engine.next_root import NextRoot
 from hilboost.engine.plan import plan_for
+from hilboost.estimators import base
 
 N = 4_000
 write = NextRoot.write
@@ -231,6 +232,27 @@ def test_threads_and_separate_growth(small, monkeypatch):
         np.testing.assert_array_equal(found[0], other)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_stages_in_one_call_round_values_as_well(n_threads, weighted, small, monkeypatch):
+    X, y = draw()
+    weight = np.random.default_rng(1).integers(1, 4, size=N).astype(float) if weighted else None
+    expected = fit(X, y, weight, n_estimators=30).model_.predict_raw(X)
+    limits = {"fewest_separate": n_threads, "carries_root": False}
+    monkeypatch.setattr(tree_data, "plan_for", lambda *given: replace(plan_for(*given), **limits))
+    monkeypatch.setattr(base, "threads_for", lambda *given: n_threads)
+    n_calls, grow_stages = [], series.RequestedStages.fitted
+
+    def noting(self, trees):
+        n_calls.append(len(trees))
+        return grow_stages(self, trees)
+
+    monkeypatch.setattr(series.RequestedStages, "fitted", noting)
+    found = fit(X, y, weight, n_estimators=30).model_.predict_raw(X)
+    assert sum(n_calls) == 30
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_weights_repeat_rows(separate, small, monkeypatch):
     separate_from(monkeypatch, 1 if separate else None)
@@ -260,13 +282,6 @@ def test_leaves_add_multiples_of_a_power_of_two(small):
         (term,) = stage.terms
         outputs = np.ldexp(term.coefficient * term.model.values, 24)
         np.testing.assert_allclose(outputs, np.rint(outputs), atol=1e-6)
-
-
-def test_small_outputs_are_not_rounded():
-    values = np.array([[600.4], [-400.8], [2.0]])
-    np.testing.assert_array_equal(rounded_values(values, 0.5, 0.5, None)[:, 0], [600, -401, 2])
-    for unit, rate in [(2.0, 0.5), (0.0, 0.5), (0.5, None)]:
-        assert rounded_values(values, unit, rate, None) is values
 
 
 @pytest.mark.parametrize(
@@ -302,21 +317,10 @@ def test_values_of_leaves_from_packed_sums(small, monkeypatch):
 
     def noting(*given):
         of_fits.append(by_totals(*given))
-        return of_fits[-1] if len(of_fits) <= 12 else None
+        return of_fits[-1] and len(of_fits) <= 12
 
     monkeypatch.setattr(fitting, "steps_of_totals", noting)
     found, exact = (fit(X, y, l2_regularization=3.0).model_.predict_raw(X) for _ in range(2))
     assert len(of_fits) == 24
-    assert all(one is not None for one in of_fits)
+    assert all(of_fits)
     np.testing.assert_allclose(found, exact, atol=1e-6)
-
-
-def test_small_steps_and_other_layouts_need_all_digits():
-    layout = packing.layout_of(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
-    sums = np.array([5_000_000, -7_000_000, 3_000_000])
-    totals = (sums << layout.gradient_shift) + np.array([500, 400, 0])
-    steps = steps_of_totals(layout, totals, 100.0, 1.0)
-    np.testing.assert_allclose(steps[:, 0], 0.5 * sums / [600, 500, 100])
-    assert steps_of_totals(layout, totals, 0.0, 1.0)[2] == 0  # a leaf without rows
-    assert steps_of_totals(layout, totals, 100.0, 10.0) is None
-    assert steps_of_totals(layout, totals, 100.0, 0.0) is None

@@ -19,8 +19,9 @@ from hilboost.engine.ops.cpu.sync import Threads, new_sync
 
 
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
-    """One stage; rounds to the nearest integers: not with salts."""
+    """One stage; rounds to the nearest integers: not with salts, nor values of leaves."""
     assert series is None
+    assert np.isinf(stage.fewest_rounded)
     alone, growth, _, scratch, walk, summed = memory
     if team.number > 0:
         return
@@ -38,7 +39,6 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         packing = growth.rules.packing._replace(
             gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
         )
-        grown.steps[tree] = packing.gradient_step
         m = len(growth.buffers.flags)
         rows, ordered = growth.buffers.rows[0, :m], growth.buffers.ordered[0, :m]
         rows[:] = stage.rows if len(stage.rows) else np.arange(len(rows))
@@ -74,9 +74,9 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         )
         values = np.empty((len(leaves), 1))
         newton_leaves(0, 1, of_leaves, exact, None, None, values)
+        if growth.constraints is not None and growth.constraints.bounds.shape[1]:
+            values = np.clip(values, *growth.constraints.bounds[leaves].swapaxes(0, 1))
         grown.values[tree, : len(leaves)] = values
-        if grown.bounds.shape[1]:
-            grown.bounds[tree, : len(leaves)] = growth.constraints.bounds[leaves, :, 0]
         if growth.categories is not None:
             grown.left_sets[tree, :size] = growth.categories.left_sets[:size]
         binned = BinnedTree(fields, here.leaf_number, None, None)

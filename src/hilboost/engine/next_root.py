@@ -15,7 +15,6 @@ from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.compact_gradients import Compact
-from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
@@ -23,10 +22,6 @@ from hilboost.engine.ops.cpu.nodes import ROOT_GIVEN, SLOT, SPARE
 
 FEWEST_ROWS = 2**18
 """Weight of the rows from which on leaf values are rounded."""
-_LEAST_MULTIPLE = 128
-"""Half of the leaves add at least so many units, or else all digits."""
-_LEAST_STEP = 2**11
-"""In units, of half of the leaves, from which on sums of rounded gradients suffice."""
 _MOST_LEAVES = 256
 _FEWEST_ROWS_PER_LEAF = 1024
 """With fewer, sums over the leaves take as long as the sum over the rows."""
@@ -36,61 +31,6 @@ _FOUND_IN_FEW = 100
 """So many more may differ in each block, since the last one may have few rows."""
 _MOST_FAILURES = 8
 _MOST_STEPS = 2**31
-
-
-def unit_of_outputs(packing: Packing, total: int) -> float:
-    """Return what outputs may be rounded to multiples of, or 0 if there are few rows.
-
-    An even number of steps of the gradients: halves are rounded to the nearest even integer, and
-    remain halves of the same parity.
-
-    packing : Packing; total : int, packed sum of the root
-    """
-    counts_rows = packing.count_step == 1.0 and packing.hessian_step == 0.0
-    if not counts_rows or not has_enough_rows(total & packing.count_mask):
-        return 0.0
-    return 2 * packing.gradient_step
-
-
-def steps_of_totals(
-    packing: Packing, totals: NDArray[np.int64], l2: float, unit: float
-) -> Floats | None:
-    """Return the Newton steps of leaves from their packed sums; ``None`` if these are too coarse.
-
-    The sums add gradients rounded to multiples of ``unit / 2``, or ``unit`` is 0.
-    They are too coarse if the steps of half of the leaves are not much larger.
-
-    packing : Packing, with counts of rows; totals : (n_leaves,) int64; returns (n_leaves, 1)
-    """
-    if unit == 0.0:
-        return None
-    rows = (totals & packing.count_mask).astype(np.float64)[:, None]
-    gradients = (totals >> packing.gradient_shift)[:, None] * packing.gradient_step
-    steps = np.empty_like(gradients)
-    leaf_values(gradients, rows, l2, steps)
-    return steps if np.median(np.abs(steps)) >= _LEAST_STEP * unit else None
-
-
-def has_enough_rows(total: float) -> bool:
-    """Return whether leaf values are rounded, by the total weight of the rows to learn from."""
-    return total >= FEWEST_ROWS
-
-
-def rounded_values(
-    values: Floats, unit: float, rate: float | None, next_root: NextRoot | None
-) -> Floats:
-    """Round what leaves (n_leaves, 1) add at this rate to whole units, unless it is too little.
-
-    The next root notes it.
-    """
-    if unit == 0.0 or rate is None:
-        return values
-    multiples = np.rint(rate * values / unit)
-    if np.median(np.abs(multiples)) < _LEAST_MULTIPLE:
-        return values
-    if next_root is not None:
-        next_root.note_steps(2 * multiples[:, 0])
-    return multiples * unit / rate
 
 
 @dataclass

@@ -13,6 +13,7 @@ from hilboost.backends.exact_sums import CHUNK, FIELDS, empty_sums, is_whole, ro
 from hilboost.core import dtypes
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.engine import next_root
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import Packed, layout_of
 from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of, skip_one
@@ -80,6 +81,13 @@ class TreeGrower:
         return self.memory[n_trees]
 
 
+def fewest_rounded(data: TreeData, gradients: Gradients, sample: RowSample) -> float:
+    """Weight of the rows from which on the leaf values of a stage are rounded, or infinity."""
+    alone = gradients.structure.residual and gradients.negative_gradient.shape[1] == 1
+    may_round = data.plan.rounds and alone and sample.rows is None
+    return float(next_root.FEWEST_ROWS) if may_round else np.inf
+
+
 def fit_separately(
     settings: TreeSettings,
     data: TreeData,
@@ -88,15 +96,15 @@ def fit_separately(
     generators: Generators,
     leaf_of_row: NDArray[np.int32],
     series: Series | None = None,
-) -> tuple[list[Tree], TreeGrower]:
+) -> list[Tree]:
     """Fit one tree for each output, in one stage or a series of stages.
 
     Each grows on one thread, or on all of them where a series has too few trees for that.
-    ``leaf_of_row`` (r, n) is written.  The trees lie in the memory of the grower, too.
+    ``leaf_of_row`` (r, n) is written.
     """
     data.bring_rows_back()
     data.forget_tree()
-    stage = _stage(settings, data.table, gradients, sample)
+    stage = _stage(settings, data, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
     n_growers = n_threads if series is None or data.plan.separates(r) else 1
     spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
@@ -125,8 +133,7 @@ def fit_separately(
                 lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)
             )
         n_trees = r * (1 if series is None else int(series.n_fitted[0]))
-        trees = trees_of(grown, n_trees, growers[0].growth.rules.is_category)
-        return trees, growers[0]
+        return trees_of(grown, n_trees, growers[0].growth.rules.is_category)
     finally:
         for space in spaces:
             space.release()
@@ -194,7 +201,7 @@ def _draws_for(
 
 
 def _stage(
-    settings: TreeSettings, table: BinnedTable, gradients: Gradients, sample: RowSample
+    settings: TreeSettings, data: TreeData, gradients: Gradients, sample: RowSample
 ) -> SeparateTrees:
     """Arrange the gradients by output, and choose the layout; draws are yet to come."""
     n, r = gradients.negative_gradient.shape
@@ -220,8 +227,10 @@ def _stage(
         rows=rows,
         layout=layout_of(curved, of_probabilities, total, whole, m),
         draws=_no_draws(0, 0),
-        thresholds=table.thresholds,
+        thresholds=data.table.thresholds,
         l2=float(settings.l2_regularization),
+        rate=sample.rate or 0.0,  # without one, no value is rounded
+        fewest_rounded=fewest_rounded(data, gradients, sample),
         next_tree=np.zeros(1, dtype=np.int64),
     )
 
@@ -229,17 +238,13 @@ def _stage(
 def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
     """Memory for so many trees."""
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
-    categories, constraints = growth.categories, growth.constraints
-    n_sets = 0 if categories is None else len(categories.left_sets)
-    n_bounds = 0 if constraints is None or not constraints.bounds.shape[1] else n_leaves
+    n_sets = 0 if growth.categories is None else len(growth.categories.left_sets)
     return GrownTrees(
         trees=empty_tree(n_trees, n_nodes),
         sizes=np.empty(n_trees, dtype=np.int64),
         depths=np.empty(n_trees, dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),
         values=np.empty((n_trees, n_leaves, 1)),
-        steps=np.empty(n_trees),
-        bounds=np.empty((n_trees, n_bounds, 2)),
     )
 
 
@@ -253,9 +258,7 @@ def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) ->
     is_node = np.arange(grown.trees.column.shape[1]) < sizes[:, None]
     is_leaf = np.arange(grown.values.shape[1]) < n_leaves[:, None]
     nodes = [array[:n_trees][is_node] for array in grown.trees[:-1]]
-    values, bounds = grown.values[:n_trees][is_leaf], grown.bounds[:n_trees]
-    if bounds.shape[1]:
-        values = np.clip(values, *np.hsplit(bounds[is_leaf], 2))
+    values = grown.values[:n_trees][is_leaf]
     ends, leaf_ends = _ends(sizes), _ends(n_leaves)
     trees = []
     for k in range(n_trees):

@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.engine.next_root import has_enough_rows
+from hilboost.engine import next_root
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, RowDraws, Series
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.tree import Tree
@@ -25,7 +25,7 @@ _SQUARED_ERROR, _LOGISTIC, _SOFTMAX = "squared_error", "logistic", "softmax"
 _LOSSES = {_SQUARED_ERROR, _LOGISTIC, _SOFTMAX}
 
 
-_CELLS = 2**21  # outputs of rows in all stages of a call, which takes up to some .05 s
+_CELLS = 2**21  # outputs of rows in all stages of a call, which takes some .05 s on two threads
 _FEWEST_STAGES = 2
 
 
@@ -47,18 +47,20 @@ class RequestedStages:
         takes more time than the stages themselves.
         """
         n, r = request.raw.shape
-        if n * r * _FEWEST_STAGES > _CELLS or not _is_supported(settings, data, request):
+        n_cells = _CELLS * max(1, data.team.n_threads // 2)
+        if n * r * _FEWEST_STAGES > n_cells or not _is_supported(settings, data, request):
             return None
-        request = request.first(max(_FEWEST_STAGES, _CELLS // (n * r)))
+        request = request.first(max(_FEWEST_STAGES, n_cells // (n * r)))
         # In Fortran order, so that the columns of a task are views.
         negative = np.empty((r, n))
         hessian = np.empty((0 if request.loss == _SQUARED_ERROR else r, n))
         # The rows to learn from, or memory for those that a stage draws.
         m = request.n_drawn
         rows = request.rows if m is None else np.zeros(m, dtype=dtypes.ROW)
-        sample = RowSample(rows, request.weight, stage=request.number)
+        sample = RowSample(rows, request.weight, stage=request.number, rate=request.rate)
         curved = hessian.T if len(hessian) else None
-        gradients = Gradients(negative.T, curved, Structure(of_probabilities=curved is not None))
+        structure = Structure(residual=curved is None, of_probabilities=curved is not None)
+        gradients = Gradients(negative.T, curved, structure)
         series = _compiled(request, negative, hessian, data.team.n_threads)
         return cls(gradients, sample, series, request.generators, request.raw.copy(order="F"))
 
@@ -81,9 +83,8 @@ def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest)
         return False
     if settings.shared or data.plan.operations is not None or data.plan.fit_tree is not None:
         return False
-    total = len(request.y) if request.weight is None else request.weight.sum()
-    if data.plan.rounds and r == 1 and has_enough_rows(total):
-        return False  # leaf values are rounded
+    if data.plan.carries_root and r == 1 and len(request.y) >= next_root.FEWEST_ROWS:
+        return False  # each root follows from the tree before
     # The layout of weighted gradients depends on the total weight of the rows that are drawn.
     return request.weight is None or request.n_drawn is None
 

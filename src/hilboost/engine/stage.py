@@ -17,13 +17,14 @@ from hilboost.engine.driver import grow_tree
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import borrowed, growth_of, projected, skip_one
 from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps
-from hilboost.engine.next_root import NextRoot, rounded_values, steps_of_totals, unit_of_outputs
+from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.stage_series import Series
 from hilboost.engine.row_order import ranks_of_leaves
-from hilboost.engine.separate import Generators, TreeGrower, fit_separately
+from hilboost.engine.separate import Generators, fewest_rounded, fit_separately
 from hilboost.engine.settings import TreeSettings, VectorSettings
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
@@ -48,10 +49,7 @@ def fit_stages(
     is_sorted = r == 1 and sample.rows is None and data.may_be_sorted
     if (series is not None or data.plan.separates(r)) and not is_sorted:
         own = cast("TreeSettings", settings)
-        trees, grower = fit_separately(own, data, gradients, sample, generators, leaves, series)
-        if _rounds(data, gradients, sample):
-            trees = [_rounded(own, data, trees[0], grower, sample.rate)]
-        return trees, leaves
+        return fit_separately(own, data, gradients, sample, generators, leaves, series), leaves
     groups = [slice(0, r)] if settings.shared else [slice(k, k + 1) for k in range(r)]
     rng = generators[0]()
     fit: Callable[..., Tree] = data.plan.fit_tree or fit_tree
@@ -62,44 +60,30 @@ def fit_stages(
     return trees, leaves
 
 
-def _rounded(
-    settings: TreeSettings, data: TreeData, tree: Tree, grower: TreeGrower, rate: float | None
-) -> Tree:
-    """Return the only tree of a stage, with rounded values if there are many rows."""
-    (grown, _), growth = grower.memory_of(1), grower.growth
-    packing = growth.rules.packing._replace(gradient_step=float(grown.steps[0]))
-    growth = growth._replace(rules=growth.rules._replace(packing=packing))
-    leaves = grown.trees.leaves[0, : len(tree.leaf_values)]
-    values = _values(settings, data, growth, leaves, lambda: tree.values, rate)
-    return tree.with_values(values)
-
-
-def _rounds(data: TreeData, gradients: Gradients, sample: RowSample) -> bool:
-    """Whether leaf values may be rounded."""
-    alone = gradients.structure.residual and gradients.negative_gradient.shape[1] == 1
-    return data.plan.rounds and alone and sample.rows is None
-
-
 def _values(
     settings: TreeSettings,
     data: TreeData,
     growth: Growth,
     leaves: NDArray[np.int64],
     newton: Callable[[], Floats],  # the exact Newton steps
+    fewest_rounded: float,
     rate: float | None,
-    rounds: bool = True,
 ) -> Floats:
     """The values of the leaves with these node numbers, rounded if there are many rows."""
-    packing, totals = growth.rules.packing, growth.sums.totals[:, 0]
-    unit = unit_of_outputs(packing, int(totals[0])) if rounds else 0.0
-    values = steps_of_totals(packing, totals[leaves], settings.l2_regularization, unit)
-    if values is None:
-        values = newton()
+    packing, totals = growth.rules.packing, growth.sums.totals
+    unit = unit_of_outputs(packing, totals[0, 0], fewest_rounded)
+    values, multiples = np.empty((len(leaves), 1)), np.empty(len(leaves))
+    l2 = float(settings.l2_regularization)
+    if not steps_of_totals(packing, leaves, totals, l2, unit, values):
+        values = newton().copy()
     if settings.monotonic:
         assert growth.constraints is not None
         lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
         values = np.clip(values, lower, upper)
-    return rounded_values(values, unit, rate, data.next_root)
+    is_rounded = rate is not None and round_values(unit, rate, values, multiples)
+    if is_rounded and data.next_root is not None:
+        data.next_root.note_steps(2 * multiples)
+    return values
 
 
 def fit_tree(
@@ -138,9 +122,9 @@ def fit_tree(
             next_root.note_tree(growth, leaves, space.flags, space)
         if sample.rows is not None:
             data.operations.walk(growth, grown, leaf_of_row)
-        rounds, l2 = _rounds(data, gradients, sample), settings.l2_regularization
+        fewest, l2 = fewest_rounded(data, gradients, sample), settings.l2_regularization
         newton = partial(newton_steps, data.operations, growth, leaves, learned, l2, data.share)
-        values = _values(settings, data, growth, leaves, newton, sample.rate, rounds)
+        values = _values(settings, data, growth, leaves, newton, fewest, sample.rate)
         tree = as_tree(grown, depth, values, growth.categories)
     finally:
         space.release()

@@ -32,6 +32,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     open_tree,
     pack,
     value_leaves,
+    values_are_known,
     write_nodes,
 )
 from hilboost.engine.ops.cpu.stage_series import add_outputs, draw_rows, evaluate_rows
@@ -63,7 +64,7 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
         begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
         pack(tree, place, begin, end, thread, stage, memory)
     elif step == LEAVES:
-        n_parts = n_tasks // 2
+        n_parts = threads.n_threads
         if task < n_parts:
             mark_rows(tree, place, task, n_parts, memory, grown, leaf_of_row)
         else:
@@ -87,15 +88,16 @@ def _follow(threads, series, stage, memory, grown, leaf_of_row):
     tree, step = place % n_outputs, batch.state[STEP]
     if step == DONE and place >= 0:
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        _cut(LEAVES, m, 2 * threads.n_threads, batch)
+        n_passes = 1 if values_are_known(place, stage, memory, grown) else 2
+        _cut(LEAVES, m, n_passes * threads.n_threads, batch)
     elif step == MEASURE:
-        choose_steps(place, stage, memory, grown)
+        choose_steps(stage, memory)
         _cut(PACK, m, 1 + m // _ROWS_PER_TASK, batch)
     elif step == PACK:
         open_tree(place, stage, memory)
     else:
         if step == LEAVES:
-            end_tree(tree, place, memory, grown, leaf_of_row)
+            end_tree(tree, place, stage, memory, grown, leaf_of_row)
         if step != EVALUATE and tree == n_outputs - 1:
             _cut(EVALUATE, n, 1 + n // _ROWS_PER_TASK, batch)
             return True

@@ -42,6 +42,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
@@ -75,6 +76,9 @@ class SeparateTrees(NamedTuple):
     draws: TreeDraws  # for all trees of all stages
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
     l2: float  # added to the hessian of a leaf
+    rate: float  # factor of the leaf values
+    # weight of the rows from which on leaf values are rounded, see :mod:`leaf_rounding`
+    fewest_rounded: float
     # (1,) int64: how many trees of the stage, or of the series, have been taken
     next_tree: NDArray[np.int64]
 
@@ -86,10 +90,7 @@ class GrownTrees(NamedTuple):
     sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
     depths: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
     left_sets: NDArray[np.uint64]  # (n_trees, n_sets, SET_WORDS) uint64
-    values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64: newton steps
-    steps: NDArray[np.float64]  # (n_trees,) float64: of the fixed-point gradients
-    # (n_trees, n_leaves, 2) float64: of the values; (n_trees, 0, 2) without constraints
-    bounds: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64
 
 
 class StageScratch(NamedTuple):
@@ -99,7 +100,7 @@ class StageScratch(NamedTuple):
     sums: NDArray[np.int64]  # (2, n_leaves, 1, 5) int64
     magnitudes: NDArray[np.int64]  # (n_threads, 3, 5) int64: sums of some rows
     packed: NDArray[np.int64]  # (n_threads, 2, n_channels) int64: sums of some rows, and of a task
-    thresholds: NDArray[np.float64]  # (n_nodes,) float64
+    of_nodes: NDArray[np.float64]  # (n_nodes,) float64
 
 
 class TreeMemory(NamedTuple):
@@ -141,7 +142,7 @@ def measure(tree, begin, end, thread, stage, scratch):
 
 
 @inner
-def choose_steps(place, stage, memory, grown):
+def choose_steps(stage, memory):
     """Choose the steps of the fixed-point numbers of a tree, by the sums of their magnitudes."""
     keep_apart()
     sums, steps = memory.scratch.magnitudes, memory.steps
@@ -151,7 +152,6 @@ def choose_steps(place, stage, memory, grown):
     steps[1] = memory.growth.rules.packing.hessian_step
     if stage.learned.hessians.shape[2] > 0:
         steps[1] = 1.0 / factor_of(rounded_sum(sums[0, 1]), stage.layout.hessian_room)
-    grown.steps[place] = steps[0]
 
 
 @inner
@@ -171,8 +171,9 @@ def _rounding_of(place, stage, steps):
 
 
 @inner
-def _packing_of(packing, steps):
-    """The layout that all trees share, with the steps of one of them."""
+def _packing_of(memory):
+    """The layout that all trees share, with the steps of the current one."""
+    packing, steps = memory.growth.rules.packing, memory.steps
     return Packing(
         packing.hessian_shift,
         packing.hessian_mask,
@@ -201,7 +202,7 @@ def pack(tree, place, begin, end, thread, stage, memory):
     """Pack the gradients of some rows of a tree, and add them up."""
     keep_apart()
     growth, learned, sums = memory.growth, _learned_of(tree, stage), memory.scratch.packed[thread]
-    packing = _packing_of(growth.rules.packing, memory.steps)
+    packing = _packing_of(memory)
     rounding = _rounding_of(place, stage, memory.steps)
     rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
     for i in range(begin, end):
@@ -233,7 +234,7 @@ def open_tree(place, stage, memory):
 def growth_of_tree(memory):
     """The growth of the current tree, with its packing."""
     growth, rules = memory.growth, memory.growth.rules
-    packing = _packing_of(rules.packing, memory.steps)
+    packing = _packing_of(memory)
     return Growth(
         growth.table,
         growth.packed,
@@ -271,14 +272,14 @@ def write_nodes(tree, place, stage, memory, grown, leaf_of_row):
         for i in range(leaf_of_row.shape[1]):
             leaf_of_row[tree, i] = -1
     for node in range(n_nodes):
-        scratch.thresholds[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
+        scratch.of_nodes[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
     trees = grown.trees
     grown.sizes[place] = n_nodes
     grown.depths[place] = write_tree(
         fields,
         n_nodes,
         nodes.gains,
-        scratch.thresholds,
+        scratch.of_nodes,
         is_category,
         GrownTree(
             trees.column[place],
@@ -325,12 +326,29 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
 
 
 @inner
-def _keep_bounds(place, leaves, constraints, bounds):
-    """Keep the bounds of the values of leaves, where there are any."""
-    if constraints is not None and bounds.shape[1] > 0:
+def _unit_of(stage, memory):
+    """What the values of the leaves may be rounded to multiples of."""
+    return unit_of_outputs(
+        _packing_of(memory), memory.growth.sums.totals[0, 0], stage.fewest_rounded
+    )
+
+
+@inner
+def values_are_known(place, stage, memory, grown):
+    """Write the values of the leaves if the packed sums tell them; whether they do."""
+    keep_apart()
+    leaves, totals = _rows_of_leaves(place, memory.growth, grown).leaves, memory.growth.sums.totals
+    unit, values = _unit_of(stage, memory), grown.values[place][: leaves.shape[0]]
+    return steps_of_totals(_packing_of(memory), leaves, totals, stage.l2, unit, values)
+
+
+@inner
+def _clip(leaves, constraints, values):
+    """Bring the values of leaves into their bounds, where there are any."""
+    if constraints is not None and constraints.bounds.shape[1] > 0:
         for leaf in range(leaves.shape[0]):
-            for side in range(2):
-                bounds[place, leaf, side] = constraints.bounds[leaves[leaf], side, 0]
+            bounds = constraints.bounds[leaves[leaf]]
+            values[leaf, 0] = min(max(values[leaf, 0], bounds[0, 0]), bounds[1, 0])
 
 
 @inner
@@ -357,12 +375,15 @@ def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
 
 
 @inner
-def end_tree(tree, place, memory, grown, leaf_of_row):
+def end_tree(tree, place, stage, memory, grown, leaf_of_row):
     """Write what remains of a tree, and find the leaves of all rows."""
     keep_apart()
     growth = memory.growth
     leaves = _rows_of_leaves(place, growth, grown).leaves
-    _keep_bounds(place, leaves, growth.constraints, grown.bounds)
+    n_leaves, of_nodes = leaves.shape[0], memory.scratch.of_nodes
+    values = grown.values[place][:n_leaves]
+    _clip(leaves, growth.constraints, values)
+    round_values(_unit_of(stage, memory), stage.rate, values, of_nodes[:n_leaves])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
     _find_other_leaves(place, growth, memory.walk, grown, leaf_of_row[tree])
 
@@ -380,15 +401,16 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         place = number * n_outputs + tree
         clear_sums(scratch)
         measure(tree, 0, m, 0, stage, scratch)
-        choose_steps(place, stage, memory, grown)
+        choose_steps(stage, memory)
         pack(tree, place, 0, m, 0, stage, memory)
         open_tree(place, stage, memory)
         growth = by_reference(growth_of_tree(memory))
         take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
         mark_rows(tree, place, 0, 1, memory, grown, leaf_of_row)
-        value_leaves(tree, place, 0, 1, stage, memory, grown)
-        end_tree(tree, place, memory, grown, leaf_of_row)
+        if not values_are_known(place, stage, memory, grown):
+            value_leaves(tree, place, 0, 1, stage, memory, grown)
+        end_tree(tree, place, stage, memory, grown, leaf_of_row)
         add_outputs(tree, series, grown.values[place], leaf_of_row[tree], 0, n)
 
 
