@@ -156,6 +156,8 @@ def _grow_of_many_rows(task: str) -> None:
         _learn(task, X, y, n_jobs=n_jobs, early_stopping=True)
         if n_jobs == 2:
             _learn(task, _frame(n), y, target_encoding=False)
+        if n == _MANY:
+            _learn(task, np.tile(X, 7), y, n_jobs=n_jobs)  # large enough to sort its rows
 
 
 def _choose(task: str) -> None:
