@@ -157,7 +157,8 @@ def _grow_of_many_rows(task: str) -> None:
         if n_jobs == 2:
             _learn(task, _frame(n), y, target_encoding=False)
         if n == _MANY:
-            _learn(task, np.tile(X, 7), y, n_jobs=n_jobs)  # large enough to sort its rows
+            # large enough to sort its rows by the first two trees
+            _learn(task, np.tile(X, 7), y, n_jobs=n_jobs, n_estimators=4)
 
 
 def _choose(task: str) -> None:
