@@ -85,7 +85,9 @@ def _digest(paths: Iterable[Path]) -> str:
 def digest_of_sources() -> str:
     """Content of all files with compiled functions, because a function contains others."""
     folders = "backends", "engine/ops"
-    paths = sorted(path for folder in folders for path in (_PACKAGE / folder).rglob("*.py"))
+    found = [path for folder in folders for path in (_PACKAGE / folder).rglob("*.py")]
+    # Functions for GPUs are in one file, whose content is a part of their names.
+    paths = sorted(path for path in found if path.parent.name != "cuda")
     return _digest(paths or [Path(sys.executable)])  # an application in one file
 
 

@@ -155,7 +155,7 @@ def clear_sum(total):
 
 
 @tiny
-def _top_for(bits):
+def top_for(bits):
     """The top for a number of these bits; NaN and infinite numbers have their own."""
     if bits >= _INFINITE:
         return NOT_FINITE
@@ -242,7 +242,7 @@ def _largest_bits(values, weights, weighted):
 
 
 @tiny
-def _limbs(number):
+def limbs_of(number):
     """Round a number in units of the top to the nearest sum of four limbs."""
     first = number + _ROUND_1
     rest = number - (first - _ROUND_1)
@@ -267,7 +267,7 @@ def add_contiguous(values, weights, whole, total):
     product is rounded.  The loops are straight vector code.
     """
     weighted = weights.shape[0] > 0
-    top = _top_for(_largest_bits(values, weights, weighted and not whole))
+    top = top_for(_largest_bits(values, weights, weighted and not whole))
     if top > total[TOP]:
         _raise_top(total, top)
     factor = math.ldexp(1.0, int(-_LIMB_BITS * total[TOP]))
@@ -275,21 +275,21 @@ def add_contiguous(values, weights, whole, total):
     if weighted and whole:
         for i in range(values.shape[0]):
             times = np.int64(weights[i])
-            first, second, third, fourth = _limbs(values[i] * factor)
+            first, second, third, fourth = limbs_of(values[i] * factor)
             a += times * first
             b += times * second
             c += times * third
             d += times * fourth
     elif weighted:
         for i in range(values.shape[0]):
-            first, second, third, fourth = _limbs(values[i] * weights[i] * factor)
+            first, second, third, fourth = limbs_of(values[i] * weights[i] * factor)
             a += first
             b += second
             c += third
             d += fourth
     else:
         for i in range(values.shape[0]):
-            first, second, third, fourth = _limbs(values[i] * factor)
+            first, second, third, fourth = limbs_of(values[i] * factor)
             a += first
             b += second
             c += third
@@ -333,10 +333,10 @@ def _add_one(values, weights, whole, i, total):
             times = np.int64(weights[i])
         else:
             value *= weights[i]
-    top = _top_for(float_bits(value) & _MAGNITUDE)
+    top = top_for(float_bits(value) & _MAGNITUDE)
     if top > total[TOP]:
         _raise_top(total, top)
-    first, second, third, fourth = _limbs(value * _FACTORS[total[TOP] - _LOWEST_TOP])
+    first, second, third, fourth = limbs_of(value * _FACTORS[total[TOP] - _LOWEST_TOP])
     total[0] += times * first
     total[1] += times * second
     total[2] += times * third

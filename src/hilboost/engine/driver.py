@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 class Operations(Protocol):
     """Operations of a device on the rows and histograms of a tree, for a batch of its nodes."""
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows of a leaf ascend, and are in the host's memory."""
+
     def quantize(
         self,
         learned: WeightedGradients,
@@ -61,7 +65,7 @@ class Operations(Protocol):
 
         ``into`` is written: (m, 1) of the learned rows in their order if there is one channel, or
         else (n, width).  ``numbers`` (n,) of the rows in the table of all workers are needed for
-        random rounding alone.
+        random rounding alone.  A device may write to its own memory instead.
         """
 
     def partition(

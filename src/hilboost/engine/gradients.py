@@ -81,7 +81,8 @@ def pack(
     layout = _scaled(layout, found, salt)
     n_channels, width = layout.n_channels(r), layout.width(r, weighted=len(weight) > 0)
     is_plain = n_channels == 1 and not len(learned.rows) and not len(weight)
-    if is_plain and space.may_be_compact and share is None and m >= _FEWEST_ROWS_COMPACT:
+    of_fit = share is None and data.plan.operations is None
+    if is_plain and space.may_be_compact and of_fit and m >= _FEWEST_ROWS_COMPACT:
         compact = _pack_in_32_bits(space, learned, layout, blocks, data, next_root)
         if compact is not None:
             return compact

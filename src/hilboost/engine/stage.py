@@ -117,10 +117,14 @@ def fit_tree(
         grown, depth = grown_tree(growth.nodes, thresholds, is_category)
         leaves = grown.leaves
         leaf_at = None if next_root is None or not next_root.by_leaves else space.flags
-        leaf_of_rows(team, growth, leaves, leaf_of_row, data.order, leaf_at)
+        in_order = data.operations.in_order
+        if in_order:
+            leaf_of_rows(team, growth, leaves, leaf_of_row, data.order, leaf_at)
+        else:
+            leaf_of_row[:] = -1
         if next_root is not None:
             next_root.note_tree(growth, leaves, space.flags, space)
-        if sample.rows is not None:
+        if sample.rows is not None or not in_order:
             data.operations.walk(growth, grown, leaf_of_row)
         fewest, l2 = fewest_rounded(data, gradients, sample), settings.l2_regularization
         newton = partial(newton_steps, data.operations, growth, leaves, learned, l2, data.share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ def n_parts(team: ThreadTeam, n_numbers: int) -> int:
 @dataclass(frozen=True)
 class CpuOperations:
     """Operations that as many threads of a team as are useful run together."""
+
+    in_order: ClassVar[bool] = True
 
     team: ThreadTeam
     n_threads: int
@@ -154,7 +156,7 @@ class CpuOperations:
         if hessians.shape[1] and not logistic:
             sums.append(add(hessians, weights))
         elif not hessians.shape[1]:
-            sums.append(add(weights, ones) if len(weights) else _counts(growth, leaves))
+            sums.append(add(weights, ones) if len(weights) else counts(growth, leaves))
         return np.concatenate(sums, axis=1)
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
@@ -212,7 +214,7 @@ def _runs(
         yield first, last, int(offsets[first])
 
 
-def _counts(growth: Growth | VectorGrowth, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+def counts(growth: Growth | VectorGrowth, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
     """Exact sums of ones over the rows of each leaf, (n_leaves, 1, 5)."""
     sums, fields = empty_sums(len(leaves), 1), growth.nodes.fields
     n_rows = fields[leaves, END] - fields[leaves, BEGIN]

@@ -26,6 +26,7 @@ from hilboost.engine.ops.reference.search import Sums, is_category, search, stri
 
 __all__ = ["histogram", "leaves", "partition", "quantize", "search", "walk"]
 
+in_order = True
 _RANDOM_BITS = np.uint64(0xFFFF), np.uint64(0xFFFFFF)
 
 
