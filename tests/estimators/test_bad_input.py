@@ -469,6 +469,7 @@ def test_zero_threads():
         "n_iter_no_change": [0, 1.5, None],
         "tol": [-1, None],
         "warm_start": ["yes", None],
+        "device": [3],
         "random_state": [-1, "seed", 1.5],
         "n_jobs": [1.5, "all"],
         "verbose": [-1, "loud"],

@@ -48,6 +48,7 @@ except ImportError:  # not available on Windows, where processes compile the sam
 
 _PACKAGE = Path(__file__).parents[1]
 _NATIVE = _PACKAGE / "native"
+_APART = "cuda"  # a folder of functions that no others call
 _KEPT = 8  # folders of other sources, such as earlier versions
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds, for another process that compiles the same function
 _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
@@ -86,14 +87,16 @@ def digest_of_sources() -> str:
     """Content of all files with compiled functions, because a function contains others."""
     folders = "backends", "engine/ops"
     found = [path for folder in folders for path in (_PACKAGE / folder).rglob("*.py")]
-    # Functions for GPUs are in one file, whose content is a part of their names.
-    paths = sorted(path for path in found if path.parent.name != "cuda")
+    paths = sorted(path for path in found if path.parent.name != _APART)
     return _digest(paths or [Path(sys.executable)])  # an application in one file
 
 
 @cache
 def _digest_of_file(path: str) -> str:
-    return _digest([Path(path)]) if os.path.exists(path) else ""
+    file = Path(path)
+    if file.parent.name == _APART:
+        return _digest(sorted(file.parent.glob("*.py")))
+    return _digest([file]) if file.exists() else ""
 
 
 def writable_places() -> list[Path]:

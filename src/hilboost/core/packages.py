@@ -12,6 +12,7 @@ EXTRAS = {
     "distributed": "dask",
     "jinja2": "report",
     "matplotlib": "report",
+    "numba_cuda": "cuda",
     "onnx": "export",
     "pandas": "pandas",
     "pyarrow": "stream",
@@ -22,7 +23,7 @@ EXTRAS = {
     "typer": "cli",
 }
 
-DISTRIBUTIONS = {"sksurv": "scikit-survival"}
+DISTRIBUTIONS = {"numba_cuda": "numba-cuda", "sksurv": "scikit-survival"}
 """Names by which packages are installed, if these are others."""
 
 

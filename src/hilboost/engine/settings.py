@@ -50,9 +50,16 @@ class TreeSettings:
     # levels with a smaller weight in a node are not distinguished there
     min_samples_level: float = 10.0
     level_l2: float = 1.0  # added to the hessian of both sides in the gain of a split on categories
+    # the GPU that grows trees with scalar leaves, such as ``"cuda:1"``; ``None`` is the processor
+    device: str | None = None
 
     def __post_init__(self) -> None:
         """Reject incompatible parameters."""
+        if self.device is not None and self.shared:
+            raise InvalidParameter(
+                "trees with vector leaves are not grown on a GPU; set multi_output='separate', or "
+                "device=None."
+            )
         if self.symmetric and (any(self.monotonic) or self.groups or self.categorical):
             raise InvalidParameter(
                 "symmetric trees do not support monotonic columns, interaction groups or splits on "

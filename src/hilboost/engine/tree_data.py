@@ -180,8 +180,12 @@ def prepare_trees(
 ) -> TreeData:
     """Bin a table, or one worker's share of it, and choose what saves time by its size.
 
-    A device has its own ``operations``.
+    A device has its own ``operations``, which are those of the GPU that the settings name.
     """
+    if operations is None and settings.device is not None:
+        from hilboost.engine.ops.cuda import operations_on
+
+        operations = operations_on(settings.device)
     team = ThreadTeam(n_threads)
     levels = dict(settings.categorical)
     table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)

@@ -30,7 +30,7 @@ class BoostingClassifier(ClassPredictions, ClassifierMixin, TableBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, random_state, n_jobs, verbose, n_shards, multi_output, sketch, \
+warm_start, device, random_state, n_jobs, verbose, n_shards, multi_output, sketch, \
 target_encoding : optional
         See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
         vector-valued leaves for all classes.  ``monotonic_cst`` requires two classes and

@@ -52,6 +52,7 @@ _AMBIGUOUS = frozenset({"alpha"})  # names that could mean several parameters
 _BY_PARAMETER = {
     "categorical_features": "cat_features categorical_feature enable_categorical",
     "class_weight": "auto_class_weights class_weights is_unbalance scale_pos_weight",
+    "device": "device_type task_type",
     "distribution": "aft_loss_distribution",
     "gain": "label_gain ndcg_exp_gain",
     "groups": "group group_id qid",

@@ -49,7 +49,7 @@ class BoostingRanker(TableBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, random_state, n_jobs, verbose, target_encoding : optional
+warm_start, device, random_state, n_jobs, verbose, target_encoding : optional
         See :class:`BoostingRegressor`.  Samples, folds and held-out parts consist of whole groups.
         The metrics are ``"ndcg"``, ``"map"`` and ``"mrr"``, also with a number of positions as in
         ``"ndcg@10"``.

@@ -44,7 +44,7 @@ class BoostingSurvival(SurvivalPredictions, TableBoosting):
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
 early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, random_state, n_jobs, verbose : optional
+warm_start, device, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  The metric is ``"concordance"`` (Harrell's C).
     ties : {"breslow", "efron"}, default="breslow"
         Approximation of ``"cox"`` for events at the same time.

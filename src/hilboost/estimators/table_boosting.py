@@ -58,6 +58,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         **BoostingEstimator.supported_by_workers,
         "learner": ("tree", "auto"),
         "n_shards": (1,),
+        "device": (None,),
         "sketch": (None,),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
@@ -92,6 +93,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     time_budget: float | None = None
     eval_metric: Any = None
     warm_start: bool = False
+    device: str | None = None
     random_state: Seed = None
     n_jobs: int | None = None
     verbose: int | bool = 0

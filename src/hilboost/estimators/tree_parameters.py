@@ -64,6 +64,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "time_budget": [Interval(Real, 0, None, closed="neither"), None],
     "eval_metric": [str, Metric, type, callable, list, tuple, None],
     "warm_start": ["boolean"],
+    "device": [str, None],
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
     "verbose": ["verbose"],

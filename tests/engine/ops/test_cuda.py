@@ -1,6 +1,7 @@
 """Phases for GPUs, on the processor: every operation is the reference's, and fits have its bits."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.exact_sums import rounded
+from hilboost.core.errors import InvalidParameter, MissingPackage
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import gradients as packing
@@ -134,6 +136,30 @@ def table():
     frame = pd.DataFrame(X).add_prefix("x")
     frame["level"] = pd.Categorical.from_codes(rng.integers(12, size=500), list("abcdefghijkl"))
     return frame, y, rng.uniform(0.1, 3, 500)
+
+
+@pytest.mark.parametrize(
+    ("device", "parameters", "message"),
+    [
+        ("gpu", {}, "device='gpu' is not supported by trees; use 'cuda', 'cuda:1' or None"),
+        ("cuda:one", {}, "device='cuda:one' is not supported by trees"),
+        ("cuda", {"multi_output": "shared"}, "trees with vector leaves are not grown on a GPU"),
+        ("cuda", {"learner": "linear"}, "device is only supported by the built-in trees and"),
+    ],
+)
+def test_devices_that_do_not_grow_these_trees(device, parameters, message):
+    X, y, _ = table()
+    model = BoostingRegressor(**{"learner": "tree", "device": device} | parameters)
+    with pytest.raises(InvalidParameter, match=message):
+        model.fit(X, y)
+
+
+def test_the_missing_package_is_named():
+    X, y, _ = table()
+    if find_spec("numba_cuda") is not None:
+        pytest.skip("numba-cuda is installed")
+    with pytest.raises(MissingPackage, match=r"requires the package numba-cuda; .*hilboost\[cuda"):
+        BoostingRegressor(device="cuda").fit(X, y)
 
 
 LOSSES = {

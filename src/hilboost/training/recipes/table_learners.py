@@ -60,6 +60,13 @@ def table_learner(settings: LearnerSettings) -> Learner:
                     f"{name} is only supported by the built-in trees; set learner='tree', or "
                     f"{name}=None."
                 )
+    if settings.parameters["device"] is not None and not (
+        names(given, "tree") or names(given, "kernel")
+    ):
+        raise InvalidParameter(
+            "device is only supported by the built-in trees and kernel machines; set "
+            "learner='tree', or device=None."
+        )
     learner = mixed(given, lambda one: _learner(one, settings))
     return for_table(learner, settings.schema, settings.encoder, settings.counts_targets)
 
@@ -99,6 +106,7 @@ def _named_learner(name: str, settings: LearnerSettings) -> Learner:
         columns = tuple(column for column, _ in category_columns(settings.schema))
         config = KernelMachineConfig(
             categorical=columns,
+            device=settings.parameters["device"],
             tuning_seconds=_seconds_of_tuning(settings),
             row_weight=settings.row,
         )
@@ -140,6 +148,7 @@ def _tree_learner(settings: LearnerSettings) -> TreeLearner:
         max_features=resolved.max_features,
         max_features_per_tree=p["max_features_per_tree"],
         max_bins=p["max_bins"],
+        device=p["device"],
         symmetric=resolved.symmetric,
         shared=shared,
         sketch=p["sketch"],

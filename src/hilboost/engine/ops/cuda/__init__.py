@@ -13,7 +13,8 @@ def operations_on(device: str) -> DeviceOperations:
     Raises
     ------
     InvalidParameter
-        There is no such GPU, or a package is missing.
+        There is no such GPU.
+    MissingPackage
     """
     from hilboost.engine.ops.cuda.gpu import Gpu
 

@@ -7,7 +7,6 @@ function that it calls; what a GPU has instructions of its own for is replaced.
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from re import fullmatch
 from types import FunctionType
 from typing import Any
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 
 from hilboost.backends.intrinsics import float_bits
 from hilboost.core.errors import InvalidParameter
-from hilboost.engine.ops.cuda import phases
-from hilboost.engine.ops.cuda.phases import THREADS, Kernel
+from hilboost.core.packages import required
+from hilboost.engine.ops.cuda import blocks
+from hilboost.engine.ops.cuda.blocks import THREADS, Kernel
 
 
 class Gpu:
@@ -37,13 +37,12 @@ class Gpu:
             raise InvalidParameter(
                 f"device={device!r} is not supported by trees; use 'cuda', 'cuda:1' or None."
             )
-        if find_spec("numba_cuda") is None:
-            raise InvalidParameter(
-                f"device={device!r} requires numba-cuda; install hilboost[cuda], or set "
-                "device=None."
-            )
+        required("numba_cuda", f"device={device!r}")
         from numba import cuda
+        from numba.cuda import dispatcher
 
+        # Small nodes need few blocks, of which Numba warns.
+        dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
         number = int(named[1] or 0)
         if not cuda.is_available() or number >= len(cuda.gpus):
             raise InvalidParameter(
@@ -134,11 +133,11 @@ def _instructions() -> dict[Any, Any]:
         cuda.atomic.max(array, place, number)
 
     return {
-        phases.add_to: add_to,
-        phases.raise_to: raise_to,
-        phases.nearest: libdevice.rint,
-        phases.integer_below: libdevice.floor,
-        phases.product: libdevice.dmul_rn,
+        blocks.add_to: add_to,
+        blocks.raise_to: raise_to,
+        blocks.nearest: libdevice.rint,
+        blocks.integer_below: libdevice.floor,
+        blocks.product: libdevice.dmul_rn,
         float_bits: libdevice.double_as_longlong,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
@@ -28,15 +29,19 @@ from hilboost.engine.ops.cpu.nodes import (
     SLOT,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations, counts
-from hilboost.engine.ops.cuda import phases
-from hilboost.engine.ops.cuda.phases import PART, THREADS, Kernel
+from hilboost.engine.ops.cuda import blocks
+from hilboost.engine.ops.cuda.blocks import PART, THREADS, Kernel
+from hilboost.engine.ops.cuda.histogram import CLEAR, HISTOGRAM, HistogramWork
+from hilboost.engine.ops.cuda.leaves import LIMBS, LOWEST_TOP, TOPS, WALK, LeafWork, WalkWork
+from hilboost.engine.ops.cuda.partition import PARTITION, PartitionWork
+from hilboost.engine.ops.cuda.quantize import QUANTIZE, QuantizeWork
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 _ROWS_PER_BLOCK = 2**13
 _FEWEST_ROWS_PER_BLOCK, _BLOCKS = 2**11, 2**11
-_FACTORS = np.ldexp(1.0, -31 * np.arange(phases.LOWEST_TOP, 65))
+_FACTORS = np.ldexp(1.0, -31 * np.arange(LOWEST_TOP, 65))
 
 
 class Device(Protocol):
@@ -84,15 +89,17 @@ class _Twins:
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Callable[[], Any], _Memory]] = {}
+        self._lock = Lock()  # several threads may grow trees
 
     def of(self, host: NDArray[Any], create: Callable[[], _Memory]) -> _Memory:
         """Return the memory of an array."""
-        source, found = self._kept.get(id(host), (None, None))
-        if source is None or source() is not host or found is None:
-            self._kept = {key: kept for key, kept in self._kept.items() if kept[0]() is not None}
-            found = create()
-            self._kept[id(host)] = ref(host), found
-        return found
+        with self._lock:
+            source, found = self._kept.get(id(host), (None, None))
+            if source is None or source() is not host or found is None:
+                self._kept = {key: one for key, one in self._kept.items() if one[0]() is not None}
+                found = create()
+                self._kept[id(host)] = ref(host), found
+            return found
 
 
 class DeviceOperations:
@@ -122,7 +129,7 @@ class DeviceOperations:
         gradients, hessians, weights = self._learned(tree, learned)
         no_numbers = np.empty(0, dtype=dtypes.ROW)
         totals = np.zeros(2, dtype=np.int64)
-        work = phases.QuantizeWork(
+        work = QuantizeWork(
             gradients,
             hessians,
             weights,
@@ -137,7 +144,7 @@ class DeviceOperations:
             learned.logistic,
             _ROWS_PER_BLOCK,
         )
-        self._device.launch(phases.QUANTIZE, -(-m // _ROWS_PER_BLOCK), work)
+        self._device.launch(QUANTIZE, -(-m // _ROWS_PER_BLOCK), work)
         self._device.read(work.totals, totals)
         return totals[:n_channels]
 
@@ -151,7 +158,7 @@ class DeviceOperations:
         rows_per_block = max(_FEWEST_ROWS_PER_BLOCK, -(-rows_per_block // THREADS) * THREADS)
         steps, n_blocks = _steps(fields, nodes, n_words, rows_per_block)
         sums = tree.array(f"sums {len(nodes)}", (len(nodes) * slots.shape[1],), dtypes.PACKED)
-        work = phases.HistogramWork(
+        work = HistogramWork(
             words,
             tree["rows"],
             tree["ordered"],
@@ -163,8 +170,8 @@ class DeviceOperations:
             n_channels,
             rows_per_block,
         )
-        self._device.launch(phases.CLEAR, -(-sums.shape[0] // rows_per_block), work)
-        self._device.launch(phases.HISTOGRAM[n_channels - 1], n_blocks, work)
+        self._device.launch(CLEAR, -(-sums.shape[0] // rows_per_block), work)
+        self._device.launch(HISTOGRAM[n_channels - 1], n_blocks, work)
         found = np.empty((len(nodes), slots.shape[1]), dtype=dtypes.PACKED)
         self._device.read(sums, found.reshape(-1))
         slots[fields[nodes, SLOT]] = found
@@ -180,17 +187,17 @@ class DeviceOperations:
         tree, fields = self._tree(growth), growth.nodes.fields
         steps, n_blocks = _steps(fields, nodes, 1, PART * THREADS)
         _write_splits(growth, nodes, steps)
-        work = phases.PartitionWork(
+        work = PartitionWork(
             self._words(growth),
             tree["rows"],
             tree["ordered"],
             tree.written(f"steps {len(nodes)}", steps),
             growth.table.n_bins - 1,
         )
-        self._device.launch(phases.PARTITION, n_blocks, work)
+        self._device.launch(PARTITION, n_blocks, work)
         self._device.read(work.steps, steps)
         fields[nodes, LEFT_ARRAY] = 1 - fields[nodes, ARRAY]
-        return steps[:-1, phases.N_LEFT].copy()
+        return steps[:-1, blocks.N_LEFT].copy()
 
     def leaves(
         self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
@@ -204,7 +211,7 @@ class DeviceOperations:
         is_counted = not (hessians.shape[0] or weights.shape[0])
         steps, n_blocks = _steps(growth.nodes.fields, leaves, 1, _ROWS_PER_BLOCK)
         tops, limbs = np.zeros(2 * n_leaves, np.uint32), np.zeros((n_leaves, 2, 4), np.int64)
-        work = phases.LeafWork(
+        work = LeafWork(
             tree["rows"],
             tree.written("leaves", steps),
             gradients,
@@ -218,8 +225,8 @@ class DeviceOperations:
             learned.logistic,
             _ROWS_PER_BLOCK,
         )
-        self._device.launch(phases.TOPS, n_blocks, work)
-        self._device.launch(phases.LIMBS, n_blocks, work)
+        self._device.launch(TOPS, n_blocks, work)
+        self._device.launch(LIMBS, n_blocks, work)
         self._device.read(work.tops, tops)
         self._device.read(work.sums, limbs.reshape(-1))
         sums = empty_sums(n_leaves, 2)
@@ -232,16 +239,16 @@ class DeviceOperations:
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
         """Find the leaves of all rows."""
         nodes, memory = np.arange(len(tree.child)), self._tree(growth)
-        steps = np.zeros((len(nodes), phases.N_FIELDS), dtype=np.int64)
+        steps = np.zeros((len(nodes), blocks.N_FIELDS), dtype=np.int64)
         _write_splits(growth, nodes, steps)
-        steps[:, phases.CHILD], steps[:, phases.LEAF] = tree.child, tree.leaf_number
-        work = phases.WalkWork(
+        steps[:, blocks.CHILD], steps[:, blocks.LEAF] = tree.child, tree.leaf_number
+        work = WalkWork(
             self._words(growth),
             memory.written("walked", steps),
             memory.array("leaf_of_row", leaf_of_row.shape, leaf_of_row.dtype),
             growth.table.n_bins - 1,
         )
-        self._device.launch(phases.WALK, -(-len(leaf_of_row) // (PART * THREADS)), work)
+        self._device.launch(WALK, -(-len(leaf_of_row) // (PART * THREADS)), work)
         self._device.read(work.leaf_of_row, leaf_of_row)
 
     def _empty(self) -> _Memory:
@@ -287,11 +294,11 @@ def _steps(
     fields: NDArray[np.int64], nodes: NDArray[np.int64], n_words: int, rows_per_block: int
 ) -> tuple[NDArray[np.int64], int]:
     """Divide the rows of nodes among blocks, whose number is returned, too."""
-    steps = np.zeros((len(nodes) + 1, phases.N_FIELDS), dtype=np.int64)
-    steps[:-1, phases.BEGIN : phases.SIDE + 1] = fields[nodes][:, [BEGIN, END, ARRAY]]
-    n_parts = -((steps[:-1, phases.BEGIN] - steps[:-1, phases.END]) // rows_per_block)
-    steps[1:, phases.FIRST_BLOCK] = n_words * np.cumsum(n_parts)
-    return steps, int(steps[-1, phases.FIRST_BLOCK])
+    steps = np.zeros((len(nodes) + 1, blocks.N_FIELDS), dtype=np.int64)
+    steps[:-1, blocks.BEGIN : blocks.SIDE + 1] = fields[nodes][:, [BEGIN, END, ARRAY]]
+    n_parts = -((steps[:-1, blocks.BEGIN] - steps[:-1, blocks.END]) // rows_per_block)
+    steps[1:, blocks.FIRST_BLOCK] = n_words * np.cumsum(n_parts)
+    return steps, int(steps[-1, blocks.FIRST_BLOCK])
 
 
 def _write_splits(
@@ -300,7 +307,7 @@ def _write_splits(
     """Write the splits of nodes to the first steps."""
     fields, categories, n = growth.nodes.fields[nodes], growth.categories, len(nodes)
     columns = fields[:, [COLUMN, BIN, MISSING_LEFT]]
-    steps[:n, phases.COLUMN : phases.MISSING_LEFT + 1] = columns
+    steps[:n, blocks.COLUMN : blocks.MISSING_LEFT + 1] = columns
     if categories is not None and len(categories.is_category):
-        steps[:n, phases.BY_LEVEL] = categories.is_category[columns[:, 0]]
-        steps[:n, phases.LEFT_SET :] = categories.left_sets[nodes].view(np.int64)
+        steps[:n, blocks.BY_LEVEL] = categories.is_category[columns[:, 0]]
+        steps[:n, blocks.LEFT_SET :] = categories.left_sets[nodes].view(np.int64)

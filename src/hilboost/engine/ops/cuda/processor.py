@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.engine.ops.cuda.phases import Kernel
+from hilboost.engine.ops.cuda.blocks import Kernel
 
 
 class Processor:
