@@ -139,12 +139,11 @@ def large_table(n: int) -> tuple[Any, Any]:
 
 def fitted(X: Any, y: Any, two_classes: bool, leaves: int, **given: Any) -> tuple[Any, float]:
     estimator: Any = BoostingClassifier if two_classes else BoostingRegressor
+    trees = {"learner": "tree", "max_leaf_nodes": leaves, "min_samples_leaf": 20}
     model = estimator(
-        **{"learner": "tree"} | given,
+        **(given if "learner" in given else trees | given),
         n_estimators=100,
-        max_leaf_nodes=leaves,
         learning_rate=0.1,
-        min_samples_leaf=20,
         early_stopping=False,
         random_state=0,
     )
