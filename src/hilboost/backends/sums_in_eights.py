@@ -26,8 +26,8 @@ def _total_of_lanes(builder, lanes):
         half = lanes.type.count // 2
         kind = ir.VectorType(ir.IntType(32), half)
         low, high = (ir.Constant(kind, [*range(at, at + half)]) for at in (0, half))
-        halves = (builder.shuffle_vector(lanes, lanes, places) for places in (low, high))
-        lanes = builder.fadd(*halves)
+        first, second = (builder.shuffle_vector(lanes, lanes, places) for places in (low, high))
+        lanes = builder.fadd(first, second)
     return builder.extract_element(lanes, ir.IntType(32)(0))
 
 
@@ -41,8 +41,8 @@ def _code_of_sums(context, builder, sig, args, terms):
 
     def add(sums, at):
         elements = []
-        for array in zip(sig.args, args, strict=True):
-            place = element_pointer(context, builder, *array, at)
+        for kind, array in zip(sig.args, args, strict=True):
+            place = element_pointer(context, builder, kind, array, at)
             elements.append(builder.load(builder.bitcast(place, sums[0].type), align=8))
         for total, term in zip(sums, terms(builder, *elements), strict=True):
             builder.store(builder.fadd(builder.load(total), term), total)

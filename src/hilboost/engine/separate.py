@@ -163,7 +163,7 @@ def _grower(
         )
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
         alone, walk = Threads(0, 1, new_sync()), walk_scratch(space.n_nodes)
-        inputs = TreeMemory(alone, growth, np.ones(2), scratch, walk, summed)
+        inputs = TreeMemory(alone, growth, np.ones(3), scratch, walk, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found

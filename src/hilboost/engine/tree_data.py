@@ -180,7 +180,7 @@ def prepare_trees(
 ) -> TreeData:
     """Bin a table, or one worker's share of it, and choose what saves time by its size.
 
-    A device has its own ``operations``, which are those of the GPU that the settings name.
+    A device has its own ``operations``: by default, the GPU that the settings name.
     """
     if operations is None and settings.device is not None:
         from hilboost.engine.ops.cuda import operations_on

@@ -114,8 +114,8 @@ default="from_dtype"
         learners and kernel machines must have it in the first fit, too, which keeps their state.
     device : str or None, default=None
         GPU that grows trees with scalar leaves, such as ``"cuda"`` or ``"cuda:1"`` (requires
-        numba-cuda), or the PyTorch device of ``learner="kernel"``.  Trees of a GPU are bit-for-bit
-        those of the processor.
+        numba-cuda), or the PyTorch device of ``learner="kernel"``.  A GPU grows bit-for-bit
+        the same trees as the processor.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Maximum number of threads.  ``None`` and -1 mean all cores.  Small data sets use fewer

@@ -33,7 +33,7 @@ def _median_reaches(bound, numbers):
 
 @compiled
 def unit_of_outputs(packing, total, fewest_rows):
-    """What outputs may be rounded to multiples of, or 0 if there are few rows.
+    """The unit to multiples of which outputs may be rounded, or 0 if there are few rows.
 
     An even number of steps of the gradients: halves are rounded to the nearest even integer, and
     remain halves of the same parity.

@@ -1,7 +1,7 @@
 """The separate trees of one or several stages, one for each output, in one compiled call.
 
 A thread takes the next tree that no other has taken, and does all that concerns it: packing of the
-gradients, growth, leaf values.  Between the trees there is no Python::
+gradients, growth, leaf values.  No Python runs between the trees::
 
     thread 0   tree 0 -> tree 2 -> tree 3 -> ...
     thread 1   tree 1 ------> tree 4 -> ...
@@ -45,6 +45,7 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.engine.ops.cpu.split_constraints import clip_values
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
     add_outputs,
@@ -77,8 +78,7 @@ class SeparateTrees(NamedTuple):
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
     l2: float  # added to the hessian of a leaf
     rate: float  # factor of the leaf values
-    # weight of the rows from which on leaf values are rounded, see :mod:`leaf_rounding`
-    fewest_rounded: float
+    fewest_rounded: float  # weight of the rows from which on leaf values are rounded
     # (1,) int64: how many trees of the stage, or of the series, have been taken
     next_tree: NDArray[np.int64]
 
@@ -87,8 +87,8 @@ class GrownTrees(NamedTuple):
     """The trees of one stage after the other."""
 
     trees: GrownTree  # with a first axis (n_trees,)
-    sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
-    depths: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes, and depths
+    sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes
+    depths: NDArray[np.int64]  # (n_trees,) int64
     left_sets: NDArray[np.uint64]  # (n_trees, n_sets, SET_WORDS) uint64
     values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64
 
@@ -108,7 +108,7 @@ class TreeMemory(NamedTuple):
 
     alone: Threads  # this thread, where the others do something else
     growth: Growth  # each tree replaces its gradients, rows, root and columns
-    steps: NDArray[np.float64]  # (2,) float64: of the fixed-point numbers of the tree that grows
+    steps: NDArray[np.float64]  # (3,) float64: of fixed-point numbers; the unit of leaf values
     scratch: StageScratch
     walk: WalkScratch  # for rows that trees have not learned from
     # (n_threads, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
@@ -234,7 +234,6 @@ def open_tree(place, stage, memory):
 def growth_of_tree(memory):
     """The growth of the current tree, with its packing."""
     growth, rules = memory.growth, memory.growth.rules
-    packing = _packing_of(memory)
     return Growth(
         growth.table,
         growth.packed,
@@ -242,7 +241,7 @@ def growth_of_tree(memory):
             rules.n_values,
             rules.n_bins,
             rules.n_outputs,
-            packing,
+            _packing_of(memory),
             rules.limits,
             rules.monotonic,
             rules.is_category,
@@ -326,29 +325,13 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
 
 
 @inner
-def _unit_of(stage, memory):
-    """What the values of the leaves may be rounded to multiples of."""
-    return unit_of_outputs(
-        _packing_of(memory), memory.growth.sums.totals[0, 0], stage.fewest_rounded
-    )
-
-
-@inner
 def values_are_known(place, stage, memory, grown):
     """Write the values of the leaves if the packed sums tell them; whether they do."""
     keep_apart()
     leaves, totals = _rows_of_leaves(place, memory.growth, grown).leaves, memory.growth.sums.totals
-    unit, values = _unit_of(stage, memory), grown.values[place][: leaves.shape[0]]
-    return steps_of_totals(_packing_of(memory), leaves, totals, stage.l2, unit, values)
-
-
-@inner
-def _clip(leaves, constraints, values):
-    """Bring the values of leaves into their bounds, where there are any."""
-    if constraints is not None and constraints.bounds.shape[1] > 0:
-        for leaf in range(leaves.shape[0]):
-            bounds = constraints.bounds[leaves[leaf]]
-            values[leaf, 0] = min(max(values[leaf, 0], bounds[0, 0]), bounds[1, 0])
+    packing, values = _packing_of(memory), grown.values[place][: leaves.shape[0]]
+    memory.steps[2] = unit_of_outputs(packing, totals[0, 0], stage.fewest_rounded)
+    return steps_of_totals(packing, leaves, totals, stage.l2, memory.steps[2], values)
 
 
 @inner
@@ -380,10 +363,9 @@ def end_tree(tree, place, stage, memory, grown, leaf_of_row):
     keep_apart()
     growth = memory.growth
     leaves = _rows_of_leaves(place, growth, grown).leaves
-    n_leaves, of_nodes = leaves.shape[0], memory.scratch.of_nodes
-    values = grown.values[place][:n_leaves]
-    _clip(leaves, growth.constraints, values)
-    round_values(_unit_of(stage, memory), stage.rate, values, of_nodes[:n_leaves])
+    values = grown.values[place][: leaves.shape[0]]
+    clip_values(leaves, growth.constraints, values)
+    round_values(memory.steps[2], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
     _find_other_leaves(place, growth, memory.walk, grown, leaf_of_row[tree])
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.column_splits import bounded_score
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
@@ -81,3 +81,12 @@ def permit_columns(node, nodes, constraints, permitted):
         if n_shared == n_used:
             for i in range(group_start[group], group_start[group + 1]):
                 permitted[group_columns[i]] = allowed[group_columns[i]]
+
+
+@inner
+def clip_values(leaves, constraints, values):
+    """Bring the values (n_leaves, 1) of leaves into their bounds, where there are any."""
+    if constraints is not None and constraints.bounds.shape[1] > 0:
+        for leaf in range(leaves.shape[0]):
+            bounds = constraints.bounds[leaves[leaf]]
+            values[leaf, 0] = min(max(values[leaf, 0], bounds[0, 0]), bounds[1, 0])

@@ -13,7 +13,7 @@ def operations_on(device: str) -> DeviceOperations:
     Raises
     ------
     InvalidParameter
-        There is no such GPU.
+        The GPU is not found.
     MissingPackage
     """
     from hilboost.engine.ops.cuda.gpu import Gpu

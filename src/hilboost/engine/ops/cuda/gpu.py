@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from numba.core.types import uint32
 from numpy.typing import NDArray
 
@@ -41,7 +42,7 @@ class Gpu:
         from numba import cuda
         from numba.cuda import dispatcher
 
-        # Small nodes need few blocks, of which Numba warns.
+        # Numba warns of few blocks, which suffice for small nodes.
         dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
         number = int(named[1] or 0)
         if not cuda.is_available() or number >= len(cuda.gpus):
@@ -109,15 +110,19 @@ def _on_gpu(function: Any) -> Any:
     called = {
         name: _on_gpu(known[name])
         for name in python.__code__.co_names
-        if name in known and (hasattr(known[name], "py_func") or known[name] in _instructions())
+        if name in known and _is_compiled(known[name])
     }
     code = FunctionType(python.__code__, known | called, python.__name__, python.__defaults__)
     return cuda.jit(device=True)(code)
 
 
+def _is_compiled(found: Any) -> bool:
+    return isinstance(found, Dispatcher) or found in _instructions()
+
+
 @cache
 def _instructions() -> dict[Any, Any]:
-    """What a GPU has instructions of its own for: atomic additions, and products of their own.
+    """Instructions of a GPU: atomic additions, and products that are rounded.
 
     Elsewhere, the compiler may round a product and a sum together, which changes bits.
     """

@@ -72,7 +72,7 @@ def sum_rows(block, thread, shared, work):
 
 @inner
 def add_histograms(block, thread, shared, work):
-    """Add the histograms of a block to those of its node."""
+    """Add the histograms of a block to the ones of its node."""
     steps, n_channels = work.steps, work.n_channels
     item, n_words = item_of(block, steps), work.words.shape[0]
     word = (block - steps[item, FIRST_BLOCK]) % n_words

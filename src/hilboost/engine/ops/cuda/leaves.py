@@ -113,7 +113,7 @@ def find_tops(block, thread, shared, work):
 
 @inner
 def raise_tops(block, thread, shared, work):
-    """Raise the tops of a leaf to those of some of its rows."""
+    """Raise the tops of a leaf to the ones of some of its rows."""
     if thread < work.n_numbers:
         raise_to(work.tops, 2 * item_of(block, work.steps) + thread, shared[thread])
 
@@ -141,7 +141,7 @@ def sum_limbs(block, thread, shared, work):
 
 @inner
 def add_limbs(block, thread, shared, work):
-    """Add the limbs of a block to those of its leaf."""
+    """Add the limbs of a block to the ones of its leaf."""
     if thread < 4 * work.n_numbers:
         place = 8 * item_of(block, work.steps) + thread
         add_to(work.sums, place, word_of(shared, thread))

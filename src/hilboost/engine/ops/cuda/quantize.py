@@ -95,7 +95,7 @@ def quantize_rows(block, thread, shared, work):
 
 @inner
 def add_totals(block, thread, shared, work):
-    """Add the sums of a block to those of all."""
+    """Add the sums of a block to the sums of all."""
     if thread < 2:
         add_to(work.totals, thread, word_of(shared, thread))
 
