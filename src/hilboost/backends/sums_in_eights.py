@@ -40,11 +40,11 @@ def _code_of_sums(context, builder, sig, args, terms):
         return [cgutils.alloca_once_value(builder, value) for _ in sig.return_type]
 
     def add(sums, at):
-        elements = []
-        for kind, array in zip(sig.args, args, strict=True):
-            place = element_pointer(context, builder, kind, array, at)
-            elements.append(builder.load(builder.bitcast(place, sums[0].type), align=8))
-        for total, term in zip(sums, terms(builder, *elements), strict=True):
+        def element(array):
+            place = element_pointer(context, builder, sig.args[array], args[array], at)
+            return builder.load(builder.bitcast(place, sums[0].type), align=8)
+
+        for total, term in zip(sums, terms(builder, element(0), element(1)), strict=True):
             builder.store(builder.fadd(builder.load(total), term), total)
 
     zeros = ir.Constant(_FOUR, [0.0] * 4)

@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from numba.core.types import uint32
 from numpy.typing import NDArray
 
@@ -117,7 +116,7 @@ def _on_gpu(function: Any) -> Any:
 
 
 def _is_compiled(found: Any) -> bool:
-    return isinstance(found, Dispatcher) or found in _instructions()
+    return getattr(found, "py_func", None) is not None or found in _instructions()
 
 
 @cache
