@@ -124,7 +124,7 @@ def test_other_codes_of_events_in_an_array_are_no_bounds(event):
 
 def test_codes_of_events_that_aft_does_not_have():
     for event, message in (
-        (EVENT + 1, "if 1 means censored, subtract 1, .*; name columns of bounds 'lower' and 'u"),
+        (EVENT + 1, "^if 1 means censored, subtract 1 .*; name columns of bounds 'lower' and 'u"),
         (EVENT * 2, "pass whether there was an event .*; name columns of bounds 'lower' and 'u"),
         (1, "name them 'time' and 'event', or 'lower' and 'upper'"),
     ):

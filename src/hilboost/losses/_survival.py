@@ -15,7 +15,10 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
 
 LOWER, UPPER, ENTRY, STRATUM, CAUSE = range(5)
-UNCENSORED = "no row is censored (0): if 1 means censored, subtract 1"
+ONES_AND_TWOS = (
+    "if 1 means censored, subtract 1 from the events of y, which are 1 and 2, so that no row is "
+    "censored (0)"
+)
 
 
 def check_columns(target: Target, n_causes: int = 1) -> None:
@@ -26,11 +29,10 @@ def check_columns(target: Target, n_causes: int = 1) -> None:
             "events and times."
         )
     if target.y.shape[1] > max(4, 3 + n_causes):
-        remedy = "pass whether there was an event (bool), or use this loss"
-        if are_ones_and_twos(target.y[:, CAUSE]):
-            remedy = f"{UNCENSORED}, or use this loss if these are causes"
+        known = are_ones_and_twos(target.y[:, CAUSE])
+        first = ONES_AND_TWOS if known else "pass whether there was an event (bool)"
         raise InvalidData(
-            f"events of several causes require loss='discrete_hazard'; {remedy}; name columns of "
+            f"{first}; events of several causes require loss='discrete_hazard'; name columns of "
             "bounds 'lower' and 'upper'."
         )
 

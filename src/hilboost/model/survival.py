@@ -15,7 +15,7 @@ from hilboost.core.target import Target
 from hilboost.losses._survival import (
     CAUSE,
     LOWER,
-    UNCENSORED,
+    ONES_AND_TWOS,
     UPPER,
     are_ones_and_twos,
     is_event,
@@ -58,11 +58,7 @@ class SurvivalCodec(TargetCodec):
         ends = None
         if n_intervals is not None:
             if are_ones_and_twos(cause):
-                warn_caller(
-                    f"The events of y are 1 and 2, and {UNCENSORED}; otherwise, these are two "
-                    "causes.",
-                    DataWarning,
-                )
+                warn_caller(f"{ONES_AND_TWOS}; otherwise, these are two causes.", DataWarning)
             times = lower[np.isfinite(upper) & (lower > 0)]
             levels = np.arange(1, n_intervals + 1) / n_intervals
             ends = (
