@@ -5,14 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.estimators.survival_predictions import StepFunction
 from hilboost.export.shapley_records import ShapInteractions, ShapValues
 from hilboost.network import LinkCurves
 from hilboost.outputs import Candidates
 
 RECORDS = {
     "curves": lambda a: LinkCurves(a, a, a, a, 0.5, 1 / 3, 9, 4),
-    "step function": lambda a: StepFunction(a, a),
     "Shapley values": lambda a: ShapValues(a, a, a, ["age", "size"]),
     "interactions": lambda a: ShapInteractions(a, a, a, ["age", "size"]),
     "candidates": lambda a: Candidates(["cat", "dog"], a, a),

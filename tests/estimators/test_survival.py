@@ -52,6 +52,9 @@ def test_fits_predict_risks_and_survival(kind):
     np.testing.assert_allclose(
         at, model.predict_survival_function(X[1:2], functions[0].x)[0, [3, 7]]
     )
+    first, last = model.event_times_[[0, -1]]
+    shown = f"StepFunction({len(model.event_times_)} times from {first:g} to {last:g})"
+    assert repr(functions[0]) == shown
     assert functions[0](0.0) == 1
     assert functions[0].domain == (0.0, model.event_times_[-1])
     if sign < 0:  # half of the events happen before the median

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.boosting import metric_value
-from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.loss import Loss
@@ -49,7 +48,9 @@ class StepFunction:
     # values at any times (m,), if they are not constant between the steps
     exact: Callable[[Floats], Floats] | None = None
 
-    __repr__ = brief_repr
+    def __repr__(self) -> str:
+        """Return the number of steps, and their range."""
+        return f"StepFunction({len(self.x)} times from {self.x[0]:g} to {self.x[-1]:g})"
 
     def __call__(self, x: Any) -> Any:  # float or (m,) float64
         """Evaluate the function at times, a float or (m,)."""
