@@ -320,6 +320,8 @@ def test_groups_that_say_nothing(loss):
         np.testing.assert_array_equal(alike.predict(X), 0)
     with pytest.warns(DataWarning, match="the rows of every group have equal labels"):
         assert alike.score(X, np.zeros(len(X)), groups=QUERY) == 1
+    for first in (X[:1], X[:5]):  # of one query: no warning
+        assert alike.score(first, np.zeros(len(first)), groups=np.zeros(len(first))) == 1
     with pytest.warns(DataWarning, match="every group has one row"):
         model.fit(X, Y, groups=QUERY, X_val=X, y_val=Y, groups_val=rows)
     one_pair = np.where(rows < 2, 0, rows)
