@@ -232,6 +232,12 @@ def test_scores_of_scikit_survival(loss):
         assert np.isfinite(model.score(X, Y, metric=metric, y_train=Y[~late]))
 
 
+def test_events_and_times_as_two_arguments():
+    for first, second in (("event", "time"), ("time", "event")):
+        with pytest.raises(InvalidData, match="together as y: the third argument is sample_weight"):
+            BoostingSurvival(**SHORT).fit(X, Y[first], Y[second])
+
+
 def test_refused_scores():
     model = BoostingSurvival(**SHORT).fit(X, Y)
     with pytest.raises(InvalidParameter, match="Did you mean 'concordance'"):

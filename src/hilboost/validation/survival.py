@@ -72,7 +72,10 @@ def refuse_times_of_zero(lower: Floats, upper: Floats) -> None:
 def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
     """Lower and upper bounds, as passed; an upper bound may be infinite or NaN."""
     if y.ndim != 2 or y.shape[1] != 2 or y.dtype.kind not in "iuf":
-        raise InvalidData(f"{FORMS}; got an array of shape {y.shape} and dtype {y.dtype}.")
+        got = f"got an array of shape {y.shape} and dtype {y.dtype}."
+        if y.ndim == 1:
+            got += " Pass events and times together as y: the third argument is sample_weight."
+        raise InvalidData(f"{FORMS}; {got}")
     lower, upper = y.astype(np.float64).T
     return lower.copy(), upper.copy()
 
