@@ -379,6 +379,12 @@ def test_decimal_commas_are_told(frame):
     assert f"'{frame['size'][0]}' in data row 1" in told
 
 
+def test_different_numbers_with_separators_are_no_identifiers(frame):
+    frame.assign(size=[f"{971 * k:,}" for k in range(N)]).to_csv("train.csv", index=False)
+    (told,) = notes(fit("train.csv"))
+    assert told.endswith("; pass --thousands , (or --decimal , for decimal commas).")
+
+
 def test_other_ways_to_write_numbers_are_told(frame):
     part = [f"{value / 2}%" for value in frame["size"]]
     frame.assign(part=part, size=[f"{value},471" for value in frame["size"]]).to_csv(

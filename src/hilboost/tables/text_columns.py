@@ -53,18 +53,29 @@ class TextColumn:
     @property
     def form(self) -> Form | None:
         """How its numbers or dates are written; ``None`` if they are categories."""
-        if self.declared:
-            return None
+        return None if self.declared else self._written
+
+    @property
+    def _written(self) -> Form | None:
         return form_of(zip(self.texts, self.counts.tolist(), strict=True))
 
     @property
     def names(self) -> str:
-        """How many values differ: all, or over 90 % of 1000 or more; empty if fewer do."""
+        """How many values differ: all, or over 90 % of 1000 or more; empty if fewer do.
+
+        Numbers with separators are never names, even if they are declared as categories.
+        """
         n, n_distinct = int(self.counts.sum()), len(set(self.texts))
-        if n >= _FEWEST_ROWS_OF_NAMES and n_distinct == n:
-            return f"a different value in each of {n} rows"
+        every = n >= _FEWEST_ROWS_OF_NAMES and n_distinct == n
         many = n >= _MANY_ROWS and n_distinct > 0.9 * n
-        return f"{n_distinct} different values in {n} rows" if many else ""
+        if not (every or many):
+            return ""
+        form = self._written
+        if form is not None and form.name == "numbers with separators":
+            return ""
+        if every:
+            return f"a different value in each of {n} rows"
+        return f"{n_distinct} different values in {n} rows"
 
 
 @dataclass
