@@ -247,7 +247,8 @@ def interrupt_at(stage):
     return interrupt
 
 
-def test_an_interrupted_fit_is_written_and_goes_on(path):
+def test_an_interrupted_fit_is_written_and_goes_on(path, caplog):
+    caplog.set_level("INFO", logger="hilboost")
     settings = {"n_estimators": 20, "random_state": 0}
     model = BoostingClassifier(**settings)
     with (
@@ -256,7 +257,9 @@ def test_an_interrupted_fit_is_written_and_goes_on(path):
     ):
         model.fit(X, LABELS, callbacks=[Checkpoint(path), interrupt_at(6)])
     assert stages_in(path) == 6
+    assert "Resumed" not in caplog.text
     model.fit(X, LABELS, callbacks=[Checkpoint(path)])
+    assert f"Resumed at stage 6 from the checkpoint {path}." in caplog.messages
     assert_same_fit(model, BoostingClassifier(**settings).fit(X, LABELS))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.train import Keeper
 
+_log = logging.getLogger("hilboost")
 _KIND = "checkpoint"
 
 
@@ -47,11 +49,13 @@ def read(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | 
         )
     try:
         fingerprint.check(path, FitFingerprint.from_dict(header))
-        return Continuation.from_dict(header, arrays, model)
+        found = Continuation.from_dict(header, arrays, model)
     except (InvalidData, InvalidParameter, InvalidModelFile):
         raise
     except files.DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
+    _log.info("Resumed at stage %d from the checkpoint %s.", found.state.n_stages, path)
+    return found
 
 
 def check_learner(learner: Learner) -> None:
