@@ -16,6 +16,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.loss import Loss
 from hilboost.core.packages import required
 from hilboost.core.target import Target
+from hilboost.core.words import counted
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
 from hilboost.metrics.registry import same_metric
@@ -50,7 +51,8 @@ class StepFunction:
 
     def __repr__(self) -> str:
         """Return the number of steps, and their range."""
-        return f"StepFunction({len(self.x)} times from {self.x[0]:g} to {self.x[-1]:g})"
+        steps = counted(len(self.x), "time")
+        return f"StepFunction({steps} from {self.x[0]:g} to {self.x[-1]:g})"
 
     def __call__(self, x: Any) -> Any:  # float or (m,) float64
         """Evaluate the function at times, a float or (m,)."""
