@@ -19,7 +19,7 @@ from hilboost.losses.registry import (
     survival_losses,
 )
 
-_FEW, _SEVERAL, _TO_SHARE, _MANY = 400, 30_000, 100_000, 300_000
+_FEW, _SEVERAL, _TO_SHARE, _MANY = 400, 30_000, 200_000, 300_000
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 _ONE_THREAD: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
 _ALL_ROWS: dict[str, Any] = {}

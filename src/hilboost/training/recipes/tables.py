@@ -47,7 +47,7 @@ _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
 _ENTRIES_BESIDES = 8
 """Other work on a row of a tree, in entries."""
-_ENTRIES_WORTH_SHARING, _SHARED = 2**20, 2
+_ENTRIES_WORTH_SHARING, _SHARED = 2**21, 2
 """Entries of one tree from which on threads share it, and how many more these need each."""
 
 
