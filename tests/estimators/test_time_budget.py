@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -224,14 +225,25 @@ def test_a_kernel_machine_needs_time():
 
 
 def test_kernel_machines_have_fewer_centers_on_a_slow_machine(monkeypatch):
+    monkeypatch.setattr(budget, "_slowness", lambda: 1.0)
+    data, numbers = SimpleNamespace(X=X), []
+    for contention in (1.0, 20.0, 1e6):
+        run = SimpleNamespace(
+            recipe=SimpleNamespace(data=data, n_folds=1),
+            team=SimpleNamespace(n_threads=1),
+            clock=SimpleNamespace(contention=contention),
+        )
+        learner = budget.in_time(MetricKernelLearner(n_centers=2500), run, 18.0)
+        numbers.append(0 if learner is None else learner.n_centers)
+    assert numbers[0] == 2500 > numbers[1] > numbers[2] == 0
+
+
+def test_a_machine_that_is_too_slow_fits_no_kernel_machine(monkeypatch):
+    monkeypatch.setattr(budget, "_slowness", lambda: 1e6)
     smooth = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
-    model = BoostingRegressor(**ONE, cv_folds=1, time_budget=40.0)
-    numbers = []
-    for slowness in (1.0, 17.0, 1e6):
-        monkeypatch.setattr(budget, "_slowness", lambda slowness=slowness: slowness)
-        parts = model.fit(X, smooth).fitted_.parts
-        numbers.append(0 if parts is None else model.parts_["kernel"].n_centers)
-    assert numbers[0] > numbers[1] > numbers[2] == 0
+    assert (
+        BoostingRegressor(**ONE, cv_folds=1, time_budget=40.0).fit(X, smooth).fitted_.parts is None
+    )
 
 
 def test_the_speed_of_the_machine_is_measured(monkeypatch):
