@@ -108,6 +108,15 @@ def test_levels_that_mean_nothing_do_not_look_as_if_they_did(cv_folds, n_tables,
     assert mean.min() > 0.98 * mean[0]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_of_fewer_than_ten_rows(weighted):
+    names = pd.DataFrame({"name": ["ash", "cedar"] * 9})
+    target = np.tile([0.0, 1.0], 9)
+    weight = np.linspace(0.5, 1.5, 18) if weighted else None
+    model = BoostingRegressor(random_state=0).fit(names, target, sample_weight=weight)
+    assert model.score(names, target) > 0.99
+
+
 def test_a_mask_is_as_good_as_numbers():
     X, y = draw()
     models = [

@@ -155,7 +155,9 @@ def _tree_learner(settings: LearnerSettings) -> TreeLearner:
         monotonic=monotonic,
         groups=interaction_groups(p["interaction_cst"], schema.n_columns, schema.names),
         level_smoothing=TreeSettings.level_smoothing * settings.row,
-        min_samples_level=TreeSettings.min_samples_level * settings.row,
+        min_samples_level=min(
+            TreeSettings.min_samples_level * settings.row, resolved.min_samples_leaf
+        ),
         level_l2=TreeSettings.level_l2 * settings.row,
     )
 
