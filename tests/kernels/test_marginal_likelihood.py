@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as theirs
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import (
     CallableKernel,
     Constant,
@@ -103,6 +106,28 @@ def test_gradient_is_the_derivative_of_the_value(kernel, n_targets):
     ]
     gradient = negative_log_likelihood(kernel, NOISE, X, Y)[1]
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_threads", [None, 1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_most_likely_amplitude(weighted, n_threads):
+    X, Y = draw(2)
+    kernel, weight = Matern((0.5, 0.8, 2.0), 2.5), np.linspace(0.5, 2, N) if weighted else None
+    C = kernel.block(X, X) + np.diag(NOISE / (np.ones(N) if weight is None else weight))
+    amplitude = np.trace(Y.T @ np.linalg.solve(C, Y)) / Y.size
+    densities = [multivariate_normal(cov=amplitude * C).logpdf(y) for y in Y.T]
+
+    def likelihood(theta):
+        moved, noise = kernel.with_log_parameters(theta[:-1]), np.exp(theta[-1])
+        team = None if n_threads is None else ThreadTeam(n_threads)
+        return negative_log_likelihood(moved, noise, X, Y, weight, True, team)
+
+    theta = np.append(kernel.log_parameters, np.log(NOISE))
+    value, gradient = likelihood(theta)
+    constant = Y.size * 0.5 * np.log(2 * np.pi)
+    assert value == pytest.approx(-np.sum(densities) - constant, rel=1e-8)
+    slope = approx_fprime(theta, lambda theta: likelihood(theta)[0], 1e-6)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-3, atol=1e-4)
 
 
 def test_gradient_of_categories():

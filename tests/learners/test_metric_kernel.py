@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
-from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 from hilboost import BoostingRegressor
@@ -69,20 +67,6 @@ def test_scales_are_root_mean_squared_derivatives():
         by_column.append(np.sqrt((((outputs(up) - outputs(down)) / (2 * step)) ** 2).sum()))
     expected = np.array(by_column) / max(by_column)
     np.testing.assert_allclose(problem.gradient_scales(found), expected + 1e-3, rtol=1e-4)
-
-
-@pytest.mark.parametrize("weight", [np.ones(60), W])
-def test_the_evidence_is_the_density_of_a_gaussian_process(weight):
-    problem, theta, start = Problem(Z, Y, weight), np.log([0.5, 0.8, 0.3, 0.05]), np.zeros(4)
-    C = matern(Z * np.exp(theta[:3]), Z * np.exp(theta[:3])) + np.diag(0.05 / weight)
-    variance = np.trace(Y.T @ np.linalg.solve(C, Y)) / Y.size
-    by_column = [multivariate_normal(cov=variance * C).logpdf(y) for y in Y.T]
-    constant = Y.shape[1] * 0.5 * (np.log(2 * np.pi) - np.log(Y.size) + 1)
-    prior = 0.05 * (theta[:3] ** 2).sum() / 60
-    value, gradient = problem.evidence(theta, start)
-    assert value == pytest.approx(-np.sum(by_column) / 60 - constant + prior, rel=1e-8)
-    found = approx_fprime(theta, lambda t: problem.evidence(t, start)[0], 1e-6)
-    np.testing.assert_allclose(gradient, found, rtol=1e-3, atol=1e-5)
 
 
 def test_scales_of_a_smooth_function_among_columns_of_noise():

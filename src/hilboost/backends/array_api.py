@@ -300,13 +300,28 @@ def product_tiles(n: int, m: int) -> list[tuple[slice, slice]]:
     ]
 
 
-def inverse_of_cholesky(factor: Floats) -> Floats:
+def inverse_of_cholesky(factor: Floats, team: ThreadTeam | None = None) -> Floats:
     """``(L Lᵀ)⁻¹``, in a third of the time that a solution for the identity takes."""
     inverse = np.array(factor, order="C")
-    lapack.invert_by_tiles(inverse, ThreadTeam())
-    inverse = np.tril(inverse)
-    inverse += np.tril(inverse, -1).T
+    lapack.invert_by_tiles(inverse, team or ThreadTeam())
+    for begin in range(0, len(inverse), _ROWS_OF_BLOCK):
+        rows = slice(begin, begin + _ROWS_OF_BLOCK)
+        inverse[:begin, rows] = inverse[rows, :begin].T
+        corner = np.tril(inverse[rows, rows])
+        inverse[rows, rows] = corner + np.tril(corner, -1).T
     return inverse
+
+
+def left_out(
+    factor: Floats, right: Floats, team: ThreadTeam | None = None
+) -> tuple[Floats, Floats]:
+    """Residuals ``α_i / C⁻¹_ii`` of rows that are left out one by one, and ``α = C⁻¹Y``, (n, k).
+
+    ``factor`` is ``L`` of ``C = L Lᵀ``; see Rasmussen & Williams 2006, eq. 5.12.
+    """
+    inverse = lapack.inverse_by_tiles(factor, team or ThreadTeam())
+    alpha = inverse.T @ (inverse @ right)
+    return alpha / np.einsum("ij,ij->j", inverse, inverse)[:, None], alpha
 
 
 @cache

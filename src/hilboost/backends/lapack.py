@@ -111,15 +111,12 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     return True
 
 
-def invert_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> None:
-    """Replace a Cholesky factor ``L`` by the lower triangle of ``(L Lᵀ)⁻¹``, on several threads.
+def inverse_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> NDArray[Any]:
+    """Compute the inverse of a lower triangle (n, n), in C order, on several threads.
 
-    ``factor``: (n, n) float32 or float64, in C order, overwritten; above the diagonal, entries are
-    undefined afterwards.  The result does not depend on the number of threads.
+    The result does not depend on the number of threads, which share the columns.
     """
-    n = len(factor)
-    tiles = [slice(i, min(i + _TILE_OF_INVERSE, n)) for i in range(0, n, _TILE_OF_INVERSE)]
-    inverse = np.eye(n, dtype=factor.dtype)  # of L
+    inverse = np.eye(len(factor), dtype=factor.dtype)
 
     def solve_columns(columns: slice) -> None:
         triangle = factor[columns.start :, columns.start :].T
@@ -128,12 +125,27 @@ def invert_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> None:
         arguments = b"R", b"U", b"N", b"N", *sizes, 1.0, triangle, heights[0], right, heights[1]
         _call("blas", "trsm", right.dtype, *arguments)
 
+    team.map(solve_columns, _tiles_of_inverse(len(factor)))
+    return inverse
+
+
+def invert_by_tiles(factor: NDArray[Any], team: ThreadTeam) -> None:
+    """Replace a Cholesky factor ``L`` by the lower triangle of ``(L Lᵀ)⁻¹``, on several threads.
+
+    ``factor``: (n, n) float32 or float64, in C order, overwritten; above the diagonal, entries are
+    undefined afterwards.  The result does not depend on the number of threads.
+    """
+    inverse = inverse_by_tiles(factor, team)
+
     def multiply(rows: slice) -> None:
         below = inverse[rows.start :]
         np.matmul(below[:, rows].T, below[:, : rows.stop], out=factor[rows, : rows.stop])
 
-    team.map(solve_columns, tiles)
-    team.map(multiply, tiles)
+    team.map(multiply, _tiles_of_inverse(len(factor)))
+
+
+def _tiles_of_inverse(n: int) -> list[slice]:
+    return [slice(i, min(i + _TILE_OF_INVERSE, n)) for i in range(0, n, _TILE_OF_INVERSE)]
 
 
 def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[Any]) -> None:

@@ -7,8 +7,9 @@ other array-API library.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -136,6 +137,23 @@ class Kernel(ABC):
         (p,) float64
         """
         return np.empty(0)
+
+    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
+        """Compute the Gram matrix, and what :meth:`parameter_gradient` returns for weights ``W``.
+
+        Parameters
+        ----------
+        A : (a, d) array
+
+        Returns
+        -------
+        gram : (a, a) array
+            The caller may overwrite it.
+        gradient : callable
+            ``gradient(W)`` is ``parameter_gradient(A, W)``, without computing what both share
+            twice; it can be called once.
+        """
+        return self.block(A, A), partial(self.parameter_gradient, A)
 
     def stretched(self, factor: float) -> Self:
         """Multiply the length scales; kernels without length scales are returned unchanged.

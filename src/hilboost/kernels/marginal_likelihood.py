@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
 
@@ -31,27 +32,42 @@ class Evidence(Generic[AnyKernel]):
 
 
 def negative_log_likelihood(
-    kernel: Kernel, noise: float, X: Floats, Y: Floats, weight: Floats | None = None
+    kernel: Kernel,
+    noise: float,
+    X: Floats,
+    Y: Floats,
+    weight: Floats | None = None,
+    any_amplitude: bool = False,
+    team: ThreadTeam | None = None,
 ) -> tuple[float, Floats]:
     """Compute ``½ y'C⁻¹y + ½ log|C|`` for ``C = K + noise I``, summed over targets, with gradient.
 
     The gradient is that for the logarithms of the kernel's hyperparameters and of the noise
     (Rasmussen & Williams 2006, eq. 5.9); the noise variance of a row is divided by its weight.
+    With ``any_amplitude``, ``C`` is multiplied by the most likely factor, ``y'C⁻¹y`` per number.
+    With a team, threads share the factorization; the result does not depend on their number.
     Cost O(n³); the gradient with respect to length scales takes one matrix product for each kernel,
     whatever the number of length scales.
     """
     c = Y.shape[1]
-    K = kernel.block(X, X)
     variances = noise if weight is None else noise / weight
+    own = kernel.diag(X) + variances
+    C, gradient = kernel.gram_and_gradient(X)
     # On the diagonal of a block, s² = 0 has a rounding error, whose root is not small.
-    array_api.set_diagonal(K, kernel.diag(X) + variances)
-    factor = array_api.cholesky(K)
+    array_api.set_diagonal(C, own)
+    factor = array_api.cholesky(C, again=lambda: kernel.block(X, X), team=team)
     alpha = array_api.solve_cholesky(factor, Y.copy())
-    value = 0.5 * float((Y * alpha).sum()) + c * float(np.log(np.diagonal(factor)).sum())
-    W = c * array_api.inverse_of_cholesky(factor) - alpha @ alpha.T
+    fit, scale = float((Y * alpha).sum()), 1.0
+    if any_amplitude:
+        scale = Y.size / fit
+        fit = Y.size * (1.0 - np.log(scale))
+    value = 0.5 * fit + c * float(np.log(np.diagonal(factor)).sum())
+    W = array_api.inverse_of_cholesky(factor, team)
+    W *= c
+    W -= (scale * alpha) @ alpha.T
     by_variance = np.diagonal(W) if weight is None else np.diagonal(W) / weight
     by_noise = 0.5 * noise * float(by_variance.sum())
-    return value, np.append(0.5 * kernel.parameter_gradient(X, W), by_noise)
+    return value, np.append(0.5 * gradient(W), by_noise)
 
 
 class Prior(Protocol):
@@ -101,17 +117,28 @@ class SharePrior:
         return -self.strength * float(logs.sum()), gradient
 
 
+@dataclass(frozen=True)
+class Effort:
+    """When a maximization ends, and the threads that share it."""
+
+    most_steps: int = 50
+    tolerance: float = 1e-5  # the last step decreases the objective per row and target by less
+    # called after each step: whether there is time for another one
+    goes_on: Callable[[], bool] | None = None
+    team: ThreadTeam | None = None
+
+
 def maximize(
     kernel: AnyKernel,  # initial kernel
     noise: float,  # initial noise variance
-    X: Floats,  # (n, d), (n, c) float64
-    Y: Floats,  # (n, d), (n, c) float64
-    max_iterations: int = 50,
+    X: Floats,  # (n, d) float64
+    Y: Floats,  # (n, c) float64
+    effort: Effort = Effort(),
     prior: Prior | None = None,  # the value of the evidence then includes its penalty
-    # called after each iteration: whether there is time for another one
-    goes_on: Callable[[], bool] | None = None,
     # (n,) float64 or None: the noise variance of a row is divided by its weight
     weight: Floats | None = None,
+    # the kernel and the noise may have any common factor, which the result does not contain
+    any_amplitude: bool = False,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
@@ -123,7 +150,9 @@ def maximize(
     def objective(theta: Floats) -> tuple[float, Floats]:
         try:
             value, gradient = negative_log_likelihood(
-                kernel.with_log_parameters(theta[:-1]), float(np.exp(theta[-1])), X, Y, weight
+                kernel.with_log_parameters(theta[:-1]),
+                float(np.exp(theta[-1])),
+                *(X, Y, weight, any_amplitude, effort.team),
             )
         except ArithmeticError:
             return _FAILED, np.zeros_like(theta)
@@ -135,7 +164,7 @@ def maximize(
         return value / scale, gradient / scale
 
     def pause(_: Floats) -> None:
-        if goes_on is not None and not goes_on():
+        if effort.goes_on is not None and not effort.goes_on():
             raise StopIteration
 
     bounds = [(t + _LOWEST, t + _HIGHEST) for t in start[:-1]] + [(_LOWEST_NOISE, 4.0)]
@@ -146,7 +175,7 @@ def maximize(
         method="L-BFGS-B",
         bounds=bounds,
         callback=pause,
-        options={"maxiter": max_iterations, "ftol": 1e-5},
+        options={"maxiter": effort.most_steps, "ftol": effort.tolerance},
     )
     if not result.fun < _FAILED:
         return Evidence(kernel, noise, np.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -141,12 +142,27 @@ class Stationary(Kernel):
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
-        Z, M = self.pulls(A, W)
-        xp = array_api.namespace(A)
+        return self.gram_and_gradient(A)[1](W)
+
+    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
+        """Compute the squared distances once."""
+        Z = self._centered(A)
+        S = squared_distances(Z, Z)
+        K = self.profile(array_api.namespace(A).asarray(S, copy=True))
+        return K, lambda W: self._by_scales(Z, self._pulls(Z, S, W))
+
+    def _by_scales(self, Z: Array, M: Array) -> Floats:
+        """Compute the gradient for the logarithms of the length scales."""
+        xp = array_api.namespace(Z)
         rows = xp.sum(M, axis=1)
         squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
         by_scale = -2 * array_api.to_numpy(squares)  # ∂s²/∂log length_scale
         return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
+
+    def _centered(self, A: Array) -> Array:
+        """Center the scaled rows, to minimize cancellation in differences of sums over them."""
+        Z = self._scaled(A)
+        return Z - array_api.namespace(A).mean(Z, axis=0)
 
     def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
         """Compute the centered scaled rows and the weights of the squared distances.
@@ -162,16 +178,20 @@ class Stationary(Kernel):
         M : (a, a) array
             ``M_ij = W_ij ∂k_ij/∂s²_ij``.
         """
-        Z = self._scaled(A)
-        # Centering minimizes cancellation in differences of sums over these rows.
-        Z = Z - array_api.namespace(A).mean(Z, axis=0)
-        S = squared_distances(Z, Z)
+        Z = self._centered(A)
+        return Z, self._pulls(Z, squared_distances(Z, Z), W)
+
+    def _pulls(self, Z: Array, S: Array, W: Array) -> Array:
+        """Compute ``M`` of :meth:`pulls`; overwrites ``s²``."""
         # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
         equal = rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
-        M[equal] = 0
-        return Z, M
+        if int(array_api.namespace(Z).count_nonzero(equal)) > len(Z):
+            M[equal] = 0
+        else:
+            array_api.set_diagonal(M, 0.0 * M[0])
+        return M
 
 
 class Gaussian(Stationary):
@@ -385,12 +405,18 @@ class RationalQuadratic(Stationary):
         """Return the kernel with other length scales and another ``alpha``."""
         return replace(self, length_scale=np.exp(theta[:-1]), alpha=float(np.exp(theta[-1])))
 
-    def parameter_gradient(self, A: Array, W: Array) -> Floats:
+    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
         xp = array_api.namespace(A)
-        Z = self._scaled(A)
-        u = squared_distances(Z, Z)
-        u *= 1 / (2 * self.alpha)
-        by_alpha = (u / (1 + u) - xp.log1p(u)) * (1 + u) ** -self.alpha
-        total = self.alpha * float(xp.sum(W * by_alpha))
-        return np.append(super().parameter_gradient(A, W), total)
+        Z = self._centered(A)
+        S = squared_distances(Z, Z)
+        K = self.profile(xp.asarray(S, copy=True))
+        k = xp.asarray(K, copy=True)
+
+        def gradient(W: Array) -> Floats:
+            u = S * (1 / (2 * self.alpha))
+            by_alpha = (u / (1 + u) - xp.log1p(u)) * k
+            total = self.alpha * float(xp.sum(W * by_alpha))
+            return np.append(self._by_scales(Z, self._pulls(Z, S, W)), total)
+
+        return K, gradient

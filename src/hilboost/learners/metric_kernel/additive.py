@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
-from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
+from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
 from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
 
 _FEWEST_ROWS = 60  # of each part
@@ -90,7 +90,7 @@ def _likeliest(
         return None
     prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
     Z, Y, start = problem.Z[:, used], problem.Y / spread, Additive(np.ones(len(used)))
-    found = maximize(start, _FIRST_NOISE, Z, Y, n_steps, prior, weight=problem.weight)
+    found = maximize(start, _FIRST_NOISE, Z, Y, Effort(n_steps), prior, problem.weight)
     return None if found.value == np.inf else (found.kernel, found.noise)
 
 

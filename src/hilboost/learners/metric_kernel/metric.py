@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.gram import row_blocks
+from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
 from hilboost.learners.metric_kernel.model import KERNEL
 
 PARTS, _LEARNED = 5, 3  # of the rows: three fifths are learned from
@@ -31,9 +31,8 @@ _DROPPED = 3e-3  # smaller scales become zero
 _SMALLEST_PRIORITY = 0.02
 _SMOOTH = 0.3  # share of the variance; with a smaller error, the likelihood is maximized, too
 _LIKELY_BETTER = 0.9  # its error must be smaller by this factor
-_ITERATIONS = 25
-_PULL = 0.1  # precision of the prior of logarithmic scales
-_FAILED = 1e10  # finite value for undefined likelihoods, so that the line search backtracks
+_STEPS, _TOLERANCE, _FIRST_NOISE = 25, 1e-4, 0.03  # of the likelihood
+_SPREAD = 3.0  # of the logarithms of the scales
 
 
 @dataclass(frozen=True)
@@ -206,86 +205,28 @@ class Problem:
 
     def residuals(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
         """Return the leave-one-out residuals (m, r), and the coefficients (m, r)."""
-        found = self._inverted(np.array(K, order="C"), ridge)
-        if found is None:
+        factor = array_api.add_to_diagonal(np.array(K, order="C"), ridge / self.weight)
+        if not lapack.factor(factor.T, lower=False):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
-        _, inverse, alpha = found
-        return alpha / np.diag(inverse)[:, None], alpha
-
-    def _inverted(self, K: NDArray, ridge: float) -> tuple[float, NDArray, Floats] | None:
-        """Return half the log determinant, the inverse (m, m), and the coefficients (m, r).
-
-        The lower triangle of the inverse is in the memory of ``K``; ``None`` if there is none.
-        """
-        array_api.add_to_diagonal(K, ridge / self.weight)
-        if not lapack.factor(K.T, lower=False):
-            return None
-        half_log = float(np.log(np.diag(K)).sum())
-        lapack.invert_by_tiles(K, self.team)
-        return half_log, K, lapack.symmetric_product(K.T, self.Y, lower=False)
+        return array_api.left_out(factor, self.Y, self.team)
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
 
-        The search starts from equal scales, to which a weak prior pulls.
+        The search starts from equal scales, which a weak prior keeps alike.
         """
-        squares = self.squares(self.Z)
+        squares, q = self.squares(self.Z), self.Z.shape[1]
         median = float(np.median(squares[np.triu_indices(len(squares), 1)])) or 1.0
-        start = np.append(np.full(self.Z.shape[1], -0.5 * np.log(median)), np.log(0.03))
-        bounds = [(t - 8, t + 5) for t in start[:-1]] + [(np.log(SMALLEST_RIDGE), np.log(10.0))]
-        found = minimize(
-            lambda theta: self.evidence(theta, start),
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS},
+        start = replace(KERNEL, length_scale=np.full(q, np.sqrt(median)))
+        effort = Effort(_STEPS, _TOLERANCE, team=self.team)
+        prior = LogScalePrior((slice(0, q),), _SPREAD)
+        found = maximize(
+            *(start, _FIRST_NOISE, self.Z, self.Y, effort, prior, self.weight), any_amplitude=True
         )
-        scales, ridge = np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
+        scales, ridge = 1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE)
         squares = self.squares(self.Z * scales)
         error, alpha = self.leave_one_out(self.kernel_values(squares), ridge)
         return Fit(error, ridge, 1.0, alpha, scales, squares)
-
-    def evidence(self, theta: Floats, start: Floats) -> tuple[float, Floats]:
-        """Negative log likelihood per row, of the best variance, with the prior; its gradient.
-
-        ``theta`` (q + 1,) has the logarithms of the scales and of the ridge, ``start`` the prior's
-        center.
-        """
-        (m, r), Z, squared_scales = self.Y.shape, self.Z, np.exp(2 * theta[:-1])
-        ridge, scaled = float(np.exp(theta[-1])), Z * np.exp(theta[:-1])
-        K, slopes = np.empty((m, m)), np.empty((m, m))
-
-        def evaluate(rows: slice) -> None:
-            squares = squared_distances(scaled[rows], scaled[: rows.stop])
-            slopes[rows, : rows.stop] = KERNEL.slope(squares.copy())
-            K[rows, : rows.stop] = KERNEL.profile(squares)
-
-        self.in_blocks(evaluate)
-        found = self._inverted(K, ridge)
-        quadratic = 0.0 if found is None else float((self.Y * found[2]).sum())
-        if found is None or not 0 < quadratic < np.inf:
-            return _FAILED, np.zeros_like(theta)
-        half_log, by_entry, alpha = found
-
-        diagonal = np.empty(m)
-
-        def differentiate(rows: slice) -> None:
-            """The derivatives of the value along entries of K + ridge / weight, then of squares."""
-            entries = by_entry[rows, : rows.stop]
-            entries *= 0.5 * r
-            entries -= (0.5 * m * r / quadratic) * (alpha[rows] @ alpha[: rows.stop].T)
-            diagonal[rows] = np.diagonal(entries, rows.start)
-            entries *= slopes[rows, : rows.stop]
-
-        self.in_blocks(differentiate)
-        by_ridge = float(diagonal @ (ridge / self.weight))
-        sums = lapack.symmetric_product(by_entry.T, np.column_stack([Z, np.ones(m)]), lower=False)
-        by_scale = sums[:, -1] @ Z**2 - (Z * sums[:, :-1]).sum(axis=0)
-        away = theta[:-1] - start[:-1]
-        value = r * half_log + 0.5 * m * r * np.log(quadratic) + 0.5 * _PULL * (away @ away)
-        gradient = np.append(4 * squared_scales * by_scale + _PULL * away, by_ridge)
-        return value / m, gradient / m
 
     def gradient_scales(self, fit: Fit) -> Floats:
         """Return the root mean squared derivatives of a fit along the features, (q,)."""

@@ -9,7 +9,7 @@ better than length scales that a prior keeps alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -20,14 +20,23 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
-from hilboost.learners.kernel_machine.tuning.likelihood import more_likely, most_likely_alike
+from hilboost.kernels.marginal_likelihood import Effort
+from hilboost.learners.kernel_machine.tuning.likelihood import (
+    START_NOISE,
+    more_likely,
+    most_likely_alike,
+)
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, FoldKernels, Sampled
-from hilboost.learners.kernel_machine.tuning.table_kernel import MAIN_FAMILIES, Columns, TableKernel
+from hilboost.learners.kernel_machine.tuning.table_kernel import (
+    MAIN_FAMILIES,
+    USUAL_FAMILY,
+    Columns,
+    TableKernel,
+)
 
 FOLDS = 3
 _FEWEST_ROWS = 12
 _STEPS_OF_A_FOLD = 20
-_USUAL_FAMILY = "matern52"
 _CLEARLY = 2.0  # standard errors
 
 
@@ -141,39 +150,53 @@ class FewRows:
     def _grid(self) -> Floats:
         return np.unique(np.maximum(_LAMBDAS, self.floor))
 
-    def alike(self) -> Candidate[TableKernel] | None:
-        """The best kernel with alike length scales; ``None`` if scales of their own are better.
+    def compared(self) -> Candidate[TableKernel] | None:
+        """The best kernel with alike length scales, or rough ones of its own if these are better.
 
         Scales of their own must be better by two standard errors on the first fold, which saves
-        the others, or by one standard error on all folds.
+        the others, or by one standard error on all folds.  Such a kernel is fitted to a part of
+        the rows and has no folds.  ``None`` if nothing can be compared.
         """
-        has_scales = bool(self.columns.kernel(_USUAL_FAMILY, 1.0).scale_groups)
+        has_scales = bool(self.columns.kernel(USUAL_FAMILY, 1.0).scale_groups)
         if not has_scales or len(self.rows) < _FEWEST_ROWS:
             return None
-        first = self._alike(_USUAL_FAMILY, 1)
-        if self._errors(first).exceeds(self._errors(self._free(first)), _CLEARLY):
-            return None
-        found = [self._alike(family, FOLDS) for family in MAIN_FAMILIES]
+        first = self._alike(USUAL_FAMILY, self._starts, range(1))
+        free = self._free(first)
+        if self._errors(first).exceeds(self._errors(free), _CLEARLY):
+            return free[0]
+        usual = [*first, *self._alike(USUAL_FAMILY, self._starts, range(1, FOLDS))]
+        found = [
+            usual if family == USUAL_FAMILY else self._alike(family, usual, range(FOLDS))
+            for family in MAIN_FAMILIES
+        ]
         errors = [self._errors(kernels) for kernels in found]
         k = int(np.argmin([each.error for each in errors]))
-        if errors[k].exceeds(self._errors(self._free(found[k]))):
-            return None
-        return self._best(errors[k])
+        free = self._free(found[k])
+        return free[0] if errors[k].exceeds(self._errors(free)) else self._best(errors[k])
 
     def folds_of(self, family: str) -> FoldKernels:
         """Kernels with scales of their own, each fitted without one of the folds."""
-        return self._fold_kernels([each.kernel for each in self._free(self._alike(family, FOLDS))])
+        alike = self._alike(family, self._starts, range(FOLDS))
+        return self._fold_kernels([each.kernel for each in self._free(alike)])
 
-    def _alike(self, family: str, n_folds: int) -> Kernels:
-        """Kernels with alike length scales for the first folds."""
-        kernel = self.columns.kernel(family, 1.0)
-        return self.team.map(lambda k: most_likely_alike(kernel, self._learned[k]), range(n_folds))
+    @property
+    def _starts(self) -> Kernels:
+        """The usual kernel, once for each fold."""
+        return [Candidate(self.columns.kernel(USUAL_FAMILY, 1.0), START_NOISE)] * FOLDS
+
+    def _alike(self, family: str, starts: Kernels, folds: range) -> Kernels:
+        """Kernels of a family with alike length scales for some folds."""
+
+        def alike(k: int) -> Candidate[TableKernel]:
+            start = replace(starts[k], kernel=starts[k].kernel.like(family))
+            return most_likely_alike(start, self._learned[k])
+
+        return self.team.map(alike, folds)
 
     def _free(self, alike: Kernels) -> Kernels:
         """Kernels with length scales of their own, starting from alike ones."""
-        return self.team.map(
-            lambda k: more_likely(alike[k], self._learned[k], _STEPS_OF_A_FOLD), range(len(alike))
-        )
+        effort, rows = Effort(_STEPS_OF_A_FOLD), range(len(alike))
+        return self.team.map(lambda k: more_likely(alike[k], self._learned[k], effort), rows)
 
     def _errors(self, found: Kernels) -> FoldErrors:
         kernels = [each.kernel for each in found]
@@ -181,9 +204,10 @@ class FewRows:
 
     def _best(self, errors: FoldErrors) -> Candidate[TableKernel]:
         """The kernel of all rows, with the largest λ that the folds do not speak against."""
+        lam = float(self._grid[errors.cautious])
         return Candidate(
-            most_likely_alike(errors.kernels[0], self.rows).kernel,
-            float(self._grid[errors.cautious]),
+            most_likely_alike(Candidate(errors.kernels[0], lam), self.rows).kernel,
+            lam,
             errors.error,
             errors.predicted[errors.cautious],
             errors.held.rows,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from hilboost.backends import array_api
+from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import Constant, Gaussian, Kernel
-from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import (
+    Effort,
     Evidence,
     LogScalePrior,
     maximize,
@@ -22,6 +22,7 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import Columns, TableK
 ROWS_FIRST, ROWS_PER_SCALE = 300, 10
 ROWS_OF_LIKELIHOOD = 1000
 SMALLEST_LAMBDA = 1e-7
+ROUGH = 1e-4  # tolerance: families are compared by rough length scales
 _STARTS = (0.5, 1.5)  # length scales
 START_NOISE = 0.1
 _STEPS_FROM_A_START = 30
@@ -49,49 +50,46 @@ def by_mean_distance(sampled: Sampled) -> Kernel:
     return Gaussian(np.sqrt(theta / 2))
 
 
+def starts_of(columns: Columns, family: str) -> list[Candidate[TableKernel]]:
+    """Kernels of a family from which the search starts."""
+    return [Candidate(columns.kernel(family, scale), START_NOISE) for scale in _STARTS]
+
+
 def most_likely(
-    columns: Columns, rows: Sampled, family: str, goes_on: Callable[[], bool] | None = None
+    starts: Sequence[Candidate[TableKernel]],
+    rows: Sampled,
+    team: ThreadTeam,
+    goes_on: Callable[[], bool] | None = None,
 ) -> Candidate[TableKernel]:
-    """Length scales and noise of a family, the better result of two starts, or that so far."""
-    starts = [
-        maximize(
-            replace(columns.kernel(family, scale), amplitude=1.0),
-            START_NOISE,
-            rows.X,
-            rows.Y,
-            _STEPS_FROM_A_START,
-            goes_on=goes_on,
-        )
-        for scale in _STARTS
-    ]
-    return _without_amplitude(min(starts, key=lambda evidence: evidence.value))
+    """The most likely of the rough maxima that are found from some starts, or that so far."""
+    effort = Effort(_STEPS_FROM_A_START, ROUGH, goes_on)
+
+    def maximized(start: Candidate[TableKernel]) -> Evidence[TableKernel]:
+        kernel, noise = start.kernel, start.regularization
+        return maximize(kernel, noise, rows.X, rows.Y, effort, any_amplitude=True)
+
+    return _candidate(min(team.map(maximized, starts), key=lambda evidence: evidence.value))
 
 
-def most_likely_alike(kernel: TableKernel, rows: Sampled) -> Candidate[TableKernel]:
-    """Length scales of the kernel's family with a prior that keeps them alike."""
-    start = replace(kernel.columns.kernel(kernel.family, 1.0), amplitude=1.0)
-    prior = LogScalePrior(start.scale_groups, _SPREAD_OF_SCALES)
-    return _without_amplitude(
-        maximize(start, START_NOISE, rows.X, rows.Y, _STEPS_FROM_A_START, prior)
-    )
+def most_likely_alike(start: Candidate[TableKernel], rows: Sampled) -> Candidate[TableKernel]:
+    """Rough length scales with a prior that keeps them alike."""
+    prior = LogScalePrior(start.kernel.scale_groups, _SPREAD_OF_SCALES)
+    return more_likely(start, rows, Effort(_STEPS_FROM_A_START, ROUGH), prior)
 
 
 def more_likely(
-    candidate: Candidate[TableKernel],
+    start: Candidate[TableKernel],
     rows: Sampled,
-    max_iterations: int | None = None,
-    goes_on: Callable[[], bool] | None = None,
+    effort: Effort | None = None,
+    prior: LogScalePrior | None = None,
 ) -> Candidate[TableKernel]:
-    """The maximum on more rows, or the best so far when it ends, starting from the candidate."""
-    K = evaluate(candidate.kernel, rows.X, rows.X)
-    factor = array_api.cholesky(array_api.add_to_diagonal(K, candidate.regularization))
-    # The amplitude that is most likely for this kernel and noise ratio has a closed form.
-    amplitude = float((array_api.solve_lower(factor, rows.Y.copy()) ** 2).mean())
-    noise = max(candidate.regularization * amplitude, SMALLEST_LAMBDA)
-    # More length scales need more steps.
-    steps = int(min(60, 10 + 1.5 * rows.X.shape[1])) if max_iterations is None else max_iterations
-    start = replace(candidate.kernel, amplitude=amplitude)
-    return _without_amplitude(maximize(start, noise, rows.X, rows.Y, steps, goes_on=goes_on))
+    """The maximum on some rows, or the best so far when it ends."""
+    if effort is None:  # more length scales need more steps
+        effort = Effort(int(min(60, 10 + 1.5 * rows.X.shape[1])))
+    noise = max(start.regularization, SMALLEST_LAMBDA)
+    return _candidate(
+        maximize(start.kernel, noise, rows.X, rows.Y, effort, prior, any_amplitude=True)
+    )
 
 
 def most_likely_map(candidate: Candidate[TableKernel], rows: Sampled) -> Candidate[TableKernel]:
@@ -108,16 +106,12 @@ def most_likely_map(candidate: Candidate[TableKernel], rows: Sampled) -> Candida
     isotropic = replace(kernel.numeric, length_scale=1.0)
     start = replace(kernel, numeric=isotropic, matrix=np.eye(len(numeric)))
     found = more_likely(
-        replace(candidate, kernel=start), replace(rows, X=rows.X / scales), _STEPS_OF_A_MAP
+        replace(candidate, kernel=start), replace(rows, X=rows.X / scales), Effort(_STEPS_OF_A_MAP)
     )
     assert found.kernel.matrix is not None
     matrix = found.kernel.matrix / scales[numeric][:, None]
     return replace(found, kernel=replace(found.kernel, matrix=matrix))
 
 
-def _without_amplitude(evidence: Evidence[TableKernel]) -> Candidate[TableKernel]:
-    """λ in units of the amplitude, for a kernel without it."""
-    kernel = evidence.kernel
-    assert kernel.amplitude is not None
-    regularization = max(evidence.noise / kernel.amplitude, SMALLEST_LAMBDA)
-    return Candidate(replace(kernel, amplitude=None), regularization)
+def _candidate(evidence: Evidence[TableKernel]) -> Candidate[TableKernel]:
+    return Candidate(evidence.kernel, max(evidence.noise, SMALLEST_LAMBDA))

@@ -39,7 +39,7 @@ class FoldKernels:
 
 ROWS_OF_HOLD_OUT = 4000
 ROWS_OF_LEAVE_ONE_OUT = 1000
-_SCALE_FACTORS = (0.6, 0.8, 1.0, 1.3)
+_SMALLER_SCALES, _LARGER_SCALES = (0.8, 0.6), (1.3,)
 _STEEPEST_SHRINKING = -0.25
 
 
@@ -86,20 +86,14 @@ def by_error(candidate: Candidate[AnyKernel]) -> float:
 
 
 def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
-    """The candidate with its weighted mean squared leave-one-out error.
-
-    The leave-one-out residual of a row is ``α_i / (K + D)⁻¹_ii`` (Rasmussen & Williams 2006, eq.
-    5.12).
-    """
+    """The candidate with its weighted mean squared leave-one-out error."""
     K = evaluate(candidate.kernel, rows.X, rows.X)
     D = candidate.regularization / rows.weight
     try:
         factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
     except ArithmeticError:
         return Candidate(candidate.kernel, candidate.regularization)
-    inverse = array_api.solve_lower(factor, np.eye(len(rows)))
-    alpha = array_api.solve_lower(factor, inverse @ rows.Y, transposed=True)
-    residual = alpha / (inverse**2).sum(axis=0)[:, None]
+    residual, _ = array_api.left_out(factor, rows.Y)
     error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
     return Candidate(
         candidate.kernel, candidate.regularization, error, rows.Y - residual, rows.rows
@@ -132,9 +126,16 @@ def scaled(candidate: Candidate[AnyKernel], factor: float) -> Candidate[AnyKerne
 
 
 def best_scale(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
-    """The best of some multiples of the length scales by leave-one-out."""
-    tried = [leave_one_out(scaled(candidate, factor), rows) for factor in _SCALE_FACTORS]
-    return min(tried, key=lambda c: c.error)
+    """Multiply the length scales while the leave-one-out error falls."""
+    start = leave_one_out(candidate, rows)
+    best = start
+    for factors in (_SMALLER_SCALES, _LARGER_SCALES):
+        for factor in factors if best is start else ():
+            tried = leave_one_out(scaled(candidate, factor), rows)
+            if not tried.error < best.error:
+                break
+            best = tried
+    return best
 
 
 def best_lambda(

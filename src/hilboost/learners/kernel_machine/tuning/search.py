@@ -13,8 +13,10 @@ from functools import cached_property, partial
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
+from hilboost.kernels.marginal_likelihood import Effort
 from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows
 from hilboost.learners.kernel_machine.tuning.likelihood import (
+    ROUGH,
     ROWS_FIRST,
     ROWS_OF_LIKELIHOOD,
     ROWS_PER_SCALE,
@@ -22,6 +24,7 @@ from hilboost.learners.kernel_machine.tuning.likelihood import (
     more_likely,
     most_likely,
     most_likely_map,
+    starts_of,
 )
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
@@ -39,16 +42,20 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
     MAIN_FAMILIES,
     MOST_COLUMNS_WITH_OWN_SCALES,
+    USUAL_FAMILY,
     Columns,
     TableKernel,
 )
 
 _ROWS_OF_FOLDS = 1200
 _FAMILIES_KEPT = 3
+_STEPS_OF_A_FAMILY = 15
 _ISOTROPIC_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 2.0)
 _SCALES_OF_INDICATORS = (0.35, 0.5, 0.7, 1.0)
 _SECONDS_OF_A_WIDE_SEARCH = 15.0
 _SECONDS_OF_A_SEARCH, _SECONDS_OF_A_SCALE = 2.0, 0.1  # of the main families; measured
+_ROWS_OF_OWN_SCALES = 50  # more rows for each column determine its length scale
+_SMOOTH = 0.3  # largest error, as a share of the variance, with which a map is tried
 _WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
@@ -57,7 +64,6 @@ _USUAL_SHRINKING = -0.08
 # The choice in a fraction of a second:
 _HASTY_ROWS, _FEWER_ROWS = 400, 200
 _HASTY_SCALES = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual one first
-_USUAL_FAMILY = "matern52"
 _WORTH_SCALES = 0.95  # leave-one-out errors favor scales that were fitted to the same rows
 _SECONDS_OF_FEWER_ROWS = 0.2
 _LEFT_FOR_SCALES, _LEFT_FOR_LAMBDA = 0.3, 0.1
@@ -148,12 +154,12 @@ class Search:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
         if self.is_hasty:
             return self._hasty()
-        if self.has_few_rows and not self.has_many_targets:
-            alike = self.few_rows.alike()
-            if alike is not None:
-                return alike
-        families = FAMILIES if self.is_wide else MAIN_FAMILIES
-        found = sorted(self.team.map(self._likely, families), key=by_error)[:_FAMILIES_KEPT]
+        (n, d), start = self.sampled.X.shape, None
+        if n <= _ROWS_OF_OWN_SCALES * d and self.has_few_rows and not self.has_many_targets:
+            start = self.few_rows.compared()
+            if start is not None and start.folds is not None:
+                return start
+        found = self._likely(start)[:_FAMILIES_KEPT]
         mapped: Found = []
         if len(self.sampled) > ROWS_FIRST and not self.has_many_targets:
             found, mapped = self._refined(found)
@@ -180,10 +186,25 @@ class Search:
         rows = self.sampled.rows[ROWS_OF_LIKELIHOOD : ROWS_OF_LIKELIHOOD + _ROWS_OF_FOLDS]
         return FoldKernels.of_unseen(best.kernel.plain, rows, FOLDS)
 
-    def _likely(self, family: str) -> Candidate[TableKernel]:
-        """The most likely kernel of a family, with the best scale."""
+    def _likely(self, start: Candidate[TableKernel] | None) -> Found:
+        """The most likely kernel of each family with the best scale, in ascending order of errors.
+
+        The families share a start: the length scales of the usual one.
+        """
         rows = self.sampled.first(self._n_likely)
-        return self._scaled(most_likely(self.columns, rows, family))
+        starts = starts_of(self.columns, USUAL_FAMILY)
+        if start is not None:
+            starts.append(replace(start, kernel=start.kernel.like(USUAL_FAMILY)))
+        usual = most_likely(starts, rows, self.team)
+
+        def likely(family: str) -> Candidate[TableKernel]:
+            if family == USUAL_FAMILY:
+                return self._scaled(usual)
+            rival = replace(usual, kernel=usual.kernel.like(family))
+            return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
+
+        families = FAMILIES if self.is_wide else MAIN_FAMILIES
+        return sorted(self.team.map(likely, families), key=by_error)
 
     def _scaled(
         self, candidate: Candidate[TableKernel], rows: Sampled | None = None
@@ -193,17 +214,14 @@ class Search:
         return best_scale(raised, self.small if rows is None else rows)
 
     def _refined(self, found: Found) -> tuple[Found, Found]:
-        """All candidates with those refined on more rows, and the better ones with a linear map."""
-        rows = self.sampled.first(ROWS_OF_LIKELIHOOD)
-        first = found[: _FAMILIES_KEPT if self.is_wide else 1]
-        refinements: list[Callable[[], Candidate[TableKernel]]] = [
-            partial(more_likely, candidate, rows) for candidate in first
-        ]
-        if not self.has_few_rows and found[0].kernel.can_be_mapped:
-            refinements.append(partial(most_likely_map, found[0], rows))
-        refined = self.team.map(lambda refinement: refinement(), refinements)
-        refined, mapped = refined[: len(first)], refined[len(first) :]
-        found = sorted([*found, *self.team.map(self._scaled, refined)], key=by_error)
+        """All candidates with the best refined on more rows, and, if it is better, a linear map."""
+        rows, best = self.sampled.first(ROWS_OF_LIKELIHOOD), found[0]
+        refinements: list[Callable[[], Candidate[TableKernel]]] = [partial(more_likely, best, rows)]
+        is_smooth = best.error < _SMOOTH * (rows.Y**2).sum(axis=1).mean()
+        if is_smooth and not self.has_few_rows and best.kernel.can_be_mapped:
+            refinements.append(partial(most_likely_map, best, rows))
+        refined, *mapped = self.team.map(lambda refinement: refinement(), refinements)
+        found = sorted([*found, self._scaled(refined)], key=by_error)
         if mapped:
             rival = leave_one_out(found[0], self.fresh)
             mapped = [self._scaled(candidate, self.fresh) for candidate in mapped]
@@ -230,9 +248,9 @@ class Search:
         clock = self.clock
         few = not clock.allows(_SECONDS_OF_FEWER_ROWS)
         rows = self.sampled.first(_FEWER_ROWS if few else _HASTY_ROWS)
-        usual = self.columns.kernel(_USUAL_FAMILY, _HASTY_SCALES[0])
+        usual = self.columns.kernel(USUAL_FAMILY, _HASTY_SCALES[0])
         best = leave_one_out(Candidate(usual, max(START_NOISE, self.floor)), rows)
-        for family in sorted(MAIN_FAMILIES, key=lambda family: family != _USUAL_FAMILY):
+        for family in sorted(MAIN_FAMILIES, key=lambda family: family != USUAL_FAMILY):
             for scale in _HASTY_SCALES:
                 if clock.has(0.5):
                     kernel = self.columns.kernel(family, scale)
@@ -251,10 +269,12 @@ class Search:
         """The most likely length scales of few rows, and if there is time, of more."""
         goes_on = partial(self.clock.has, _LEFT_FOR_SCALES)
         n_rows = _FEWER_ROWS if few else self._n_likely
-        found = most_likely(self.columns, self.sampled.first(n_rows), family, goes_on)
+        first = self.sampled.first(n_rows)
+        found = most_likely(starts_of(self.columns, family), first, self.team, goes_on)
         yield found
         if len(self.sampled) > n_rows and goes_on():
-            yield more_likely(found, self.sampled.first(ROWS_OF_LIKELIHOOD), goes_on=goes_on)
+            rows = self.sampled.first(ROWS_OF_LIKELIHOOD)
+            yield more_likely(found, rows, Effort(_STEPS_OF_A_FAMILY, goes_on=goes_on))
 
     def _hurried(self, found: Found, mapped: Found) -> Candidate[TableKernel]:
         """The best candidate so far, its length scales shortened by the usual factor."""

@@ -21,11 +21,11 @@ from hilboost.kernels import (
     OnColumns,
     Product,
     RationalQuadratic,
-    Scaled,
     Stationary,
 )
 
 MOST_COLUMNS_WITH_OWN_SCALES = 64
+_LONGEST = 8.0  # length scale of a start, as a multiple of the shortest
 
 FAMILIES: dict[str, Callable[[Floats], Stationary]] = {
     "gaussian": Gaussian,
@@ -37,6 +37,7 @@ FAMILIES: dict[str, Callable[[Floats], Stationary]] = {
 """Stationary kernels by name, from their length scales."""
 
 MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
+USUAL_FAMILY = "matern52"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class TableKernel(Kernel):
-    """``amplitude · k(numeric columns) · δ(categorical columns)``, with access to its factors.
+    """``k(numeric columns) · δ(categorical columns)``, with access to its factors.
 
     The search builds its kernels in this form; :attr:`plain` is the same kernel for the model.
     """
@@ -76,11 +77,10 @@ class TableKernel(Kernel):
     categories: Delta | None
     # (d, q) floats or None: a linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`)
     matrix: Floats | None = None
-    amplitude: float | None = None
 
     @cached_property
     def plain(self) -> Kernel:
-        """The same kernel as a product, with ``Mapped``, ``OnColumns`` and ``Scaled``."""
+        """The same kernel as a product, with ``Mapped`` and ``OnColumns``."""
         factors: list[Kernel] = []
         if self.numeric is not None:
             is_mapped = self.matrix is not None
@@ -88,8 +88,18 @@ class TableKernel(Kernel):
         if self.categories is not None:
             factors = [OnColumns(kernel, self.columns.numeric) for kernel in factors]
             factors.append(OnColumns(self.categories, self.columns.categorical))
-        kernel = factors[0] if len(factors) == 1 else Product(factors)
-        return kernel if self.amplitude is None else Scaled(kernel, self.amplitude)
+        return factors[0] if len(factors) == 1 else Product(factors)
+
+    def like(self, family: str) -> TableKernel:
+        """A kernel of another family with the same length scales, to go on from.
+
+        Long ones are shortened: the likelihood is flat where a column has no effect.
+        """
+        if self.numeric is None:
+            return self
+        scales = self.numeric.length_scale
+        scales = np.minimum(scales, _LONGEST * scales.min())
+        return replace(self, family=family, numeric=FAMILIES[family](scales))
 
     @property
     def formula(self) -> str | None:
@@ -130,7 +140,7 @@ class TableKernel(Kernel):
 
     @property
     def log_parameters(self) -> Floats:
-        """Those of the numeric columns, the map, the categories and the amplitude."""
+        """Those of the numeric columns, the map and the categories."""
         return self.plain.log_parameters
 
     def with_log_parameters(self, theta: Floats) -> Self:
@@ -141,7 +151,7 @@ class TableKernel(Kernel):
             0 if matrix is None else matrix.size,
             0 if categories is None else len(categories.log_parameters),
         )
-        of_numeric, entries, of_categories, last = np.split(np.asarray(theta), np.cumsum(sizes))
+        of_numeric, entries, of_categories, _ = np.split(np.asarray(theta), np.cumsum(sizes))
         return replace(
             self,
             numeric=None if numeric is None else numeric.with_log_parameters(of_numeric),
@@ -149,25 +159,23 @@ class TableKernel(Kernel):
             categories=None
             if categories is None
             else categories.with_log_parameters(of_categories),
-            amplitude=None if self.amplitude is None else float(np.exp(last[0])),
         )
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Same as for the plain kernel, with fewer blocks of categories, which take the longest."""
-        if self.numeric is None or self.categories is None or self.amplitude is None:
-            return self.plain.parameter_gradient(A, W)
-        is_mapped = self.matrix is not None
-        smooth = Mapped(self.numeric, self.matrix) if is_mapped else self.numeric
+        return self.gram_and_gradient(A)[1](W)
+
+    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
+        """Compute each factor once."""
+        if self.numeric is None or self.categories is None:
+            return self.plain.gram_and_gradient(A)
+        smooth = self.numeric if self.matrix is None else Mapped(self.numeric, self.matrix)
         numbers, codes = A[:, list(self.columns.numeric)], A[:, list(self.columns.categorical)]
-        closeness, likeness = smooth.block(numbers, numbers), self.categories.block(codes, codes)
-        of_amplitude = float((W * (closeness * likeness)).sum())
-        closeness *= W
-        closeness *= likeness
-        likeness *= W
-        return np.concatenate(
-            [
-                self.amplitude * smooth.parameter_gradient(numbers, likeness),
-                self.amplitude * self.categories.gradient_of_pulls(codes, closeness),
-                [self.amplitude * of_amplitude],
-            ]
-        )
+        closeness, gradient = smooth.gram_and_gradient(numbers)
+        likeness, categories = self.categories.block(codes, codes), self.categories
+
+        def both(W: Array) -> Floats:
+            of_codes = categories.gradient_of_pulls(codes, closeness * likeness * W)
+            return np.append(gradient(W * likeness), of_codes)
+
+        return closeness * likeness, both
