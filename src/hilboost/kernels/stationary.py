@@ -187,10 +187,9 @@ class Stationary(Kernel):
         equal = rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
-        if int(array_api.namespace(Z).count_nonzero(equal)) > len(Z):
+        if int(array_api.namespace(Z).sum(equal)) > len(Z):
             M[equal] = 0
-        else:
-            array_api.set_diagonal(M, 0.0 * M[0])
+        array_api.set_diagonal(M, array_api.zeros((len(Z),), M, "float64"))
         return M
 
 
@@ -408,15 +407,13 @@ class RationalQuadratic(Stationary):
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
         xp = array_api.namespace(A)
-        Z = self._centered(A)
-        S = squared_distances(Z, Z)
-        K = self.profile(xp.asarray(S, copy=True))
-        k = xp.asarray(K, copy=True)
+        K, by_scales = super().gram_and_gradient(A)
+        k, Z = xp.asarray(K, copy=True), self._centered(A)
 
         def gradient(W: Array) -> Floats:
-            u = S * (1 / (2 * self.alpha))
+            u = squared_distances(Z, Z)
+            u *= 1 / (2 * self.alpha)
             by_alpha = (u / (1 + u) - xp.log1p(u)) * k
-            total = self.alpha * float(xp.sum(W * by_alpha))
-            return np.append(self._by_scales(Z, self._pulls(Z, S, W)), total)
+            return np.append(by_scales(W), self.alpha * float(xp.sum(W * by_alpha)))
 
         return K, gradient
