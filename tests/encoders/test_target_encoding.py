@@ -57,6 +57,17 @@ def test_means_are_those_of_the_other_parts_or_of_all_rows_learned_from(seed):
     np.testing.assert_array_equal(encode(statistics, codes[150:]), encoded[150:])
 
 
+def test_a_whole_weight_stands_for_equal_rows():
+    codes, y = np.arange(5.0)[:, None], np.random.default_rng(0).normal(size=(5, 1))
+    _, weighted = learn(codes, y, np.full(5, 60.0), None, ((0,),))
+    rows = np.repeat(np.arange(5), 60)
+    _, repeated = learn(codes[rows], y[rows], None, None, ((0,),))
+    means = repeated.reshape(5, 60).mean(axis=1)
+    np.testing.assert_allclose(weighted[:, 0], means, rtol=0.01)
+    _, alone = learn(codes, y, np.full(5, 60.5), None, ((0,),))
+    np.testing.assert_allclose(alone, y.mean())
+
+
 def test_held_out_targets_have_no_part():
     codes, y, w = draw(0)
     rows = np.flatnonzero(np.arange(200) % 4).astype(np.uint32)

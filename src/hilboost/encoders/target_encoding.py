@@ -1,8 +1,9 @@
 """Target encoding: replace a level, or a pair of levels, by the mean target of its rows.
 
 With cross-fitting, the encoding of a training row does not depend on its own target.  The training
-rows are split at random into ten folds, and each fold is encoded from the other nine.  All other
-rows (held-out rows and new rows) are encoded from all training rows::
+rows are split at random into ten folds, and each fold is encoded from the other nine.  A row with a
+whole weight stands for so many equal rows, nine tenths of which are in other folds than each.  All
+other rows (held-out rows and new rows) are encoded from all training rows::
 
     rows      training                        held out
     folds     0  1  2 …  9
@@ -22,7 +23,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
 from hilboost.reductions.draws import assign_folds
 from hilboost.reductions.rows import union
-from hilboost.reductions.sums import masses_of_groups, mean, sums_of_groups
+from hilboost.reductions.sums import count_rows, masses_of_groups, mean, sums_of_groups
 from hilboost.tables.files import column_of
 
 N_PARTS = 10
@@ -109,12 +110,15 @@ class TargetEncoding:
         statistics = cls._of(sources, known, learned, prior, strength)
         encoded = statistics.encode(numbers)
         parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, learned, inside)
+        is_count = not count_rows(weight != np.rint(weight), learned)
+        twins = np.maximum(weight - 1, 0) * (1 - 1 / N_PARTS) if is_count else np.zeros(len(inside))
         for part in range(N_PARTS):
             here, others = parts == part, parts != part
             rest = cls._of(
                 sources, [k[others] for k in known], learned.rows(others), prior, strength
             )
-            encoded[inside[here]] = rest.encode([k[here] for k in known])
+            keys, mass = [k[here] for k in known], twins[here]
+            encoded[inside[here]] = rest.encode(keys, mass[:, None], learned.y[here])
         return statistics, encoded
 
     @classmethod
@@ -136,17 +140,20 @@ class TargetEncoding:
             sums.append(np.column_stack(found))
         return cls(tuple(sources), tuple(weights), tuple(sums), prior, strength)
 
-    def encode(self, numbers: Sequence[Ints]) -> Floats:
+    def encode(
+        self, numbers: Sequence[Ints], mass: Floats | float = 0.0, values: Floats | float = 0.0
+    ) -> Floats:
         """Encode rows that are not training rows, (n, width).
 
         ``numbers`` contains the key indices of the rows, (n,) per source, as returned by
-        :meth:`LevelKeys.numbers`.  Cost O(n width).
+        :meth:`LevelKeys.numbers`.  Each row adds ``mass`` (n, 1) with its own ``values`` (n, q).
+        Cost O(n width).
         """
         columns = []
         for keys, weight, sums in zip(numbers, self.weights, self.sums, strict=True):
             # Look up first, then divide: encoding one row must not cost as much as all keys.
-            prior = self.strength * self.prior
-            columns.append((sums[keys] + prior) / (weight[keys] + self.strength)[:, None])
+            total = sums[keys] + self.strength * self.prior + mass * values
+            columns.append(total / (weight[keys][:, None] + self.strength + mass))
         return np.column_stack(columns)
 
 
