@@ -12,6 +12,8 @@ from hilboost.core.target import Target
 from hilboost.losses import SquaredError
 
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")}
 TARGET = Target(np.ones((3, 1)))
 
 
@@ -29,10 +31,40 @@ def test_pages_for_users_of_other_libraries_have_two_columns():
 
 
 def test_the_readme_begins_with_a_picture_and_headlines():
-    first = (ROOT / "README.md").read_text(encoding="utf-8").partition("```python")[0]
+    first = README.partition("```python")[0]
     (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", first)
     assert (ROOT / picture).is_file()
     assert 3 <= len(re.findall(r"^\* \*\*", first, re.MULTILINE)) <= 5
+
+
+def test_the_readme_is_short():
+    offers = README.partition("## What it offers")[2].partition("\n## ")[0]
+    assert len(offers.split()) <= 180
+    assert len(re.findall(r"\]\(docs/", README)) <= 26
+
+
+@pytest.mark.parametrize("name", ["imbalanced", "mlflow", "time_series", "tuning"])
+def test_recipes_are_found_and_have_examples(name):
+    assert f"(docs/recipes/{name}.md)" in README
+    assert "```python\n" in (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8")
+
+
+OF_TREES = r"\b(?:to_xgboost_json|to_treelite|plot_tree|tree_table)\(|\.(?:apply|refit_leaves)\("
+
+
+def test_examples_for_trees_ask_for_trees():
+    """The automatic learner may choose a kernel machine alone, which these functions refuse."""
+    for name, text in PAGES.items():
+        code = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+        for use in re.finditer(OF_TREES, code):
+            made = re.findall(r"Boosting(?:Regressor|Classifier)\((.*)", code[: use.start()])
+            assert 'learner="tree"' in made[-1], (name, use[0])
+
+
+def test_pages_that_praise_files_name_the_training_rows_in_them():
+    for name, text in [*PAGES.items(), ("README", README)]:
+        praises = re.search(r"\b(without|no)\s+pickle\b", text)
+        assert not praises or re.search(r"training.(rows|data|outputs)", text), name
 
 
 def test_the_changelog_names_the_version():
