@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import hilboost
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, plot_tree
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
@@ -328,9 +328,9 @@ def test_the_choice_on_few_rows_is_not_that_of_one_fold(seed):
 def test_trees_without_gain_are_left_out(smooth):
     assert smooth.parts_["tree"].weight == 0
     assert smooth.n_estimators_ == 1
-    for use in (smooth.apply, lambda _: hilboost.to_xgboost_json(smooth)):
-        with pytest.raises(ValueError, match="automatic learner of this model chose an add"):
-            use(X)
+    for use, of in ((smooth.apply, X), (hilboost.to_xgboost_json, smooth), (plot_tree, smooth)):
+        with pytest.raises(ValueError, match="learner of this model chose an add.*learner='tree'"):
+            use(of)
     assert len(smooth.history_.train) == 2
     raw = sum(smooth.learner_part(name).predict_raw(X) for name in ("tree", "kernel"))
     np.testing.assert_allclose(raw, smooth.predict_raw(X), atol=1e-10)
