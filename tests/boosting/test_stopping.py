@@ -214,11 +214,11 @@ def test_a_fit_by_the_training_loss_can_be_continued(estimator, changed, tmp_pat
     y = Y if estimator is BoostingRegressor else Y > 0
     whole = estimator(**given | {"n_estimators": 12}).fit(X, y)
     part = estimator(**given | {"n_estimators": 5}).fit(X, y)
-    assert part.fitted_.resolved.cv_folds == len(part.fitted_.members) == 1
     part.save(tmp_path / "model")
     for model in (part, hilboost.load(tmp_path / "model")):
         model.set_params(n_estimators=12).fit(X, y)
         np.testing.assert_array_equal(model.predict_raw(X), whole.predict_raw(X))
+    assert part.fitted_.resolved.cv_folds == len(part.fitted_.members) == 1
 
 
 def test_folds_need_no_validation_fraction():
