@@ -56,6 +56,13 @@ def test_histories_and_seeds(path, name, wrong):
 
 
 @pytest.mark.parametrize("path", ["full", "nested"], indirect=True)
+@pytest.mark.parametrize("name", ["train", "validation"])
+def test_histories_of_kernel_machines(path, name):
+    edit(path, header={name: [1.0]})
+    refused(path, f"{name} is inconsistent")
+
+
+@pytest.mark.parametrize("path", ["full", "nested"], indirect=True)
 def test_a_kernel_machine_has_its_record(path):
     header = header_of(path)
     machine = header.pop("machine")
