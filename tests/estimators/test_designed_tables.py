@@ -165,6 +165,7 @@ def limit(seen):
     return seen.loss(lookup) + 0.01 * spread + 2 * unexplained
 
 
+@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=SHARE)
 @given(
@@ -183,6 +184,8 @@ def test_as_good_as_a_table_lookup(name, seed, m, repeats, kind, noise, weights)
         # small ones: where these are in one leaf, its median is that of the heavier cell.
         # LightGBM, XGBoost and scikit-learn end at the same losses, up to 16 times the limit.
         noise = max(noise, 0.3)
+    if ALL[name][0] == "labels":
+        noise = min(noise, 0.3)  # AdaBoost learns flipped labels, too (Dietterich 2000)
     seen = drawn(rng, ALL[name][0], m, repeats, noise, weights, most_rows)
     X = cells_of(rng, m, kind)
     rows = X.iloc[seen.cells] if isinstance(X, pd.DataFrame) else X[seen.cells]
