@@ -30,6 +30,7 @@ Y = X[:, 0] + X[:, 1] ** 2
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + X[:, 1], [-0.4, 0.4])]
 KERNEL = 2.0 * Matern([1.0, 2.0, 0.5], 2.5) + OnColumns(Linear(0.5), [2, 0])
 MOST_BYTES = 2**22
+MANY = settings(max_examples=8 * settings.default.max_examples)
 
 numbers = (
     st.sampled_from([0, 1, -1, 2, 3, 2**31, 2**63 - 1, -(2**63), 2**64, 10**30])
@@ -140,7 +141,7 @@ def is_safe(path):
         try_all_methods(model)
 
 
-@settings(max_examples=200)
+@MANY
 @given(data=st.data())
 def test_any_bytes(content, path, data):
     damaged = bytearray(content)
@@ -183,7 +184,6 @@ def test_stages_of_several_kernels(name, values, tmp_path):
         hilboost.load(path)
 
 
-@settings(max_examples=30)
 @given(data=st.data())
 def test_any_length(content, path, data):
     end = data.draw(st.integers(0, len(content)))
@@ -205,7 +205,7 @@ def draw_changed(data, value):
     return result
 
 
-@settings(max_examples=200)
+@MANY
 @given(data=st.data())
 def test_any_header(content, path, data):
     path.write_bytes(content)
@@ -215,7 +215,7 @@ def test_any_header(content, path, data):
     is_safe(path)
 
 
-@settings(max_examples=200)
+@MANY
 @given(data=st.data())
 def test_any_table_of_arrays(content, path, data):
     """Names, dtypes, shapes and offsets in the safetensors header."""
@@ -242,7 +242,7 @@ def test_any_table_of_arrays(content, path, data):
     is_safe(path)
 
 
-@settings(max_examples=200)
+@MANY
 @given(data=st.data())
 def test_any_array(content, path, data):
     path.write_bytes(content)
