@@ -32,6 +32,7 @@ from hilboost.core.errors import (
     InvalidParameter,
     InvalidType,
 )
+from hilboost.engine.ops.cpu.separate_trees import grow_separate_trees
 from hilboost.losses.registry import regression_losses
 
 RNG = np.random.default_rng(0)
@@ -600,11 +601,15 @@ def test_dtypes_of_the_input(dtype):
 
 
 def test_read_only_arrays():
+    """They are not changed, and no trees are compiled for them."""
     arrays = X.copy(), Y.copy(), np.arange(1.0, 41)
     for array in arrays:
         array.flags.writeable = False
     copied = [array.copy() for array in arrays]
+    regressor().fit(*copied)
+    known = list(grow_separate_trees.overloads)
     model = regressor().fit(*arrays)
+    assert list(grow_separate_trees.overloads) == known
     assert np.isfinite(model.predict(arrays[0])).all()
     for array, before in zip(arrays, copied, strict=True):
         np.testing.assert_array_equal(array, before)

@@ -103,7 +103,7 @@ def _compiled(request: StageRequest, negative: Floats, hessian: Floats, n_thread
     hashes = np.empty((2, (len(pool) or n) if draws_rows else 0), dtype=np.uint64)
     return Series(
         n_stages=n_stages,
-        y=np.asarray(request.y.T, dtype=dtypes.RAW, order="C"),
+        y=np.require(request.y.T, dtypes.RAW, ["C", "W"]),
         codes=np.array(codes, dtype=np.int64),
         raw=request.raw.T.reshape(-1),
         negative=negative.reshape(-1),

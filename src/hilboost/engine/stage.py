@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import TreeData
 
+_Arrays = TypeVar("_Arrays", Gradients, RowSample)
+
 
 def fit_stages(
     settings: TreeSettings | VectorSettings,
@@ -44,6 +47,8 @@ def fit_stages(
     Returns the trees, one stage after the other, and the leaf of each row in the trees of the last
     stage, (n_trees, n).  A series computes its gradients in the memory of the given ones.
     """
+    gradients = _writable(gradients, "negative_gradient", "hessian")
+    sample = _writable(sample, "rows", "weight")
     n, r = gradients.negative_gradient.shape
     leaves = np.empty((1 if settings.shared else r, n), dtype=dtypes.LEAF)
     is_sorted = r == 1 and sample.rows is None and data.may_be_sorted
@@ -58,6 +63,13 @@ def fit_stages(
         for columns, leaf_of_row in zip(groups, leaves, strict=True)
     ]
     return trees, leaves
+
+
+def _writable(given: _Arrays, *names: str) -> _Arrays:
+    """Copy read-only arrays, whose type is another one, for which code would be compiled again."""
+    arrays = {name: getattr(given, name) for name in names}
+    read_only = {k: a.copy() for k, a in arrays.items() if a is not None and not a.flags.writeable}
+    return replace(given, **read_only) if read_only else given
 
 
 def _values(

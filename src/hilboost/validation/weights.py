@@ -83,7 +83,7 @@ def as_numbers(values: NDArray[Any], what: str) -> Floats:
                     f"{what} must contain numbers; row {row} has {value!r}."
                 ) from error
         warn_of_number_texts(values, what)
-    return np.ascontiguousarray(values, dtype=np.float64)
+    return np.require(values, np.float64, ["C", "W"])
 
 
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
