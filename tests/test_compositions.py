@@ -81,12 +81,11 @@ def quadratic(A, B):
 
 
 _GIVEN = {"kernel": GAUSSIAN, "regularization": 0.1}
-SEVERAL = ["tree", KernelBoostingRegressor(**_GIVEN), "linear"]
 LEARNERS = {
     "trees": "tree",
-    "kernel machine": "kernel",
+    "kernel machine": KernelBoostingRegressor(**_GIVEN),
     "linear": "linear",
-    "list of these": SEVERAL,
+    "list of these": ["tree", KernelBoostingRegressor(**_GIVEN), "linear"],
     "any regressor": KNeighborsRegressor(3),
 }
 LEARNERS_OF_OUTPUTS = LEARNERS | {
