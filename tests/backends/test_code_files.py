@@ -63,6 +63,33 @@ def site(tmp_path):
     return install
 
 
+@pytest.fixture
+def installed(folder):
+    """A function that copies the sources with compiled functions into a folder of a given name."""
+
+    def install(name):
+        for part in ("backends", "engine/ops"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(SOURCE / part, folder / name / part, ignore=ignored)
+        return folder / name
+
+    yield install
+    forget_digests()
+
+
+def forget_digests():
+    code_files.digest_of_sources.cache_clear()
+    code_files._digest_of_file.cache_clear()
+
+
+def found_by(package, folder):
+    """Hits of this process, which takes the copy for the package."""
+    forget_digests()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code_files, "_PACKAGE", package)
+        return hits(fresh(folder).total)
+
+
 def hits_of(site, folder, *launcher, version=numba.__version__, **environment):
     """Hits of a new process with the package in ``site``, and what it wrote to stderr."""
     code = HITS.format(folder=str(folder), root=str(ROOT), version=version)
@@ -76,17 +103,17 @@ def test_a_second_process_compiles_nothing(folder):
     assert hits(fresh(folder).total) == 2
 
 
-def test_a_change_of_any_compiled_source_or_of_numba_is_compiled(site, tmp_path):
-    first = site("first")
-    assert hits_of(first, tmp_path) == (0, "")
-    for changed in ("hilboost/engine/ops/cpu/nodes.py", "../loops.py"):
-        path = first / changed
+def test_a_change_of_any_compiled_source_or_of_numba_is_compiled(installed, folder):
+    assert found_by(installed("first"), folder) == 0
+    for path in (folder / "first" / "engine/ops/cpu/nodes.py", folder / "loops.py"):
         content = path.read_text()
         path.write_text(f"{content}\n# changed\n")
-        assert hits_of(first, tmp_path) == (0, "")
+        assert found_by(folder / "first", folder) == 0
         path.write_text(content)
-    assert hits_of(first, tmp_path, version="0.99.1")[0] == 0
-    assert hits_of(first, tmp_path) == (2, "")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba, "__version__", "0.99.1")
+        assert found_by(folder / "first", folder) == 0
+    assert found_by(folder / "first", folder) == 2
 
 
 def test_nobody_else_asks_numba_for_a_cache():
@@ -103,37 +130,45 @@ def places_of(tmp_path, of_user):
     return {**dict.fromkeys(names, str(of_user)), "NUMBA_CACHE_DIR": ""}
 
 
-def test_code_is_kept_in_the_folder_of_the_user(site, tmp_path):
+@pytest.fixture
+def user(folder, monkeypatch):
+    """A path in which a user has the folder for caches."""
+    for name, value in places_of(folder, folder / "user" / "x").items():
+        monkeypatch.setenv(name, value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "CACHE_DIR", "")
+        yield folder / "user"
+
+
+def test_code_is_kept_in_the_folder_of_the_user(installed, folder, user):
     """It stays valid where the same sources are installed again."""
-    first, places = site("first"), places_of(tmp_path, tmp_path / "user")
-    assert hits_of(first, tmp_path, **places) == (0, "")
-    assert len(list((tmp_path / "user").rglob("*.code"))) == 2
-    assert not list(first.rglob("*.code"))
-    shutil.rmtree(first)
-    second = site("second")
+    assert found_by(installed("first"), folder) == 0
+    assert len(list(user.rglob("*.code"))) == 2
+    assert not list((folder / "first").rglob("*.code"))
+    shutil.rmtree(folder / "first")
+    second = installed("second")
     for path in second.rglob("*.py"):
         os.utime(path, (1e9, 1e9))
-    assert hits_of(second, tmp_path, **places) == (2, "")
+    assert found_by(second, folder) == 2
 
 
-def test_code_is_kept_with_the_package_where_the_user_has_no_folder(site, tmp_path):
+def test_code_is_kept_with_the_package_where_the_user_has_no_folder(installed, folder, user):
     """A file in the place of a folder stops root, too."""
-    (tmp_path / "user").write_text("no folder")
-    first, places = site("first"), places_of(tmp_path, tmp_path / "user" / "x")
-    assert hits_of(first, tmp_path, **places) == (0, "")
-    assert len(list((first / "hilboost" / "__pycache__").rglob("*.code"))) == 2
-    assert hits_of(first, tmp_path, **places) == (2, "")
+    user.write_text("no folder")
+    first = installed("first")
+    assert found_by(first, folder) == 0
+    assert len(list((first / "__pycache__").rglob("*.code"))) == 2
+    assert found_by(first, folder) == 2
 
 
-def test_one_warning_in_all_where_nothing_can_be_written(site, tmp_path):
-    (tmp_path / "user").write_text("no folder")
-    first = site("first")
-    (first / "hilboost" / "__pycache__").write_text("no folder")
-    found, err = hits_of(first, tmp_path, **places_of(tmp_path, tmp_path / "user" / "x"))
-    assert found == 0
-    assert err.count("Warning") == 1
-    assert "CacheWarning: Compiled code cannot be cached (" in err
-    assert "Set the environment variable NUMBA_CACHE_DIR" in err
+def test_one_warning_in_all_where_nothing_can_be_written(installed, folder, user):
+    user.write_text("no folder")
+    first = installed("first")
+    (first / "__pycache__").write_text("no folder")
+    said = r"cannot be cached \(.*Set the environment variable NUMBA_CACHE_DIR"
+    with pytest.warns(CacheWarning, match=said) as found:
+        assert found_by(first, folder) == 0
+    assert len(found) == 1
 
 
 def test_a_full_disk(folder, monkeypatch):
