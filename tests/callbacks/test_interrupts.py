@@ -18,6 +18,7 @@ from hilboost import (
 )
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import FitWarning
+from hilboost.kernels import Gaussian
 from hilboost.losses import SquaredError
 
 RNG = np.random.default_rng(0)
@@ -181,12 +182,15 @@ def assert_whole_after_signal(n_tasks, cv_folds, monkeypatch):
     assert threading.active_count() == n_threads
 
 
+GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.1, "random_state": 0}
+
+
 @pytest.mark.parametrize(
     ("model", "y", "stage"),
     [
-        (KernelBoostingRegressor(stages="sparse", random_state=0), Y, 2),
-        (KernelBoostingRegressor(stages="block", random_state=0), Y, 2),
-        (SparseKernelRidge(n_basis=40, random_state=0), Y, 1),
+        (KernelBoostingRegressor(stages="sparse", **GIVEN), Y, 2),
+        (KernelBoostingRegressor(stages="block", **GIVEN), Y, 2),
+        (SparseKernelRidge(n_basis=40, **GIVEN), Y, 1),
         (
             OutputKernelBoostingRegressor(learner="extra_trees", n_estimators=9, random_state=0),
             np.outer(Y, [1, 2]),

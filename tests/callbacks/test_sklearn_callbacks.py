@@ -16,6 +16,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.estimators.subset_ensembles import AveragedKernelRidge
+from hilboost.kernels import Gaussian
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
 
@@ -87,14 +88,17 @@ def test_a_fit_that_fails_is_torn_down():
     assert recorder.told == ["setup", "begin fit", "teardown"]
 
 
+GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.1}
+
+
 @pytest.mark.parametrize(
     "model",
     [
-        KernelBoostingRegressor(n_estimators=2),
+        KernelBoostingRegressor(n_estimators=2, **GIVEN),
         OutputKernelBoostingRegressor(n_estimators=3),
         OutputKernelForestRegressor(n_estimators=3),
-        AveragedKernelRidge(n_estimators=2),
-        SparseKernelRidge(n_basis=10),
+        AveragedKernelRidge(n_estimators=2, **GIVEN),
+        SparseKernelRidge(n_basis=10, **GIVEN),
     ],
     ids=lambda model: type(model).__name__,
 )

@@ -22,6 +22,7 @@ from hilboost.boosting.sampling import RowSampling, StageKey
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
 from hilboost.core.target import Target
+from hilboost.kernels import Gaussian
 from hilboost.losses import (
     CrossEntropyNDCG,
     LambdaMAP,
@@ -37,7 +38,7 @@ from hilboost.model.codecs import NumberCodec
 from hilboost.tables.schema import Schema
 from hilboost.training.data import TrainingData
 
-MACHINE = KernelBoostingRegressor(kernel="gaussian")
+MACHINE = KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1)
 DRAWN = ("lambdamap", "lambdamrr", "yetirank")
 LOSSES = ("lambdarank", "xendcg", "pairwise_logistic", "query_rmse", *DRAWN)
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}

@@ -129,6 +129,9 @@ def test_every_kernel_of_hilboost(case, precision):
     assert_agrees(model, rows, 1e-6 if precision == "float64" else 20 * case.single)
 
 
+GIVEN = {"kernel": "gaussian", "regularization": 0.1}
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -137,14 +140,14 @@ def test_every_kernel_of_hilboost(case, precision):
         KernelBoostingRegressor(
             "quantile", quantile=[0.8, 0.2], kernel="gaussian", regularization=0.1
         ),
-        KernelBoostingRegressor(kernel="gaussian", stages="sparse", n_basis=20, n_estimators=3),
-        KernelBoostingRegressor(kernel="gaussian", stages="block", n_basis=50, n_estimators=3),
-        SparseKernelRidge(kernel="matern52", n_basis=50, random_state=0),
+        KernelBoostingRegressor(**GIVEN, stages="sparse", n_basis=20, n_estimators=3),
+        KernelBoostingRegressor(**GIVEN, stages="block", n_basis=50, n_estimators=3),
+        SparseKernelRidge(kernel="matern52", regularization=0.1, n_basis=50, random_state=0),
         BoostingRegressor(learner="kernel", n_estimators=2, random_state=0),
-        KernelBoostingClassifier(kernel="gaussian", regularization=0.1),
-        KernelBoostingClassifier("log_loss", kernel="gaussian", regularization=0.1),
-        SparseKernelClassifier(kernel="gaussian", n_basis=30, random_state=0),
-        SparseKernelClassifier("squared_hinge", kernel="gaussian", n_basis=30, random_state=0),
+        KernelBoostingClassifier(**GIVEN),
+        KernelBoostingClassifier("log_loss", **GIVEN),
+        SparseKernelClassifier(**GIVEN, n_basis=30, random_state=0),
+        SparseKernelClassifier("squared_hinge", **GIVEN, n_basis=30, random_state=0),
         BoostingClassifier(learner="kernel", n_estimators=2, random_state=0),
     ],
     ids=lambda model: f"{type(model).__name__}-{model.loss}",

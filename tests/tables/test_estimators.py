@@ -349,12 +349,13 @@ def test_no_warning_of_any_library():
             assert len(BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)) == len(Y)
 
 
+GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.1}
 KERNELS = {
-    "regressor": KernelBoostingRegressor(n_estimators=2),
-    "classifier": KernelBoostingClassifier(n_estimators=2),
-    "sparse": SparseKernelRidge(n_basis=5),
-    "committee": BayesianCommitteeMachine(n_estimators=2, subset_size=20, kernel=Gaussian(1.0)),
-    "experts": MixtureOfKernelExperts(n_estimators=2, subset_size=20, kernel=Gaussian(1.0)),
+    "regressor": KernelBoostingRegressor(n_estimators=2, **GIVEN),
+    "classifier": KernelBoostingClassifier(n_estimators=2, **GIVEN),
+    "sparse": SparseKernelRidge(n_basis=5, **GIVEN),
+    "committee": BayesianCommitteeMachine(n_estimators=2, subset_size=20, **GIVEN),
+    "experts": MixtureOfKernelExperts(n_estimators=2, subset_size=20, **GIVEN),
     "learner": BoostingRegressor(learner="kernel", n_estimators=2),
     "outputs": OutputKernelBoostingRegressor("linear", learner="kernel", n_estimators=2),
 }
