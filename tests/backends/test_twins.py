@@ -69,7 +69,7 @@ from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 
-SEEDS = range(6)
+SEEDS = range(4)
 # see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and
 # `draw_candidates` of `grow_vector`, which have twins
 BATCHES = {

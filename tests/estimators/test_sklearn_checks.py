@@ -32,6 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 SHORT = {"n_estimators": 10, "learning_rate": 0.4}
 GIVEN = {"kernel": "matern52", "regularization": 0.1}
+"""Estimators without it search for a kernel, all by the same code."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -56,13 +57,13 @@ def equal_searches_are_done_once():
         BoostingClassifier(n_estimators=20),
         KernelBoostingRegressor(),
         KernelBoostingClassifier(),
-        KernelBoostingClassifier("log_loss"),
+        KernelBoostingClassifier("log_loss", **GIVEN),
         SparseKernelRidge(),
-        SparseKernelClassifier(),
+        SparseKernelClassifier(**GIVEN),
         SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
-        AveragedKernelRidge(),
-        ConvexKernelRidge(),
-        BayesianCommitteeMachine(),
+        AveragedKernelRidge(**GIVEN),
+        ConvexKernelRidge(**GIVEN),
+        BayesianCommitteeMachine(**GIVEN),
         MixtureOfKernelExperts(n_estimators=3, **GIVEN),
         StackedKernelRidge(n_estimators=3, **GIVEN),
         AdaBoostKernelClassifier(),
