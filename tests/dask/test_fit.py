@@ -252,7 +252,7 @@ def test_lost_workers_change_nothing(client, number, stages):
             os.kill(pids[left.pop(0)[0]], number)
 
     model = hilboost.dask.fit(
-        clone(LONG), *arrays(), client=client, callbacks=[strike], timeout=10.0
+        clone(LONG), *arrays(), client=client, callbacks=[strike], timeout=5.0
     )
     if number == signal.SIGSTOP:
         os.kill(pids[0], signal.SIGKILL)  # its nanny starts another one

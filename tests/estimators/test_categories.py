@@ -27,15 +27,21 @@ def draw(seed=0, n=400, classes=0):
     return X, y
 
 
-SETTINGS = {"categorical_features": [0, 1], "n_estimators": 12, "random_state": 0}
+SETTINGS = {
+    "categorical_features": [0, 1],
+    "n_estimators": 12,
+    "random_state": 0,
+    "learner": "tree",
+}
+AUTO = {"learner": "auto"}
 CASES = [
-    pytest.param(BoostingRegressor, 0, {}, id="regression"),
+    pytest.param(BoostingRegressor, 0, AUTO, id="regression"),
     pytest.param(BoostingClassifier, 2, {}, id="two classes"),
-    pytest.param(BoostingClassifier, 3, {}, id="three classes"),
+    pytest.param(BoostingClassifier, 3, AUTO, id="three classes"),
     pytest.param(BoostingRegressor, 0, {"target_encoding": False}, id="no statistics"),
-    pytest.param(BoostingRegressor, 0, {"target_encoding": True}, id="statistics of all"),
+    pytest.param(BoostingRegressor, 0, AUTO | {"target_encoding": True}, id="statistics of all"),
     pytest.param(BoostingRegressor, 0, {"early_stopping": False}, id="one model"),
-    pytest.param(BoostingRegressor, 0, {"cv_folds": 1}, id="held-out part"),
+    pytest.param(BoostingRegressor, 0, AUTO | {"cv_folds": 1}, id="held-out part"),
 ]
 cases = pytest.mark.parametrize(("estimator", "classes", "further"), CASES)
 
@@ -56,7 +62,7 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
     np.testing.assert_allclose(last, expected, rtol=1e-12)
     assert model.feature_importances_.shape == (3,)
     assert model.feature_importances_.sum() == pytest.approx(1)
-    trees = estimator(**SETTINGS | further, learner="tree").fit(X, y)
+    trees = estimator(**SETTINGS | further | {"learner": "tree"}).fit(X, y)
     trees.save(tmp_path / "trees")
     np.testing.assert_array_equal(hilboost.load(tmp_path / "trees").apply(new), trees.apply(new))
     assert trees.feature_importances_[0] > 0.1
@@ -78,7 +84,7 @@ def test_categories_beat_their_codes():
     X, y = draw(n=800)
     new, truth = draw(1, n=800)
     scores = [
-        BoostingRegressor(n_estimators=80, random_state=0, categorical_features=given)
+        BoostingRegressor(**SETTINGS | {"n_estimators": 80, "categorical_features": given})
         .fit(X, y)
         .score(new, truth)
         for given in ([0, 1], None)
@@ -132,7 +138,7 @@ def test_two_halves_are_one_go(further):
     X, y = draw()
     halves = BoostingRegressor(**SETTINGS | further | {"n_estimators": 6, "warm_start": True})
     halves.set_params(learning_rate=0.1).fit(X, y).set_params(n_estimators=12).fit(X, y)
-    whole = BoostingRegressor(**SETTINGS | further | {"learning_rate": 0.1, "learner": "tree"})
+    whole = BoostingRegressor(**SETTINGS | further | {"learning_rate": 0.1})
     whole.fit(X, y)
     np.testing.assert_array_equal(halves.predict(X), whole.predict(X))
 
@@ -213,7 +219,7 @@ DAMAGE = {
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damaged_files(name, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(BoostingRegressor(**SETTINGS, learner="tree").fit(*draw()), path)
+    hilboost.save(BoostingRegressor(**SETTINGS).fit(*draw()), path)
     edit(path, arrays={name: DAMAGE[name](contents(path)[0][name])})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -281,10 +287,11 @@ def test_levels_of_rows_without_weight_are_not_there(target_encoding):
     X[left_out, 0] = 500 + np.arange(len(left_out)) % 30
     X[left_out, 1] = -5
     settings = SETTINGS | {"target_encoding": target_encoding}
+    settings |= AUTO if target_encoding == "auto" else {}
     weighted = BoostingRegressor(**settings).fit(X, y, sample_weight=weight)
     fewer = BoostingRegressor(**settings).fit(X[weight > 0], y[weight > 0])
     np.testing.assert_array_equal(weighted.predict(X), fewer.predict(X))
-    weighted = BoostingRegressor(**settings, learner="tree").fit(X, y, sample_weight=weight)
+    weighted = BoostingRegressor(**settings | {"learner": "tree"}).fit(X, y, sample_weight=weight)
     weighted.set_params(warm_start=True, n_estimators=14).fit(X, y, sample_weight=weight)
     assert weighted.n_estimators_ == 14
 
