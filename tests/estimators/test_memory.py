@@ -13,18 +13,24 @@ N, D = 1_100_000, 4  # more than 8 MiB of bins: rows are sorted
 TABLE = 8  # bytes of the bins of a row
 
 
-def tables():
-    values = np.random.default_rng(0).normal(scale=100, size=(N, D)).astype(np.float32)
+def draw():
+    return np.random.default_rng(0).normal(scale=100, size=(N, D)).astype(np.float32)
+
+
+def mixed(values):
     whole = values.astype(np.int32)
-    return {
-        "floats": values,
-        "Fortran order": np.asfortranarray(values),
-        "integers": whole,
-        "frame": pd.DataFrame({f"x{k}": values[:, k] for k in range(D)}),
-        "mixed frame": pd.DataFrame(
-            {"a": values[:, 0], "b": whole[:, 1], "c": whole[:, 2] > 0, "d": whole[:, 3]}
-        ),
-    }
+    return pd.DataFrame(
+        {"a": values[:, 0], "b": whole[:, 1], "c": whole[:, 2] > 0, "d": whole[:, 3]}
+    )
+
+
+TABLES = {
+    "floats": np.asarray,
+    "Fortran order": np.asfortranarray,
+    "integers": lambda values: values.astype(np.int32),
+    "frame": lambda values: pd.DataFrame({f"x{k}": values[:, k] for k in range(D)}),
+    "mixed frame": mixed,
+}
 
 
 def added(model, X, y):
@@ -38,9 +44,9 @@ def added(model, X, y):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", tables())
+@pytest.mark.parametrize("kind", TABLES)
 def test_inputs_are_not_copied(kind):
-    X = tables()[kind]
+    X = TABLES[kind](draw())
     y = -np.asarray(X)[:, 0].astype(np.float64)
     model = BoostingRegressor(n_estimators=3, max_leaf_nodes=7, early_stopping=False, n_jobs=2)
     assert added(model, X, y) < 45
@@ -50,7 +56,7 @@ def test_inputs_are_not_copied(kind):
 def test_held_out_rows(monkeypatch):
     """Row numbers, targets and scores of the trial runs, and the bins of the held-out tenth."""
     monkeypatch.setattr(data, "CELLS_WORTH_LEAVING", 0)  # compiles what evaluates them
-    X = tables()["floats"]
+    X = draw()
     y = X[:, 0].astype(np.float64)
     model = BoostingRegressor(
         n_estimators=2, max_leaf_nodes=7, cv_folds=1, early_stopping=True, n_jobs=1
@@ -77,6 +83,6 @@ def test_held_out_rows_of_large_tables_are_evaluated_by_their_bins(monkeypatch, 
 
 def test_two_classes():
     """Class codes and second derivatives besides."""
-    X = tables()["floats"]
+    X = draw()
     model = BoostingClassifier(n_estimators=2, max_leaf_nodes=7, early_stopping=False, n_jobs=1)
     assert added(model, X, X[:, 0] > 0) < 51
