@@ -27,7 +27,7 @@ def test_default_fits_at_once():
     n_threads, seen = 3, set()
 
     def predicted(seed):
-        model = BoostingRegressor(random_state=seed)
+        model = BoostingRegressor(n_estimators=60, random_state=seed)
         return model.fit(X, Y, callbacks=[look]).predict(X)
 
     def look(_):
@@ -54,7 +54,7 @@ KERNEL_MACHINES = {
 @pytest.mark.parametrize("name", KERNEL_MACHINES)
 def test_kernel_machines_have_the_same_bits_on_any_number_of_threads(name):
     rng = np.random.default_rng(0)
-    n = 350 if name == "ridge" else 900
+    n = 270 if name == "ridge" else 900
     X = rng.normal(size=(n, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
     y = (y > 0).astype(int) if name == "full-classes" else y
@@ -62,5 +62,5 @@ def test_kernel_machines_have_the_same_bits_on_any_number_of_threads(name):
     model = KERNEL_MACHINES[name]().set_params(random_state=0)
     if name != "ridge":  # which chooses its kernel as the others do, for seconds
         model.set_params(kernel=Gaussian(2.0))
-    found = [model.set_params(n_jobs=n_jobs).fit(X, y).predict(X) for n_jobs in (1, 2, 5)]
-    np.testing.assert_array_equal(found[1:], found[:1] * 2)
+    found = [model.set_params(n_jobs=n_jobs).fit(X, y).predict(X) for n_jobs in (1, 3)]
+    np.testing.assert_array_equal(*found)

@@ -386,7 +386,7 @@ def test_files_keep_the_range_of_offsets(tmp_path):
 def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
     settings, errors = {**TREES, "learner": "kernel", "early_stopping": False}, []
     rate = np.sin(2 * X[:, 0])
-    for _ in range(5):  # a few rows have most of the counts
+    for _ in range(3):  # a few rows have most of the counts
         far = 2 * RNG.normal(size=N)
         counts = RNG.poisson(np.exp(rate + far)).astype(float)
         model = BoostingRegressor("poisson", **settings).fit(X, counts, offset=far)
