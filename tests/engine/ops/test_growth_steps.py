@@ -17,19 +17,6 @@ from tests.reference import split_search as search_twin
 
 from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.nodes import (
-    ARRAY,
-    BEGIN,
-    COLUMN,
-    END,
-    LEFT,
-    LEFT_ARRAY,
-    N_LEFT,
-    N_LEFT_HERE,
-    N_NODES,
-    NODE,
-    RIGHT,
-)
 
 seeded = pytest.mark.parametrize("seed", range(6))
 N_BINS = 9
@@ -55,11 +42,11 @@ def test_draw_columns(seed, n_draw):
 def test_choose_node(seed, in_turn):
     rng = np.random.default_rng(seed)
     store = empty_store(9)
-    store.fields[:, LEFT] = rng.choice([-1, 3], 9)
+    store.fields[:, nodes.LEFT] = rng.choice([-1, 3], 9)
     store.priority[:] = rng.choice([-np.inf, 1.0, 2.0], 9)
     for n_nodes in (1, 5, 9):
         for last in (-1, 0, n_nodes - 1):
-            store.control[[N_NODES, NODE]] = n_nodes, last
+            store.control[[nodes.N_NODES, nodes.NODE]] = n_nodes, last
             for max_leaves in (3, 5, 99):
                 arguments = store, max_leaves, in_turn
                 assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
@@ -87,8 +74,9 @@ def test_open_children(seed):
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
         store.gains[:] = rng.normal(size=7)
-        store.fields[1, [BEGIN, END, ARRAY, LEFT_ARRAY]] = 5, 9, seed % 2, seed // 2 % 2
-        store.control[[NODE, N_NODES, N_LEFT_HERE, N_LEFT]] = 1, 3, 2, 4
+        store.fields[1, [nodes.BEGIN, nodes.END]] = 5, 9
+        store.fields[1, [nodes.ARRAY, nodes.LEFT_ARRAY]] = seed % 2, seed // 2 % 2
+        store.control[[nodes.NODE, nodes.N_NODES, nodes.N_LEFT_HERE, nodes.N_LEFT]] = 1, 3, 2, 4
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
         module.open_children(store)
         results.append(store)
@@ -105,7 +93,7 @@ def test_bound_children(seed, direction):
         packing = draw_packing(rng)
         totals = draw_histogram(rng, 3, 2, packing, True, False)
         store = empty_store(3)
-        store.fields[0, [LEFT, RIGHT]] = 1, 2
+        store.fields[0, [nodes.LEFT, nodes.RIGHT]] = 1, 2
         bounds = np.full((3, 2, 2), np.nan)
         bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
         module.bound_children(0, direction, 2, store, totals, packing, 1.0, bounds)
@@ -123,7 +111,7 @@ def test_permit_columns(seed):
         used = np.zeros((3, 8), dtype=np.uint8)
         used[0, groups[0][1:2]] = 1
         store = empty_store(3)
-        store.fields[0, [COLUMN, LEFT, RIGHT]] = groups[0][0], 1, 2
+        store.fields[0, [nodes.COLUMN, nodes.LEFT, nodes.RIGHT]] = groups[0][0], 1, 2
         allowed, permitted = (rng.uniform(size=(2, 8)) < 0.8).astype(np.uint8)
         module.permit_columns(
             0,

@@ -16,22 +16,10 @@ from tests.reference.vector_levels import to_levels
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.engine import vector
+from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import vector_candidates, vector_cuts, vector_grow, vector_state
 from hilboost.engine.ops.cpu.batch import empty_batch
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.nodes import (
-    ARRAY,
-    BEGIN,
-    BIN,
-    COLUMN,
-    DEPTH,
-    END,
-    LEFT,
-    MISSING_LEFT,
-    N_NODES,
-    N_ROWS,
-    RIGHT,
-)
 from hilboost.engine.ops.cpu.partition import RowBuffers
 from hilboost.engine.ops.cpu.vector_candidates import empty_candidates, empty_ranges
 from hilboost.engine.ops.cpu.vector_cuts import CutScratch, NodeRows, VectorGradients
@@ -150,7 +138,8 @@ def test_sums_and_priority_of_a_node(seed, weighted, max_depth):
     results = []
     for module in (vector_grow, twin):
         nodes = empty_store(3)
-        nodes.fields[1, [BEGIN, END, N_ROWS]] = here.begin, here.end, here.end - here.begin
+        nodes.fields[1, [fields.BEGIN, fields.END]] = here.begin, here.end
+        nodes.fields[1, fields.N_ROWS] = here.end - here.begin
         sums = vector_state.VectorSums(np.zeros((3, 7)), np.zeros((3, 3)), np.zeros(3))
         growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
         module.sum_rows(1, growth)
@@ -248,23 +237,23 @@ def naive_tree(before, after, data):
 
 def assert_same_tree(before, after, data):
     naive = naive_tree(before, after, data)
-    assert int(after.nodes.control[N_NODES]) == len(naive)
+    assert int(after.nodes.control[fields.N_NODES]) == len(naive)
     for number, expected in enumerate(naive):
         found = after.nodes.fields[number]
-        here = after.buffers.rows[found[ARRAY], found[BEGIN] : found[END]]
-        assert found[DEPTH] == expected.depth
+        here = after.buffers.rows[found[fields.ARRAY], found[fields.BEGIN] : found[fields.END]]
+        assert found[fields.DEPTH] == expected.depth
         if expected.left is None:
-            assert found[LEFT] == -1
+            assert found[fields.LEFT] == -1
             np.testing.assert_array_equal(here, expected.rows)
             continue
-        assert (found[LEFT], found[RIGHT]) == (expected.left, expected.left + 1)
+        assert (found[fields.LEFT], found[fields.RIGHT]) == (expected.left, expected.left + 1)
         column, cut, missing_left, value = expected.split
-        assert found[COLUMN] == column
+        assert found[fields.COLUMN] == column
         if isinstance(cut, set):
             assert to_levels(after.categories.left_sets[number]) == cut
         else:
-            assert found[BIN] == cut
-        assert bool(found[MISSING_LEFT]) == missing_left
+            assert found[fields.BIN] == cut
+        assert bool(found[fields.MISSING_LEFT]) == missing_left
         assert after.sums.values[number] == value
         assert after.nodes.gains[number] == pytest.approx(expected.gain, rel=1e-7, abs=1e-9)
     return len(naive)
