@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -188,7 +188,6 @@ def test_sparse_and_dense_tables_give_the_same_model():
     assert_same_model(BoostingRegressor(**SETTINGS).fit(csr_array(X), y), dense)
 
 
-@settings(max_examples=10, deadline=None)
 @given(factor=st.sampled_from([0.25, 2.0, 8.0]), seed=st.integers(0, 100))
 def test_units_of_the_target(factor, seed):
     X, y = table(seed=seed)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_diabetes
@@ -441,7 +441,6 @@ def drawn_tables(draw):
     return table, target if cuts is None else np.digitize(target, cuts)
 
 
-@settings(max_examples=5)
 @given(drawn_tables(), st.sampled_from([None, 0.2]), st.integers(0, 9))
 def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     sixteen_cores, drawn, held_out, seed

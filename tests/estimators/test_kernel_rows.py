@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference.penalized import in_units_of_fit
 
@@ -139,7 +139,6 @@ def test_no_fit_ends_worse_than_its_start(machine, attack, precision):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@settings(max_examples=6, deadline=None)
 @given(
     st.one_of(
         st.tuples(st.integers(-660, 660), st.just(0), st.just(0)),
@@ -183,7 +182,6 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
         model.fit(X, y)
 
 
-@settings(max_examples=8, deadline=None)
 @given(
     factor=st.sampled_from([1e-6, 0.3, 2.0, 7.3, 1e5 + 0.5]),
     kind=st.sampled_from(["one", "spread"]),

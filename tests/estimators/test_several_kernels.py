@@ -203,7 +203,6 @@ def test_weights_are_repetitions(seed, stages):
     np.testing.assert_allclose(weighted.kernel_weights_, repeated.kernel_weights_, rtol=1e-10)
 
 
-@settings(max_examples=8, deadline=None)
 @given(exponent=st.integers(-20, 20))
 def test_the_unit_of_the_targets_changes_nothing(exponent):
     unit = 2.0**exponent

@@ -208,7 +208,6 @@ def test_random_rounding_and_the_sample_for_bins(weights):
     assert_same_bytes(model, X, y, weight, ([40_000, 90_000, 90_000], [0, 1, 2, 0]))
 
 
-@settings(max_examples=6, deadline=None)
 @given(
     division=divisions,
     name=st.sampled_from(["poisson", "log_loss-2", "absolute_error", "squared_error-2", "hinge-2"]),
@@ -227,7 +226,6 @@ def test_offsets(division, name, weights, early):
     assert {saved(one) for one in together} == {alone}
 
 
-@settings(max_examples=5, deadline=None)
 @given(division=divisions)
 @example(division=([160], [0, 1, 0, 0, 0, 0, 0]))  # no rows of one
 def test_exposures_are_found_by_all_workers(division):
