@@ -98,11 +98,6 @@ def hits_of(site, folder, *launcher, version=numba.__version__, **environment):
     return int(out), err
 
 
-def test_a_second_process_compiles_nothing(folder):
-    assert hits(fresh(folder).total) == 0
-    assert hits(fresh(folder).total) == 2
-
-
 def test_a_change_of_any_compiled_source_or_of_numba_is_compiled(installed, folder):
     assert found_by(installed("first"), folder) == 0
     for path in (folder / "first" / "engine/ops/cpu/nodes.py", folder / "loops.py"):
