@@ -27,12 +27,8 @@ def draw(seed=0, n=400, classes=0):
     return X, y
 
 
-SETTINGS = {
-    "categorical_features": [0, 1],
-    "n_estimators": 12,
-    "random_state": 0,
-    "learner": "tree",
-}
+TREES = {"learner": "tree", "n_estimators": 12, "random_state": 0}
+SETTINGS = TREES | {"categorical_features": [0, 1]}
 AUTO = {"learner": "auto"}
 CASES = [
     pytest.param(BoostingRegressor, 0, AUTO, id="regression"),
