@@ -15,12 +15,13 @@ from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.grow import grow
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
+from hilboost.engine.ops.cpu.stage_series import ONE_STAGE
 from hilboost.engine.ops.cpu.sync import Threads, new_sync
 
 
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """One stage; rounds to the nearest integers: not with salts, nor values of leaves."""
-    assert series is None
+    assert series is ONE_STAGE
     assert np.isinf(stage.fewest_rounded)
     alone, growth, _, scratch, walk, summed = memory
     if team.number > 0:

@@ -34,7 +34,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
     TreeMemory,
     grow_separate_trees,
 )
-from hilboost.engine.ops.cpu.stage_series import Series
+from hilboost.engine.ops.cpu.stage_series import ONE_STAGE, Series
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable
@@ -95,7 +95,7 @@ def fit_separately(
     sample: RowSample,
     generators: Generators,
     leaf_of_row: NDArray[np.int32],
-    series: Series | None = None,
+    series: Series = ONE_STAGE,
 ) -> list[Tree]:
     """Fit one tree for each output, in one stage or a series of stages.
 
@@ -106,13 +106,12 @@ def fit_separately(
     data.forget_tree()
     stage = _stage(settings, data, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
-    n_growers = n_threads if series is None or data.plan.separates(r) else 1
+    n_growers = n_threads if series is ONE_STAGE or data.plan.separates(r) else 1
     spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
     sync = new_sync()
     try:
         growers = [_grower(settings, data, space, stage) for space in spaces]
-        n_stages = 1 if series is None else series.n_stages
-        grown, undrawn = growers[0].memory_of(n_stages * r)
+        grown, undrawn = growers[0].memory_of(series.n_stages * r)
         draws = _draws_for(settings, data, stage.layout, r, sample.stage, generators)
         stage = stage._replace(draws=draws or undrawn)
 
@@ -132,7 +131,7 @@ def fit_separately(
             data.processor.cooperate(
                 lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)
             )
-        n_trees = r * (1 if series is None else int(series.n_fitted[0]))
+        n_trees = r * int(series.n_fitted[0])
         return trees_of(grown, n_trees, growers[0].growth.rules.is_category)
     finally:
         for space in spaces:

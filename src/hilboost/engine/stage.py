@@ -23,7 +23,7 @@ from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
-from hilboost.engine.ops.cpu.stage_series import Series
+from hilboost.engine.ops.cpu.stage_series import ONE_STAGE, Series
 from hilboost.engine.row_order import ranks_of_leaves
 from hilboost.engine.separate import Generators, fewest_rounded, fit_separately
 from hilboost.engine.settings import TreeSettings, VectorSettings
@@ -40,7 +40,7 @@ def fit_stages(
     gradients: Gradients,
     sample: RowSample,
     generators: Generators,
-    series: Series | None = None,
+    series: Series = ONE_STAGE,
 ) -> tuple[list[Tree], NDArray[np.int32]]:
     """Fit one shared tree, or one tree for each output, in one stage or a series of stages.
 
@@ -52,7 +52,7 @@ def fit_stages(
     n, r = gradients.negative_gradient.shape
     leaves = np.empty((1 if settings.shared else r, n), dtype=dtypes.LEAF)
     is_sorted = r == 1 and sample.rows is None and data.may_be_sorted
-    if (series is not None or data.plan.separates(r)) and not is_sorted:
+    if (series is not ONE_STAGE or data.plan.separates(r)) and not is_sorted:
         own = cast("TreeSettings", settings)
         return fit_separately(own, data, gradients, sample, generators, leaves, series), leaves
     groups = [slice(0, r)] if settings.shared else [slice(k, k + 1) for k in range(r)]

@@ -51,7 +51,7 @@ from hilboost.engine.ops.cpu.stage_series import (
     add_outputs,
     begin_stage,
     evaluate_share,
-    n_stages_of,
+    evaluates,
 )
 from hilboost.engine.ops.cpu.sync import Threads, barrier
 
@@ -400,9 +400,8 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
 def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """Grow each tree on one thread, until all of the stage have been taken, or of a series.
 
-    ``team``: this thread, and those that grow other trees of the stages. ``series``: ``None`` for
-    one stage, from given gradients. ``memory``: TreeMemory of this thread. ``leaf_of_row``:
-    (n_outputs, n) int32: written.
+    ``team``: this thread, and those that grow other trees of the stages. ``memory``: TreeMemory of
+    this thread. ``leaf_of_row``: (n_outputs, n) int32: written.
 
     Notes
     -----
@@ -411,10 +410,10 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
     weights, whole = stage.weights, stage.learned.whole
     evaluate_share(team, -1, series, weights, whole)
-    for number in range(n_stages_of(series)):
+    for number in range(series.n_stages):
         if not begin_stage(team, number, series, stage.rows, stage.next_tree):
             return
         _grow_trees(number, series, stage, memory, grown, leaf_of_row)
-        if not (series is None or barrier(team)):
+        if evaluates(series) and not barrier(team):
             return
         evaluate_share(team, number, series, weights, whole)

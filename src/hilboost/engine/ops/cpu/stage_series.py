@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import inner, tiny
-from hilboost.backends.exact_sums import NOT_FINITE, TOP, add_to_groups
+from hilboost.backends.exact_sums import FIELDS, NOT_FINITE, TOP, add_to_groups
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.logistic import logistic
 from hilboost.backends.row_draws import hashes_of_rows
@@ -33,7 +33,11 @@ class RowDraws(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Consecutive stages of one member of an ensemble."""
+    """Consecutive stages of one member of an ensemble.
+
+    One stage from given gradients is a series, too (:data:`ONE_STAGE`): another type of argument
+    would compile all of growth once more.
+    """
 
     n_stages: int
     y: NDArray[np.float64]  # (c, n) float64: targets, unless they are classes in ``codes``
@@ -50,6 +54,29 @@ class Series(NamedTuple):
     losses: NDArray[np.int64]
     # (1,) int64: number of stages, or fewer if a loss was not finite; written
     n_fitted: NDArray[np.int64]
+
+
+ONE_STAGE = Series(
+    n_stages=1,
+    y=np.empty((1, 0)),
+    codes=np.empty(0, np.int64),
+    raw=np.empty(0),
+    negative=np.empty(0),
+    hessian=np.empty(0),
+    parts=np.empty(0, np.int64),
+    draws=RowDraws(np.empty(0, np.uint32), np.empty((2, 0), np.uint64), np.empty(0, np.uint64)),
+    rate=0.0,
+    values=np.empty((2, 0)),
+    losses=np.empty((0, 1, 2, FIELDS), np.int64),
+    n_fitted=np.ones(1, np.int64),
+)
+"""A stage whose gradients are given, and whose outputs are added elsewhere."""
+
+
+@tiny
+def evaluates(series):
+    """Whether gradients are computed between stages: they are not given."""
+    return series.raw.shape[0] > 0
 
 
 @inner
@@ -144,31 +171,23 @@ def _add_up_losses(begin, end, thread, number, series, weights, whole):
         series.n_fitted[0] = number + 1
 
 
-@tiny
-def n_stages_of(series):
-    """Number of stages: one, from given gradients, without a series."""
-    if series is None:
-        return 1
-    return series.n_stages
-
-
 @inner
 def evaluate_share(team, number, series, weights, whole):
-    """Evaluate this thread's share of the rows, if there is a series."""
-    if series is not None:
+    """Evaluate this thread's share of the rows, unless their gradients are given."""
+    if evaluates(series):
         begin, end = share(series.values.shape[1], team.number, team.n_threads)
         evaluate_rows(begin, end, team.number, number, series, weights, whole)
 
 
 @inner
 def begin_stage(team, number, series, rows, next_tree):
-    """Draw the rows of a stage of a series, and wait for its gradients.
+    """Draw the rows of a stage of a series, and wait for its gradients unless they are given.
 
     Returns whether the stage is to be fitted.
 
     rows : (m,) uint32, written if some are drawn; next_tree : (1,) int64, set to zero
     """
-    if series is None:
+    if not evaluates(series):
         return True
     if team.number == 0:
         draw_rows(number, series.draws, rows)
@@ -178,12 +197,12 @@ def begin_stage(team, number, series, rows, next_tree):
 
 @inner
 def add_outputs(tree, series, values, leaf_of_row, begin, end):
-    """Add the leaf values of the tree of an output to ``raw`` at some rows, if there is a series.
+    """Add the leaf values of the tree of an output to ``raw`` at some rows, unless it is empty.
 
     values : (n_leaves, 1) float64; leaf_of_row : (n,) int32
     """
     keep_apart()
-    if series is not None:
+    if evaluates(series):
         n = leaf_of_row.shape[0]
         raw = series.raw[tree * n : (tree + 1) * n]
         for i in range(begin, end):
