@@ -32,7 +32,7 @@ _SMALLEST_PRIORITY = 0.02
 _SMOOTH = 0.3  # share of the variance; with a smaller error, the likelihood is maximized, too
 _LIKELY_BETTER = 0.9  # its error must be smaller by this factor
 _STEPS, _TOLERANCE, _FIRST_NOISE = 25, 1e-4, 0.03  # of the likelihood
-_SPREAD = 3.0  # of the logarithms of the scales
+_SPREAD = 2.0  # of the logarithms of the scales
 
 
 @dataclass(frozen=True)
