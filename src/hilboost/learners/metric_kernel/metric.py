@@ -75,7 +75,7 @@ def learned_metric(
     the ridge of the largest marginal likelihood are tried, too; they often suit smooth functions
     better, but have a larger error where the noise is not Gaussian.
 
-    The cost is that of about 25 inversions of m × m matrices, or three times as many.
+    The cost is that of about 25 inversions of m × m matrices, or twice as many.
     """
     problem = Problem.of(Z, Y, weight, team)
     if len(problem.Z) < 2:
