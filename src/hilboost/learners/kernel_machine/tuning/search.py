@@ -7,7 +7,7 @@ length scales and λ: values from a small subset are too large for the whole tab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -216,11 +216,10 @@ class Search:
     def _refined(self, found: Found) -> tuple[Found, Found]:
         """All candidates with the best refined on more rows, and, if it is better, a linear map."""
         rows, best = self.sampled.first(ROWS_OF_LIKELIHOOD), found[0]
-        refinements: list[Callable[[], Candidate[TableKernel]]] = [partial(more_likely, best, rows)]
+        refined, mapped = more_likely(best, rows), []
         is_smooth = best.error < _SMOOTH * (rows.Y**2).sum(axis=1).mean()
         if is_smooth and not self.has_few_rows and best.kernel.can_be_mapped:
-            refinements.append(partial(most_likely_map, best, rows))
-        refined, *mapped = self.team.map(lambda refinement: refinement(), refinements)
+            mapped = [most_likely_map(refined, rows)]
         found = sorted([*found, self._scaled(refined)], key=by_error)
         if mapped:
             rival = leave_one_out(found[0], self.fresh)
