@@ -216,16 +216,14 @@ class Search:
     def _refined(self, found: Found) -> tuple[Found, Found]:
         """All candidates with the best refined on more rows, and, if it is better, a linear map."""
         rows, best = self.sampled.first(ROWS_OF_LIKELIHOOD), found[0]
-        refined, mapped = more_likely(best, rows), []
-        is_smooth = best.error < _SMOOTH * (rows.Y**2).sum(axis=1).mean()
-        if is_smooth and not self.has_few_rows and best.kernel.can_be_mapped:
-            mapped = [most_likely_map(refined, rows)]
+        refined = more_likely(best, rows)
         found = sorted([*found, self._scaled(refined)], key=by_error)
-        if mapped:
-            rival = leave_one_out(found[0], self.fresh)
-            mapped = [self._scaled(candidate, self.fresh) for candidate in mapped]
-            mapped = [candidate for candidate in mapped if candidate.error < rival.error]
-        return found, mapped
+        is_smooth = best.error < _SMOOTH * (rows.Y**2).sum(axis=1).mean()
+        if self.has_few_rows or not (is_smooth and best.kernel.can_be_mapped):
+            return found, []
+        mapped = self._scaled(most_likely_map(refined, rows), self.fresh)
+        rival = leave_one_out(found[0], self.fresh)
+        return found, [mapped] if mapped.error < rival.error else []
 
     def _isotropic(self, family: str) -> Candidate[TableKernel]:
         """One length scale for all columns by leave-one-out, for targets that no likelihood suits.
