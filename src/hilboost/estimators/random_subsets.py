@@ -32,7 +32,6 @@ from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachine
 from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
-from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning import choose
 from hilboost.learners.kernel_machine.workspace import Workspace
@@ -266,7 +265,6 @@ class NonAdditiveEnsemble(SubsetEnsemble):
     def _raw(self, X: object) -> Floats:
         """Combine the predictions of the members; for a classifier, sum their votes."""
         X = self._checked(X)
-        require_complete(X, self.fitted_.schema.names)
         n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
         with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
             return self._combined(X, team)

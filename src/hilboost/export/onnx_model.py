@@ -40,6 +40,8 @@ from hilboost.persistence.atomic import as_path, atomic_path
 
 def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
     """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
+    if model.inputs.completion is not None:
+        X = model.inputs.completion.operators(graph, X)
     if model.inputs.bounds is not None:
         X = graph.add("Max", X, graph.constant(model.inputs.bounds.low))
         X = graph.add("Min", X, graph.constant(model.inputs.bounds.high))
@@ -237,7 +239,7 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
         whole = KernelExpansion(expansion.kernel, expansion.inputs, expansion.basis, outputs)
         sums.append(add_expansion(graph, X, whole))
     sums += others
-    if expansions:
+    if any(term.model.inputs.completion is None for term in expansions):
         # Make the whole row NaN, because clipping and comparisons would remove NaN.
         sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
     elif forest is None and not others:

@@ -12,7 +12,9 @@ machines share the first rows of an array.  Each of these is written once::
 (flat, (m, r) each); ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
 (n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
-(n_inputs, d).  Kernels are descriptions in the header.
+(n_inputs, d).  If missing values are replaced, by ``inputs.numbers`` (n_inputs, d),
+``inputs.missing`` is 1 for columns with an indicator, which stands behind all columns, and -1 for
+inputs without missing values.  Kernels are descriptions in the header.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Bounds, Inputs
+from hilboost.learners.kernel_machine.inputs import Bounds, Completion, Inputs
 from hilboost.persistence.require import (
     Arrays,
     require,
@@ -44,6 +46,7 @@ NAMES = frozenset(
         *("expansion.basis", "expansion.weights"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
         *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
+        *("inputs.numbers", "inputs.missing"),
     }
 )
 _DEEPEST = 64
@@ -97,10 +100,10 @@ def to_arrays(
         "expansion.weights": np.concatenate([m.weights.ravel() for m in expansions.items]),
         "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
         "basis.inputs": np.array([number for _, _, number in bases.items], dtype=np.int64),
-        "inputs.centre": np.stack([each.center for each in inputs.items]),
-        "inputs.scale": np.stack([each.scale for each in inputs.items]),
+        "inputs.centre": _stacked([each.center for each in inputs.items], 0.0),
+        "inputs.scale": _stacked([each.scale for each in inputs.items], 1.0),
     }
-    arrays |= _bounds_to_arrays(inputs.items)
+    arrays |= _bounds_to_arrays(inputs.items) | _completions_to_arrays(inputs.items)
     return arrays, [describe(kernel, writer) for kernel in kernels.items]
 
 
@@ -110,9 +113,30 @@ def _bounds_to_arrays(inputs: list[Inputs]) -> Arrays:
         return {}
     bounds = [each.bounds or Bounds.none(len(each.center)) for each in inputs]
     return {
-        "inputs.low": np.stack([each.low for each in bounds]),
-        "inputs.high": np.stack([each.high for each in bounds]),
+        "inputs.low": _stacked([each.low for each in bounds], 0.0),
+        "inputs.high": _stacked([each.high for each in bounds], 0.0),
     }
+
+
+def _completions_to_arrays(inputs: list[Inputs]) -> Arrays:
+    """Collect the completions of all inputs, if any has one."""
+    given = [each.completion for each in inputs]
+    known = [completion for completion in given if completion is not None]
+    if not known:
+        return {}
+    d = len(known[0].numbers)
+    missing = np.full((len(given), d), -1, dtype=np.int64)
+    for row, completion in zip(missing, given, strict=True):
+        if completion is not None:
+            row[:] = np.isin(np.arange(d), completion.indicated)
+    numbers = [np.zeros(d) if each is None else each.numbers for each in given]
+    return {"inputs.numbers": np.stack(numbers), "inputs.missing": missing}
+
+
+def _stacked(rows: list[Floats], fill: float) -> Floats:
+    """Rows of different lengths as one array."""
+    width = max(map(len, rows))
+    return np.stack([np.append(row, np.full(width - len(row), fill)) for row in rows])
 
 
 def _rows_to_arrays(bases: list[np.ndarray]) -> Arrays:
@@ -144,9 +168,11 @@ def from_arrays(
 ) -> list[tuple[int, int, Term]]:
     """Read the stage, place and term of every expansion, beside other terms except trees."""
     require_kind(descriptions, list, "kernels")
-    kernels = [read_kernel(description, n_features, reader) for description in descriptions]
     scalings = _inputs(arrays, n_features)
-    bases = _bases(arrays, kernels, scalings, n_features)
+    widths = _widths(arrays, scalings, len(descriptions))
+    pairs = zip(descriptions, widths, strict=True)
+    kernels = [read_kernel(description, width, reader) for description, width in pairs]
+    bases = _bases(arrays, kernels, scalings)
     expansions = _expansions(arrays, bases, n_outputs)
     coefficient = require_finite(arrays, "part.coefficient", 2)
     n = len(coefficient)
@@ -201,10 +227,30 @@ def _is_too_deep(description: Any) -> bool:
 def _inputs(arrays: Arrays, n_features: int) -> list[Inputs]:
     center = require_finite(arrays, "inputs.centre", 2)
     scale = require_finite(arrays, "inputs.scale", 2)
-    require(center.shape[1] == n_features and center.shape == scale.shape, "inputs.centre")
+    completions = _completions(arrays, len(center), n_features)
+    widths = [n_features if each is None else each.n_columns for each in completions]
+    width = max(widths, default=n_features)
+    require(center.shape[1] == width and center.shape == scale.shape, "inputs.centre")
     require(bool((scale > 0).all()), "inputs.scale")
-    pairs = zip(center, scale, _bounds(arrays, center), strict=True)
-    return [Inputs(c.copy(), s.copy(), b) for c, s, b in pairs]
+    parts = zip(center, scale, _bounds(arrays, center), completions, widths, strict=True)
+    return [
+        Inputs(c[:w].copy(), s[:w].copy(), b if b is None else b.first(w), completion)
+        for c, s, b, completion, w in parts
+    ]
+
+
+def _completions(arrays: Arrays, n: int, n_features: int) -> list[Completion | None]:
+    """Read the completion of each of the inputs."""
+    if "inputs.numbers" not in arrays and "inputs.missing" not in arrays:
+        return [None] * n
+    numbers = require_finite(arrays, "inputs.numbers", 2)
+    missing = require_array(arrays, "inputs.missing", np.int64, 2)
+    require(numbers.shape == missing.shape == (n, n_features), "inputs.numbers")
+    require(bool(np.isin(missing, (-1, 0, 1)).all()), "inputs.missing")
+    return [
+        None if (own == -1).any() else Completion(row.copy(), np.flatnonzero(own == 1))
+        for row, own in zip(numbers, missing, strict=True)
+    ]
 
 
 def _bounds(arrays: Arrays, center: Floats) -> list[Bounds | None]:
@@ -217,23 +263,32 @@ def _bounds(arrays: Arrays, center: Floats) -> list[Bounds | None]:
     return [Bounds(a.copy(), b.copy()) for a, b in zip(low, high, strict=True)]
 
 
+def _widths(arrays: Arrays, scalings: list[Inputs], n_kernels: int) -> list[int]:
+    """Number of columns of the rows that each kernel is evaluated for."""
+    n = len(require_array(arrays, "basis.kernel", np.int64))
+    of_kernel = require_below(arrays, "basis.kernel", n_kernels, n)
+    of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
+    widths = {k: len(scalings[j].center) for k, j in zip(of_kernel, of_inputs, strict=True)}
+    require(len(widths) == n_kernels, "basis.kernel")
+    return [widths[k] for k in range(n_kernels)]
+
+
 Basis = tuple[Kernel, Inputs, np.ndarray]
 
 
-def _bases(
-    arrays: Arrays, kernels: list[Kernel], scalings: list[Inputs], n_features: int
-) -> list[Basis]:
+def _bases(arrays: Arrays, kernels: list[Kernel], scalings: list[Inputs]) -> list[Basis]:
     lengths = require_array(arrays, "basis.length", np.int64).tolist()
     n = len(lengths)
     of_rows = require_below(arrays, "basis.rows", n, n)
     of_kernel = require_below(arrays, "basis.kernel", len(kernels), n)
     of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
     require(max(Counter(of_rows).values(), default=0) <= _SHARED_BY, "basis.rows")
-    rows = {k: _rows(arrays, f"rows.{k}", n_features) for k in set(of_rows)}
+    rows = {k: _rows(arrays, f"rows.{k}") for k in set(of_rows)}
     tried: set[int] = set()  # evaluate each kernel once: long sums are slow
     bases: list[Basis] = []
     for k, length, kernel, scaling in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
         require(0 < length <= len(rows[k]), "basis.length")
+        require(rows[k].shape[1] == len(scalings[scaling].center), f"rows.{k}")
         if kernel not in tried:
             tried.add(kernel)
             try_kernel(kernels[kernel], rows[k][:1])
@@ -241,10 +296,10 @@ def _bases(
     return bases
 
 
-def _rows(arrays: Arrays, name: str, n_features: int) -> np.ndarray:
+def _rows(arrays: Arrays, name: str) -> np.ndarray:
     rows = arrays[name]
     require(rows.dtype in (np.float32, np.float64), name)
-    require(rows.ndim == 2 and len(rows) > 0 and rows.shape[1] == n_features, name)
+    require(rows.ndim == 2 and len(rows) > 0, name)
     require(bool(np.isfinite(rows).all()), name)
     return rows
 

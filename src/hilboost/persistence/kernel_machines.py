@@ -77,7 +77,8 @@ def from_file(
     require(noise is None or regularization is not None, "noise")
     factor = [positive(fields[k], k) for k in ("residual_factor",) if k in fields]
     require(noise is not None or not factor, "residual_factor")
-    kernel = None if description is None else read_kernel(description, n_features, reader)
+    n_columns = _n_columns(model, n_features)
+    kernel = None if description is None else read_kernel(description, n_columns, reader)
     listed = None
     if "kernels" in fields:
         listed = _listed(fields["kernels"], arrays, len(model.stages), n_features, reader)
@@ -96,6 +97,12 @@ def from_file(
         residual_factor=factor,
     )
     return summary, stages
+
+
+def _n_columns(model: AdditiveModel, n_features: int) -> int:
+    """Number of columns of the basis vectors, to which indicators of missing values belong."""
+    models: list[Any] = [term.model for stage in model.stages[:1] for term in stage.terms[:1]]
+    return models[0].basis.shape[1] if models and models[0].family == "expansions" else n_features
 
 
 def _sizes(written: object, n_targets: int) -> np.ndarray:

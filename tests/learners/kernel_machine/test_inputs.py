@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost.core.errors import InvalidData
+from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.inputs import Bounds, Inputs, require_complete
 
@@ -64,7 +65,8 @@ def test_gaps_are_refused():
     bad = X.copy()
     bad[3, 2] = np.nan
     assert require_complete(X) is None
-    for refuse in (require_complete, lambda X: KernelMachineConfig().prepare(X, None, 0, 1)):
+    given = KernelMachineConfig(kernel=Gaussian(1.0))
+    for refuse in (require_complete, lambda X: given.prepare(X, None, 0, 1), Inputs.unchanged(3)):
         with pytest.raises(InvalidData, match="NaN in column 2"):
             refuse(bad)
 

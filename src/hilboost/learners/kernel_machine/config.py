@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.inputs import (
     Bounds,
+    Completion,
     Inputs,
     have_like_spreads,
     require_complete,
@@ -64,14 +65,19 @@ class KernelMachineConfig:
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows and start the threads."""
-        require_complete(X)
-        if self.given_kernel is not None:
-            self.given_kernel.check(X.shape[1])
         X = np.asarray(X, dtype=np.float64)
-        distinct = DistinctRows.of(X, weight)
+        completion = None
+        if self.given_kernel is None:
+            completion = Completion.of(X, weight, self.categorical)
+        else:
+            require_complete(X)
+            self.given_kernel.check(X.shape[1])
+        complete = X if completion is None else completion(X)
+        distinct = DistinctRows.of(complete, weight)
         if distinct is not None:
-            X, weight = X[distinct.first], distinct.sums(distinct.weight)
-        inputs = self._inputs(X, weight)
+            first = distinct.first
+            X, complete, weight = X[first], complete[first], distinct.sums(distinct.weight)
+        inputs = replace(self._inputs(complete, weight), completion=completion)
         precision = self.precision
         if precision == "auto":
             precision = "float64" if len(X) <= _FLOAT64_UP_TO else "float32"

@@ -16,7 +16,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Kernel, OnColumns
 from hilboost.kernels.gram import Gram
-from hilboost.learners.kernel_machine.inputs import Inputs, require_complete
+from hilboost.learners.kernel_machine.inputs import Inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,6 @@ class KernelExpansion(BaseModel):
 
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         """Raw predictions (n, r) on several threads."""
-        require_complete(X)
         scaled = self.inputs(X, dtype=str(self.basis.dtype))
         outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
         if not np.isfinite(outputs.sum()) and not np.isfinite(outputs).all():
@@ -62,15 +61,21 @@ class KernelExpansion(BaseModel):
                 shared[id(part)] = make()
             return shared[id(part)]
 
+        own, inputs, basis = self.kernel, self.inputs, self.basis
+        completion, places, wide_width = inputs.completion, columns, width
+        if completion is not None:
+            places = completion.places(columns, width)
+            wide_width = width + len(completion.indicated)
+            completion = completion.placed(columns, width)
+
         def widened(rows: NDArray, fill: float) -> NDArray:
-            wide = np.full((*rows.shape[:-1], width), fill, dtype=rows.dtype)
-            wide[..., columns] = rows
+            wide = np.full((*rows.shape[:-1], wide_width), fill, dtype=rows.dtype)
+            wide[..., places] = rows
             return wide
 
-        own, inputs, basis = self.kernel, self.inputs, self.basis
         return KernelExpansion(
-            once(own, lambda: OnColumns(own, columns.tolist())),
-            once(inputs, lambda: inputs.placed(widened)),
+            once(own, lambda: OnColumns(own, places.tolist())),
+            once(inputs, lambda: inputs.placed(widened, completion)),
             once(basis, lambda: widened(basis, 0.0)),
             self.weights,
             self.rows,

@@ -1,16 +1,18 @@
-"""Scaling of the columns for kernels."""
+"""Completion and scaling of the columns for kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
+from hilboost.core.operators import OperatorGraph
 
 _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
@@ -21,18 +23,20 @@ _TAIL = 0.01  # a column's range is that of its values without these shares on b
 _OUTLYING = 100.0  # ranges beyond
 _KEPT = 1.0  # ranges beyond, to which outlying values are moved
 _LIKE = 10.0  # times the median spread
+_FEWEST_MISSING = 0.01  # share of the rows with, and without, a value
+_MISSING_LEVEL = -2.0  # code; -1 stands for unknown levels
 
 
-def require_complete(X: Floats, names: Sequence[str] | None = None) -> None:
-    """Reject missing values, with the name of the column if it is known."""
+def require_complete(X: Floats) -> None:
+    """Reject missing values."""
     if np.isnan(X).any():
         column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
         raise InvalidColumn(
-            "X contains NaN in {}, which kernels do not support. Impute missing values, for "
-            "instance numbers with scikit-learn's SimpleImputer and text with "
+            "X contains NaN in {}, which is supported only with kernel='auto'. Impute missing "
+            "values, for instance numbers with scikit-learn's SimpleImputer and text with "
             ".fillna('missing'), or use trees.",
             column,
-        ).named(names)
+        )
 
 
 def extreme_exponents(X: Floats) -> Ints:
@@ -100,6 +104,10 @@ class Bounds:
         """Return the bounds for a wider table."""
         return Bounds(widened(self.low, -_LARGEST_FLOAT), widened(self.high, _LARGEST_FLOAT))
 
+    def first(self, n_columns: int) -> Bounds:
+        """Return the bounds of the first columns."""
+        return Bounds(self.low[:n_columns], self.high[:n_columns])
+
     def __call__(self, X: Floats) -> Floats:
         """Rows (n, d) with values within the bounds."""
         return np.clip(X, self.low, self.high)
@@ -118,6 +126,65 @@ def quantiles(
 
 
 @dataclass(frozen=True, eq=False)
+class Completion:
+    """Replaces missing values, and appends an indicator for each column that often has some."""
+
+    numbers: Floats  # (d,) float64: medians, or a code of its own in category columns
+    indicated: Ints  # (p,) int64: columns with an indicator
+
+    @classmethod
+    def of(cls, X: Floats, weight: Floats | None, categorical: tuple[int, ...] = ()) -> Completion:
+        """Learn the medians of a table (n, d)."""
+        missing = np.isnan(X)
+        share = np.average(missing, axis=0, weights=weight)
+        often = (share >= _FEWEST_MISSING) & (share <= 1 - _FEWEST_MISSING)
+        often[list(categorical)] = False  # a level of their own
+        numbers = np.array([_median(column, weight) for column in X.T])
+        numbers[list(categorical)] = _MISSING_LEVEL
+        return cls(numbers, np.flatnonzero(often))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of complete tables."""
+        return len(self.numbers) + len(self.indicated)
+
+    def __call__(self, X: Floats) -> Floats:
+        """Complete tables (n, d + p) of numbers and indicators."""
+        missing = np.isnan(X)
+        if not missing.any() and not len(self.indicated):
+            return X
+        return np.hstack([np.where(missing, self.numbers, X), missing[:, self.indicated]])
+
+    def places(self, columns: NDArray[np.intp], width: int) -> NDArray[np.intp]:
+        """Columns of a wider complete table, for columns of a wider table."""
+        return np.concatenate([columns, width + np.arange(len(self.indicated))])
+
+    def placed(self, columns: NDArray[np.intp], width: int) -> Completion:
+        """Return the same completion for a wider table."""
+        numbers = np.zeros(width)
+        numbers[columns] = self.numbers
+        return Completion(numbers, columns[self.indicated].astype(np.int64))
+
+    def operators(self, graph: OperatorGraph, X: str) -> str:
+        """Add the operators of the completion."""
+        missing = graph.add("IsNaN", X)
+        complete = graph.add("Where", missing, graph.constant(self.numbers[None, :]), X)
+        if not len(self.indicated):
+            return complete
+        columns = graph.integers(*self.indicated.tolist())
+        indicators = graph.add("Gather", graph.as_numbers(missing), columns, axis=1)
+        return graph.add("Concat", complete, indicators, axis=1)
+
+
+def _median(values: Floats, weight: Floats | None) -> float:
+    """Weighted median of the values that are not missing; 0 without any."""
+    known = ~np.isnan(values)
+    if not known.any():
+        return 0.0
+    return quantiles(values[known], None if weight is None else weight[known], (0.5, 0.5))[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Scaling ``(x - center) / scale`` of each column."""
 
@@ -125,11 +192,13 @@ class Inputs:
     center: Floats
     scale: Floats
     bounds: Bounds | None = None  # limits of the values before they are scaled
+    # replaces missing values, before all else; ``None`` if they are refused
+    completion: Completion | None = None
 
     @classmethod
     def of(
         cls,
-        X: Floats,
+        X: Floats,  # complete
         weight: Floats | None,
         untouched: tuple[int, ...] = (),
         common: bool = False,
@@ -167,13 +236,21 @@ class Inputs:
         """Create the identity, which leaves all columns unchanged."""
         return cls(np.zeros(n_columns), np.ones(n_columns))
 
-    def placed(self, widened: Callable[[Floats, float], Floats]) -> Inputs:
-        """Return the scaling for a wider table; ``widened`` adds a number for the other columns."""
+    def placed(
+        self,
+        widened: Callable[[Floats, float], Floats],  # adds a number for the other columns
+        completion: Completion | None,
+    ) -> Inputs:
+        """Return the scaling for a wider table."""
         bounds = None if self.bounds is None else self.bounds.placed(widened)
-        return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds)
+        return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds, completion)
 
     def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
-        """Scaled rows (n, d); an array of the library of ``beside``, NumPy without one."""
+        """Scaled complete rows; an array of the library of ``beside``, NumPy without one."""
+        if self.completion is None:
+            require_complete(X)
+        else:
+            X = self.completion(X)
         X = X if self.bounds is None else self.bounds(X)
         with np.errstate(over="ignore"):  # clipped to the largest distance
             scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)

@@ -70,6 +70,7 @@ class KernelLearner(MachineLearner):
             base_model=KernelExpansion,
             penalizes=True,
             works_on_folds=False,
+            takes_missing_values=kernel is None,
             takes_categories=bool(self.setting.categorical),
             has_state=True,
             in_checkpoints=kernel is None or is_described(kernel),

@@ -22,6 +22,7 @@ from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.inputs import require_complete
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner, MachineLearner
 from hilboost.learners.kernel_machine.reweighting import require_squared_error
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
@@ -57,7 +58,7 @@ class SeveralKernelsLearner(MachineLearner):
         """Capabilities of the stages; files have to support the kernels, too."""
         stage = self.stage.capabilities
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
-        return replace(stage, in_checkpoints=in_checkpoints)
+        return replace(stage, in_checkpoints=in_checkpoints, takes_missing_values=False)
 
     def for_table(self, splits: SplitSettings) -> SeveralKernelsLearner:
         """Same as for the stages."""
@@ -70,6 +71,7 @@ class SeveralKernelsLearner(MachineLearner):
 
         Columns that some kernel reads raw, such as codes or fingerprints, are not scaled.
         """
+        require_complete(X)
         d = X.shape[1]
         for kernel in self.kernels:
             kernel.check(d)
