@@ -32,6 +32,7 @@ from hilboost.kernels import (
     Kernel,
     Laplace,
     Linear,
+    ManhattanLaplace,
     Mapped,
     Matern,
     OnColumns,
@@ -395,6 +396,15 @@ KERNELS = [
         partial(RationalQuadratic, _SCALES, 0.8),
         _rows,
         pairs.rational_quadratic(_SCALES, 0.8),
+    ),
+    KernelCase(
+        "manhattan_laplace", partial(ManhattanLaplace, 2.0), _rows, pairs.manhattan_laplace(2.0)
+    ),
+    KernelCase(
+        "manhattan_laplace-3",
+        partial(ManhattanLaplace, _SCALES),
+        _rows,
+        pairs.manhattan_laplace(_SCALES),
     ),
     KernelCase("additive", partial(Additive, 2.0), _rows, pairs.additive(2.0, 1.0, 1.0)),
     KernelCase(

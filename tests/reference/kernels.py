@@ -39,6 +39,10 @@ def rational_quadratic(length_scale, alpha):
     return lambda a, b: (1 + distance(a, b, length_scale) ** 2 / (2 * alpha)) ** -alpha
 
 
+def manhattan_laplace(length_scale):
+    return lambda a, b: np.exp(-np.sum(np.abs(a - b) / length_scale))
+
+
 def additive(length_scale, main, pairs):
     def pair(a, b):
         scales = np.broadcast_to(length_scale, len(a))

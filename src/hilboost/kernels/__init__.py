@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hilboost.kernels.categorical import Delta, Hamming
     from hilboost.kernels.description import from_description, to_description
     from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
+    from hilboost.kernels.manhattan import ManhattanLaplace
     from hilboost.kernels.mapped import Mapped
     from hilboost.kernels.registry import KERNEL_NAMES, as_kernel, as_kernels
     from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic, Stationary
@@ -31,6 +32,7 @@ _MODULES = {
     "categorical": "Delta Hamming",
     "description": "from_description to_description",
     "dot_product": "Cosine Linear Polynomial Tanimoto",
+    "manhattan": "ManhattanLaplace",
     "mapped": "Mapped",
     "registry": "KERNEL_NAMES as_kernel as_kernels",
     "stationary": "Gaussian Laplace Matern RationalQuadratic Stationary",
@@ -48,6 +50,7 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Linear",
+    "ManhattanLaplace",
     "Mapped",
     "Matern",
     "OnColumns",

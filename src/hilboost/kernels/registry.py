@@ -15,7 +15,12 @@ from hilboost.kernels.base import Kernel
 
 # Names in other libraries that resemble no name here.
 _ELSEWHERE = MappingProxyType(
-    {"rbf": "gaussian", "squared_exponential": "gaussian", "exponential": "laplace"}
+    {
+        "rbf": "gaussian",
+        "squared_exponential": "gaussian",
+        "exponential": "laplace",
+        "laplacian": "manhattan_laplace",
+    }
 )
 
 

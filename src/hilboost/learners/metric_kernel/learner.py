@@ -22,11 +22,11 @@ from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
-from hilboost.learners.metric_kernel.additive import additive_metric
+from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
+from hilboost.learners.kernel_machine.tuning.metric import Problem, learned_metric
+from hilboost.learners.kernel_machine.tuning.rotated_metric import rotated_metric
 from hilboost.learners.metric_kernel.features import Features
-from hilboost.learners.metric_kernel.metric import Problem, learned_metric
 from hilboost.learners.metric_kernel.model import MetricExpansion, kernel_with
-from hilboost.learners.metric_kernel.rotation import rotated_metric
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 _MOST_FEATURES = 256
@@ -70,9 +70,8 @@ class MetricKernelLearner(Learner):
     limited effect, and complete: missing cells are imputed by column means, with an indicator for
     each column that often has some, and category levels are replaced by their mean targets.  The
     scales of the features come from the gradients of the fitted function on some hundred rows, or
-    from the marginal likelihood where the function is smooth
-    (:func:`~hilboost.learners.metric_kernel.metric.learned_metric`).  Where it predicts held-out
-    rows clearly better, the kernel is the sum of functions of single features and of pairs of them
+    from the marginal likelihood where the function is smooth.  Where it predicts held-out rows
+    clearly better, the kernel is the sum of functions of single features and of pairs of them
     (:class:`~hilboost.kernels.Additive`).
 
     The cost is O(n n_centers² + n_searched³).

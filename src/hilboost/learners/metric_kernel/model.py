@@ -14,13 +14,13 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels import Additive, Kernel, Matern
+from hilboost.kernels import Additive, Kernel
 from hilboost.kernels.base import block_operators
 from hilboost.kernels.gram import row_blocks
 from hilboost.learners.kernel_machine.expansion import MergedExpansions
+from hilboost.learners.kernel_machine.tuning.metric import KERNEL
 from hilboost.learners.metric_kernel.features import Features, are_finite
 
-KERNEL = Matern(1.0, 2.5)
 Tiles = Callable[[slice, slice], Floats]
 _TILE_ROWS = 256
 _TILE_COLUMNS = 1024

@@ -100,9 +100,14 @@ def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[A
     )
 
 
+def n_learned(rows: Sampled) -> int:
+    """Number of rows, the first ones, that are fitted to predict the others."""
+    return min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
+
+
 def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
     """The candidate, fitted to the first rows, with its error on the others."""
-    m = min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
+    m = n_learned(rows)
     learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
     K = evaluate(candidate.kernel, learn.X, learn.X)
     try:
@@ -177,7 +182,7 @@ def extrapolated(
 
     The best length scale decreases with the number of rows.
     """
-    m = min(ROWS_OF_HOLD_OUT, int(0.75 * len(sampled)))
+    m = n_learned(sampled)
     factors = np.array([0.7, 1.0, 1.4])
     others = team.map(lambda f: held_out(scaled(best, f), sampled), factors[[0, 2]])
     at_large = [others[0], best, others[1]]

@@ -7,7 +7,7 @@ length scales and λ: values from a small subset are too large for the whole tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -15,6 +15,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
 from hilboost.kernels.marginal_likelihood import Effort
 from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows
+from hilboost.learners.kernel_machine.tuning.gradients import by_gradients
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     ROUGH,
     ROWS_FIRST,
@@ -37,6 +38,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     extrapolated,
     held_out,
     leave_one_out,
+    n_learned,
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
@@ -57,6 +59,7 @@ _SECONDS_OF_A_SEARCH, _SECONDS_OF_A_SCALE = 2.0, 0.1  # of the main families; me
 _ROWS_OF_OWN_SCALES = 50  # more rows for each column determine its length scale
 _SMOOTH = 0.3  # largest error, as a share of the variance, with which a map is tried
 _WORTH_A_MAP = 0.95  # a map has d² numbers, which also fit noise
+_WORTH_COLUMNS = 0.8  # some of many columns, which also suit the noise of the rows
 _MANY_TARGETS = 4
 _LAMBDA_OF_INDICATORS = 0.03
 _USUAL_SHRINKING = -0.08
@@ -135,7 +138,7 @@ class Search:
     @property
     def n_scales(self) -> int:
         """Number of length scales of a kernel."""
-        d = self.sampled.X.shape[1]
+        d = len(self.columns.numeric) + len(self.columns.categorical)
         return d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
 
     @property
@@ -154,8 +157,44 @@ class Search:
             return Candidate(self.columns.kernel("gaussian", 1.0), 1e-2)
         if self.is_hasty:
             return self._hasty()
-        (n, d), start = self.sampled.X.shape, None
-        if n <= _ROWS_OF_OWN_SCALES * d and self.has_few_rows and not self.has_many_targets:
+        best = self._best()
+        is_judged = self.uses_gradients and (self.has_few_for_scales or self.n_scales == 1)
+        if is_judged and self.clock.has(0.5):
+            best = self._with_gradients(best)
+        return best
+
+    def _with_gradients(self, best: Candidate[TableKernel]) -> Candidate[TableKernel]:
+        """A kernel by gradients, if it is better on rows that it was not chosen by."""
+        rows = self.sampled.first(n_learned(self.sampled))
+        rivals = by_gradients(self.columns, rows, self.team)
+        before, *tried = self.team.map(partial(held_out, rows=self.sampled), [best, *rivals])
+        rival = min(tried, key=by_error, default=before)
+        if not rival.error < before.error:
+            return best
+        is_clear = rival.error < _WORTH_COLUMNS * before.error
+        rival = self._scaled(rival)
+        found = best_lambda(rival, self.small, leave_one_out, self.floor, self.team)
+        narrow = replace(found, kernel=rivals[0].kernel.narrowed())
+        part = replace(self, columns=narrow.kernel.columns)
+        if part.has_few_for_scales or not is_clear:
+            return found
+        return min(found, part._best(narrow), key=by_error)
+
+    @property
+    def uses_gradients(self) -> bool:
+        """Whether gradients of fitted functions can tell which columns matter."""
+        return bool(self.columns.numeric) and not (
+            self.has_many_targets or self.columns.categorical
+        )
+
+    @property
+    def has_few_for_scales(self) -> bool:
+        """Whether there are too few rows for a length scale of each column."""
+        d = len(self.columns.numeric) + len(self.columns.categorical)
+        return len(self.sampled) <= _ROWS_OF_OWN_SCALES * d and self.has_few_rows
+
+    def _best(self, start: Candidate[TableKernel] | None = None) -> Candidate[TableKernel]:
+        if self.has_few_for_scales and start is None and not self.has_many_targets:
             start = self.few_rows.compared()
             if start is not None and start.folds is not None:
                 return start
@@ -203,8 +242,14 @@ class Search:
             rival = replace(usual, kernel=usual.kernel.like(family))
             return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
 
-        families = FAMILIES if self.is_wide else MAIN_FAMILIES
-        return sorted(self.team.map(likely, families), key=by_error)
+        families: Sequence[str] = MAIN_FAMILIES
+        if self.is_wide:  # at the end: steps along columns with scales of their own
+            families = list(FAMILIES)[: None if self.n_scales > 1 else -1]
+        found = self.team.map(likely, families)
+        if self.uses_gradients and self.n_scales > 1 and not self.has_few_for_scales:
+            rivals = by_gradients(self.columns, self.sampled, self.team)
+            found += self.team.map(self._scaled, rivals)
+        return sorted(found, key=by_error)
 
     def _scaled(
         self, candidate: Candidate[TableKernel], rows: Sampled | None = None

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import (
+    Additive,
     Delta,
     Gaussian,
     Kernel,
     Laplace,
+    ManhattanLaplace,
     Mapped,
     Matern,
     OnColumns,
@@ -27,17 +29,26 @@ from hilboost.kernels import (
 MOST_COLUMNS_WITH_OWN_SCALES = 64
 _LONGEST = 8.0  # length scale of a start, as a multiple of the shortest
 
-FAMILIES: dict[str, Callable[[Floats], Stationary]] = {
+Numeric = Stationary | ManhattanLaplace | Additive
+
+FAMILIES: dict[str, Callable[[Floats], Numeric]] = {
     "gaussian": Gaussian,
     "rational_quadratic": lambda scale: RationalQuadratic(scale, 1.0),
     "matern52": lambda scale: Matern(scale, 2.5),
     "matern32": lambda scale: Matern(scale, 1.5),
     "laplace": Laplace,
+    "manhattan_laplace": ManhattanLaplace,
 }
-"""Stationary kernels by name, from their length scales."""
+"""Kernels of the numeric columns by name, from their length scales."""
 
+_WITHOUT_MAPS = ("manhattan_laplace", "additive")
 MAIN_FAMILIES = ("gaussian", "matern52", "laplace")
 USUAL_FAMILY = "matern52"
+
+
+def _unit(family: str, d: int) -> float:
+    """Distance of two rows whose ``d`` columns differ by one each."""
+    return float(d) if family == "manhattan_laplace" else float(np.sqrt(d))
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,16 @@ class Columns:
 
     numeric: tuple[int, ...]
     categorical: tuple[int, ...]
+    are_all: bool = True  # whether the table has no others
 
     @classmethod
     def of(cls, d: int, categorical: tuple[int, ...]) -> Columns:
         """The columns of a table with ``d`` of them."""
         return cls(tuple(k for k in range(d) if k not in categorical), categorical)
+
+    def part(self, numeric: tuple[int, ...]) -> Columns:
+        """Return some of the numeric columns, with all others."""
+        return Columns(numeric, self.categorical, are_all=False)
 
     def kernel(self, family: str, scale: float) -> TableKernel:
         """A kernel of ``FAMILIES``; scales are in units of the root of the number of columns."""
@@ -58,7 +74,7 @@ class Columns:
         if self.numeric:
             d = len(self.numeric)
             n_scales = d if d <= MOST_COLUMNS_WITH_OWN_SCALES else 1
-            numeric = FAMILIES[family](np.full(n_scales, scale * np.sqrt(d)))
+            numeric = FAMILIES[family](np.full(n_scales, scale * _unit(family, d)))
         if self.categorical or not self.numeric:
             categories = Delta(np.ones(len(self.categorical)))
         return TableKernel(self, family, numeric, categories)
@@ -73,7 +89,7 @@ class TableKernel(Kernel):
 
     columns: Columns
     family: str  # the key of ``FAMILIES`` that it was made from
-    numeric: Stationary | None
+    numeric: Numeric | None
     categories: Delta | None
     # (d, q) floats or None: a linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`)
     matrix: Floats | None = None
@@ -84,11 +100,33 @@ class TableKernel(Kernel):
         factors: list[Kernel] = []
         if self.numeric is not None:
             is_mapped = self.matrix is not None
-            factors.append(Mapped(self.numeric, self.matrix) if is_mapped else self.numeric)
-        if self.categories is not None:
+            factors.append(self._mapped if is_mapped else self.numeric)
+        if self.categories is not None or not self.columns.are_all:
             factors = [OnColumns(kernel, self.columns.numeric) for kernel in factors]
+        if self.categories is not None:
             factors.append(OnColumns(self.categories, self.columns.categorical))
         return factors[0] if len(factors) == 1 else Product(factors)
+
+    @property
+    def _mapped(self) -> Mapped:
+        stationary: Any = self.numeric
+        return Mapped(stationary, self.matrix)
+
+    def with_scales(self, scales: Floats) -> TableKernel:
+        """The kernel with other length scales of the numeric columns."""
+        return replace(self, numeric=FAMILIES[self.family](scales))
+
+    def narrowed(self) -> TableKernel:
+        """The kernel of the numeric columns with the shortest length scales."""
+        assert self.numeric is not None
+        scales = self.numeric.length_scale
+        kept = np.sort(np.argsort(scales, kind="stable")[:MOST_COLUMNS_WITH_OWN_SCALES])
+        columns = self.columns.part(tuple(np.array(self.columns.numeric)[kept].tolist()))
+        return replace(self.with_scales(scales[kept]), columns=columns)
+
+    def mapped(self, matrix: Floats) -> TableKernel:
+        """The kernel of length scale one with a linear map of the numeric columns."""
+        return replace(self.with_scales(np.ones(1)), matrix=matrix)
 
     def like(self, family: str) -> TableKernel:
         """A kernel of another family with the same length scales, to go on from.
@@ -99,6 +137,8 @@ class TableKernel(Kernel):
             return self
         scales = self.numeric.length_scale
         scales = np.minimum(scales, _LONGEST * scales.min())
+        d = len(self.columns.numeric)
+        scales *= _unit(family, d) / _unit(self.family, d)
         return replace(self, family=family, numeric=FAMILIES[family](scales))
 
     @property
@@ -122,7 +162,9 @@ class TableKernel(Kernel):
     @property
     def can_be_mapped(self) -> bool:
         """Whether it has a length scale for each of several columns."""
-        return self.numeric is not None and len(self.numeric.length_scale) > 1
+        if self.numeric is None or self.matrix is not None or self.family in _WITHOUT_MAPS:
+            return False
+        return len(self.numeric.length_scale) > 1
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
@@ -169,7 +211,7 @@ class TableKernel(Kernel):
         """Compute each factor once."""
         if self.numeric is None or self.categories is None:
             return self.plain.gram_and_gradient(A)
-        smooth = self.numeric if self.matrix is None else Mapped(self.numeric, self.matrix)
+        smooth = self.numeric if self.matrix is None else self._mapped
         numbers, codes = A[:, list(self.columns.numeric)], A[:, list(self.columns.categorical)]
         closeness, gradient = smooth.gram_and_gradient(numbers)
         likeness, categories = self.categories.block(codes, codes), self.categories

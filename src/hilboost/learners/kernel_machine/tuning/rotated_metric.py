@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.learners.metric_kernel.metric import PARTS, SMALLEST_RIDGE, Metric, Problem
-from hilboost.learners.metric_kernel.model import KERNEL
+from hilboost.learners.kernel_machine.tuning.metric import (
+    KERNEL,
+    PARTS,
+    SMALLEST_RIDGE,
+    Metric,
+    Problem,
+)
 
 _ROUNDS = 3
 _POWER = 0.75  # of the average gradient outer product; with one, few directions would be left

@@ -11,7 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
-from hilboost.learners.metric_kernel.metric import SMALLEST_RIDGE, Metric, Problem
+from hilboost.learners.kernel_machine.tuning.metric import SMALLEST_RIDGE, Metric, Problem
 
 _FEWEST_ROWS = 60  # of each part
 _FIRST_ROWS, _FIRST_JUDGED, _FIRST_STEPS = 120, 300, 15

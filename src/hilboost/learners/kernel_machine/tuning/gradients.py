@@ -1,0 +1,92 @@
+"""Length scales from the gradients of fitted functions, and the columns that matter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.kernels import Additive
+from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
+from hilboost.learners.kernel_machine.tuning.metric import learned_metric
+from hilboost.learners.kernel_machine.tuning.rotated_metric import rotated_metric
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
+from hilboost.learners.kernel_machine.tuning.table_kernel import (
+    USUAL_FAMILY,
+    Columns,
+    TableKernel,
+)
+
+_FEWEST_ROWS, _ROWS, _ROWS_OF_MAP = 20, 400, 1000
+_MOST_COLUMNS, _MOST_ADDITIVE = 256, 24
+
+
+def by_gradients(
+    columns: Columns, sampled: Sampled, team: ThreadTeam
+) -> list[Candidate[TableKernel]]:
+    """Kernels of the numeric columns along which a fitted function varies most.
+
+    The first has length scales from the gradients of fits to some hundred rows.  These fits start
+    from equal scales, and from the dependence of the targets on single columns, which shows on more
+    rows.  Unlike the likelihood, they need no model of the noise.  A linear map and an
+    additive kernel follow if they are clearly better.  There is no kernel if no column varies, or
+    if there are very few rows.
+    """
+    X, numeric = np.asarray(sampled.X, dtype=np.float64), np.array(columns.numeric)
+    numeric = numeric[X[:, numeric].std(axis=0) > 0]
+    if len(X) < _FEWEST_ROWS or not len(numeric):
+        return []
+    Z, spread = standardized(X[:, numeric]), X[:, numeric].std(axis=0)
+    strength = dependence(Z, sampled.Y)
+    kept, rows = np.sort(strongest(strength, _MOST_COLUMNS)), sampled.first(_ROWS)
+    metric = learned_metric(Z[:_ROWS, kept], rows.Y, rows.weight, strength[kept], team)
+    places = np.flatnonzero(metric.scales)
+    kept, metric = kept[places], replace(metric, scales=metric.scales[places])
+    spread, rows = spread[kept], sampled.first(_ROWS_OF_MAP)
+    Z = Z[:_ROWS_OF_MAP, kept]
+    kernel = columns.part(tuple(numeric[kept].tolist())).kernel(USUAL_FAMILY, 1.0)
+    found = [Candidate(kernel.with_scales(spread / metric.scales), metric.ridge)]
+    axes, ridge = np.diag(metric.scales), metric.ridge
+    turned = rotated_metric(Z, rows.Y, rows.weight, metric, team)
+    if turned is not None:
+        axes, ridge = turned.axes, turned.ridge
+        found.append(Candidate(kernel.mapped(axes / spread[:, None]), ridge))
+    sums = None
+    if len(kept) <= _MOST_ADDITIVE:
+        sums = additive_metric(Z, rows.Y, rows.weight, metric, axes, ridge, team)
+    if sums is not None:
+        main, pairs = sums.shares.tolist()
+        numbers = Additive(spread / sums.scales, main, pairs)
+        found.append(Candidate(replace(kernel, family="additive", numeric=numbers), sums.ridge))
+    return found
+
+
+def strongest(strength: Floats, n: int) -> NDArray[np.intp]:
+    """Positions of up to ``n`` of the largest numbers, in descending order."""
+    return np.argsort(-strength, kind="stable")[:n]
+
+
+def dependence(Z: Floats, Y: Floats) -> Floats:
+    """How much targets (m, r) depend on each of some standardized columns (m, d), as (d,) floats.
+
+    It is the largest squared correlation of a column or its square with a target or its size, in
+    units of its standard error, less what the largest of so many correlations is by chance.  An
+    interaction of two columns without main effects shows in the sizes.
+    """
+    outputs = standardized(np.hstack([Y, np.abs(Y)]))
+    largest = np.zeros(Z.shape[1])
+    for inputs in (Z, standardized(Z * Z)):
+        correlation = inputs.T @ outputs / len(Z)
+        largest = np.maximum(largest, len(Z) * (correlation**2).max(axis=1))
+    by_chance = 2 * np.log(2 * Z.shape[1] * outputs.shape[1])
+    return np.maximum(largest - by_chance, 0.0)
+
+
+def standardized(X: Floats) -> Floats:
+    """Columns of mean zero and variance one; constant columns become zero."""
+    X = X - X.mean(axis=0)
+    spread = X.std(axis=0)
+    return X / np.where(spread > 0, spread, 1.0)
