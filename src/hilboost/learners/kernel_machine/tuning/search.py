@@ -261,12 +261,19 @@ class Search:
     def _refined(self, found: Found) -> tuple[Found, Found]:
         """All candidates with the best refined on more rows, and, if it is better, a linear map."""
         rows, best = self.sampled.first(ROWS_OF_LIKELIHOOD), found[0]
-        refined = more_likely(best, rows)
-        found = sorted([*found, self._scaled(refined)], key=by_error)
         is_smooth = best.error < _SMOOTH * (rows.Y**2).sum(axis=1).mean()
-        if self.has_few_rows or not (is_smooth and best.kernel.can_be_mapped):
+        starts = [best]
+        if is_smooth and not self.has_few_rows:
+            # Columns without effect on few rows may have one on more.
+            usual = next((one for one in found if one.kernel.family == USUAL_FAMILY), best)
+            starts.append(replace(usual, kernel=usual.kernel.shortened()))
+        refined = self.team.map(lambda start: self._scaled(more_likely(start, rows)), starts)
+        found = sorted([*found, *refined], key=by_error)
+        mappable = [one for one in refined if one.kernel.can_be_mapped]
+        if self.has_few_rows or not (is_smooth and mappable):
             return found, []
-        mapped = self._scaled(most_likely_map(refined, rows), self.fresh)
+        start = min(mappable, key=by_error)
+        mapped = self._scaled(most_likely_map(start, rows), self.fresh)
         rival = leave_one_out(found[0], self.fresh)
         return found, [mapped] if mapped.error < rival.error else []
 

@@ -27,7 +27,7 @@ from hilboost.kernels import (
 )
 
 MOST_COLUMNS_WITH_OWN_SCALES = 64
-_LONGEST = 8.0  # length scale of a start, as a multiple of the shortest
+_LONGEST, _SHORTENED = 8.0, 2.0  # length scale of a start, as a multiple of the shortest
 
 Numeric = Stationary | ManhattanLaplace | Additive
 
@@ -66,7 +66,8 @@ class Columns:
 
     def part(self, numeric: tuple[int, ...]) -> Columns:
         """Return some of the numeric columns, with all others."""
-        return Columns(numeric, self.categorical, are_all=False)
+        is_part = numeric != self.numeric
+        return replace(self, numeric=numeric, are_all=False) if is_part else self
 
     def kernel(self, family: str, scale: float) -> TableKernel:
         """A kernel of ``FAMILIES``; scales are in units of the root of the number of columns."""
@@ -114,7 +115,8 @@ class TableKernel(Kernel):
 
     def with_scales(self, scales: Floats) -> TableKernel:
         """The kernel with other length scales of the numeric columns."""
-        return replace(self, numeric=FAMILIES[self.family](scales))
+        numeric: Any = self.numeric
+        return replace(self, numeric=replace(numeric, length_scale=scales))
 
     def narrowed(self) -> TableKernel:
         """The kernel of the numeric columns with the shortest length scales."""
@@ -127,6 +129,13 @@ class TableKernel(Kernel):
     def mapped(self, matrix: Floats) -> TableKernel:
         """The kernel of length scale one with a linear map of the numeric columns."""
         return replace(self.with_scales(np.ones(1)), matrix=matrix)
+
+    def shortened(self) -> TableKernel:
+        """The kernel with no length scale far above the shortest."""
+        if self.numeric is None or self.matrix is not None:
+            return self
+        scales = self.numeric.length_scale
+        return self.with_scales(np.minimum(scales, _SHORTENED * scales.min()))
 
     def like(self, family: str) -> TableKernel:
         """A kernel of another family with the same length scales, to go on from.
