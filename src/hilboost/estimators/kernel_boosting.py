@@ -219,7 +219,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         return fitted.n_stages > 0 and noise is not None and fitted.loss.gaussian
 
     def _std(self, X: Any) -> Floats:
-        """Standard deviation of a new observation, including noise."""
+        """Standard deviation (n, r) or (n, 1) of a new observation, including noise."""
         check_is_fitted(self)
         fitted, summary = self.fitted_, self._summary
         if fitted.n_stages == 0 and fitted.cut_from is not None:

@@ -173,7 +173,8 @@ default="from_dtype"
             Whether to also return the standard deviation of a new observation, including noise,
             under the Gaussian process with this kernel and noise variance ``regularization_`` over
             the weight of the row.  If either was selected automatically, both are multiplied by
-            ``amplitude_``, the maximum-likelihood factor.  A new observation has weight 1 if
+            ``amplitude_``, the maximum-likelihood factor, and by the mean squared z-score of
+            training rows that are left out.  A new observation has weight 1 if
             ``regularization`` is a number.  If it was selected automatically, only ratios of
             weights matter, and a new observation has the weight of a typical row.
 
@@ -192,14 +193,13 @@ default="from_dtype"
         mean = super().predict(X)
         if not return_std:
             return mean
-        std = self._std(X)
+        std, sizes = self._std(X), self._summary.sizes
         if mean.ndim == 1:
-            return mean, std
-        sizes = self._summary.sizes
-        return mean, np.outer(std, np.ones(mean.shape[1]) if sizes is None else sizes)
+            return mean, std[:, 0]
+        return mean, std * (np.ones(mean.shape[1]) if sizes is None else sizes)
 
     def _target_scale(self, X: object) -> Floats | None:
-        return self._std(X) if self._has_std() else None
+        return self._std(X)[:, 0] if self._has_std() else None
 
     @classmethod
     def sun_yao_2006(cls, **changes: Any) -> KernelBoostingRegressor:

@@ -47,10 +47,13 @@ def to_file(
         arrays["noise"] = np.ascontiguousarray(summary.noise)
         if summary.row_weight != 1:
             fields["row_weight"] = float(summary.row_weight)
-        if summary.sizes is not None:
-            fields["sizes"] = summary.sizes.tolist()
-        if summary.residual_factor:
-            fields["residual_factor"] = float(summary.residual_factor[0])
+        factors, sizes = np.array(summary.residual_factor), summary.sizes
+        if len(factors):
+            fields["residual_factor"] = float(factors.mean())
+        if len(factors) > 1:  # the ratios become those of the units
+            sizes = (1.0 if sizes is None else sizes) * np.sqrt(factors / factors.mean())
+        if sizes is not None:
+            fields["sizes"] = sizes.tolist()
     return fields, arrays
 
 

@@ -84,10 +84,82 @@ def test_approximate_deviations_of_an_automatic_choice_agree_with_residuals(monk
     squares = ((y[600:] - mean) / std) ** 2
     assert 0.8 < squares.mean() < 1.25
     fitted = model.fitted_.kernel_machine._variance[0]
-    assert squares.mean() * fitted.factor < 0.7  # without it, deviations are too large
+    assert squares.mean() * fitted.factors[0] < 0.7  # without it, deviations are too large
     given = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.01)
     given.fit(X[:600], y[:600]).predict(X[600:], return_std=True)
-    assert given.fitted_.kernel_machine._variance[0].factor == 1.0
+    assert given.fitted_.kernel_machine._variance[0].factors == 1.0
+
+
+def smooth(X):
+    return np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2]
+
+
+@pytest.mark.parametrize("is_approximate", [False, True], ids=["exact", "approximate"])
+@pytest.mark.parametrize("noise", ["none", "normal", "heteroscedastic", "heavy"])
+def test_deviations_hold_under_every_kind_of_noise(noise, is_approximate, monkeypatch):
+    if is_approximate:
+        for name, value in (("_EXACT_UP_TO", 10), ("_LANDMARKS", 80), ("_NEIGHBORS", 250)):
+            monkeypatch.setattr(variance, name, value)
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (1200, 3))
+    errors = {
+        "none": np.zeros(1200),
+        "normal": 0.3 * rng.normal(size=1200),
+        "heteroscedastic": np.exp(X[:, 2] - 1) * rng.normal(size=1200) / 2,
+        "heavy": 0.3 * rng.standard_t(4, size=1200),
+    }[noise]
+    y = smooth(X) + errors
+    model = KernelBoostingRegressor(kernel="matern52", random_state=0).fit(X[:500], y[:500])
+    mean, std = model.predict(X[500:], return_std=True)
+    assert std.min() > 0
+    assert 0.75 < np.mean(((y[500:] - mean) / std) ** 2) < 1.3
+
+
+def test_deviations_do_not_depend_on_units():
+    X, y = table(120)
+    weight = np.random.default_rng(1).uniform(0.2, 2, 120)
+    kernel = Gaussian([1.0, 2.0])
+    std, scaled = (
+        KernelBoostingRegressor(kernel=kernel, random_state=0)
+        .fit(X, unit * y, weight / unit)
+        .predict(X[:20], return_std=True)[1]
+        for unit in (1.0, 1e5)
+    )
+    np.testing.assert_allclose(scaled, 1e5 * std, rtol=1e-6)
+
+
+def test_each_of_several_targets_has_a_factor(tmp_path, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2, 2, (700, 3))
+    Y = np.column_stack([smooth(X) + 0.5 * rng.normal(size=700), 1e3 * np.cos(X[:, 1])])
+    model = KernelBoostingRegressor(kernel="matern52", random_state=0).fit(X[:300], Y[:300])
+    mean, std = model.predict(X[300:], return_std=True)
+    squares = (((Y[300:] - mean) / std) ** 2).mean(axis=0)
+    assert ((squares > 0.75) & (squares < 1.3)).all()
+    monkeypatch.setattr(variance, "_EXACT_UP_TO", 299)  # files contain factors of approximations
+    monkeypatch.setattr(variance, "_LANDMARKS", 100)
+    monkeypatch.setattr(variance, "_NEIGHBORS", 150)
+    model.fit(X[:300], Y[:300]).save(tmp_path / "model", training_data=True)
+    loaded = KernelBoostingRegressor.load(tmp_path / "model").predict(X, return_std=True)
+    np.testing.assert_allclose(loaded[1], model.predict(X, return_std=True)[1], rtol=1e-12)
+
+
+def test_one_gross_outlier_does_not_set_the_scale():
+    X, y = table(700)
+    y[7] = 1e3
+    model = KernelBoostingRegressor(kernel="gaussian", random_state=0).fit(X[:300], y[:300])
+    mean, std = model.predict(X[300:], return_std=True)
+    assert np.mean(((y[300:] - mean) / std) ** 2) > 0.5
+
+
+def test_repetitions_do_not_change_the_scale():
+    rng = np.random.default_rng(2)
+    X = np.repeat(rng.uniform(-2, 2, (60, 3)), 8, axis=0)
+    new = rng.uniform(-2, 2, (400, 3))
+    y, y_new = (smooth(part) + 0.3 * rng.normal(size=len(part)) for part in (X, new))
+    model = KernelBoostingRegressor(kernel="gaussian", random_state=0).fit(X, y)
+    mean, std = model.predict(new, return_std=True)
+    assert 0.7 < np.mean(((y_new - mean) / std) ** 2) < 1.4
 
 
 def test_several_targets_have_an_interval_each():

@@ -78,7 +78,8 @@ class KernelMachineSummary:
     path: Ints | None = None
     n_iter: int | None = None  # total number of steps on all nested machines
     stage_kernels: StageKernels | None = None  # kernels of the stages, if the user listed kernels
-    # factor of approximate variances, from the first call of ``variance`` or from a model file
+    # factor of the variances of each target, or of all: from the first call of ``variance`` or from
+    # a model file
     residual_factor: list[float] = field(default_factory=list, compare=False)
     _variance: list[PosteriorVariance] = field(default_factory=list, repr=False, compare=False)
 
@@ -96,10 +97,10 @@ class KernelMachineSummary:
     def variance(
         self, model: KernelExpansion, weights: Floats, X: Floats, team: ThreadTeam
     ) -> Floats:
-        """Compute the variance (n,) of new observations, including noise, in units of the fit.
+        """Compute the variance (n, r) or (n, 1) of new observations, in units of the fit.
 
-        ``weights`` (m, r) is the sum over all full stages; approximate variances of a kernel that
-        was chosen then agree with the residuals.
+        It includes noise.  ``weights`` (m, r) is the sum over all full stages.  The variances agree
+        with the residuals unless the user chose kernel and λ.
         """
         if not self._variance:
             self._variance[:] = [self._posterior(model, weights, team)]
@@ -113,7 +114,7 @@ class KernelMachineSummary:
     def _posterior(
         self, model: KernelExpansion, weights: Floats, team: ThreadTeam
     ) -> PosteriorVariance:
-        """The variances, with the factor that makes approximate ones agree with the residuals."""
+        """The variances, with the factor that makes them agree with the residuals."""
         assert self.noise is not None
         assert self.regularization is not None
         noise = float(self.regularization) / self.row_weight
@@ -122,10 +123,10 @@ class KernelMachineSummary:
             model = replace(model, kernel=self.kernel)
         found = PosteriorVariance.of(model, self.noise, noise, team)
         if self.residual_factor:
-            found = replace(found, factor=self.residual_factor[0])
+            found = replace(found, factors=np.array(self.residual_factor))
         elif self.amplitude != 1:
             own = weights if self.sizes is None else weights / self.sizes
             found = found.fitted_to_residuals(own, self.noise, self.amplitude, team)
         if found.prior is not None and self.amplitude != 1:
-            self.residual_factor[:] = [found.factor]
+            self.residual_factor[:] = found.factors.tolist()
         return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -17,7 +16,10 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 _EXACT_UP_TO = 5000
 _LANDMARKS = 2000
 _ROWS_AT_ONCE = 256
-_JUDGED, _JUDGED_AT_ONCE, _NEIGHBORS = 150, 50, 1000
+_JUDGED, _JUDGED_AT_ONCE = 2000, 25  # rows that are left out
+_NEAREST = 100  # neighbors that stand for the others
+_COMPARED, _NEIGHBORS = 50, 1000  # of these, rows whose variance more neighbors correct
+_FEW = 50  # rows, of which one may well make up a fifth of a sum of squares
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class PosteriorVariance:
     # landmarks
     posterior: Floats
     noise: float  # noise variance of a new observation
-    # of all variances, so that they agree with the residuals of a sample of training rows
-    factor: float = 1.0
+    # (r,) or (1,): of the variances of each target, so that they agree with its residuals
+    factors: Floats = field(default_factory=lambda: np.ones(1))
 
     @classmethod
     def of(
@@ -66,72 +68,96 @@ class PosteriorVariance:
         return cls(model, landmarks, prior, posterior, noise)
 
     def __call__(self, X: Floats, team: ThreadTeam) -> Floats:
-        """Compute the variance (n,) of new observations, including noise."""
-        scaled = self.model.inputs(X)
-        kernel = self.model.kernel
-        variance = array_api.to_numpy(kernel.diag(scaled)).copy()
+        """Compute the variance (n, r) or (n, 1) of new observations, including noise."""
+        unexplained, posterior = self._parts(self.model.inputs(X), team)
+        return (unexplained + posterior + self.noise)[:, None] * self.factors
+
+    def _parts(self, X: Floats, team: ThreadTeam) -> tuple[Floats, Floats]:
+        """Variance (n,) that the landmarks do not explain, and that of the projection on them."""
+        unexplained = array_api.to_numpy(self.model.kernel.diag(X)).copy()
+        posterior = np.zeros(len(X))
 
         def explain(rows: slice) -> None:
-            k = evaluate(kernel, self.landmarks, scaled[rows])
-            if self.prior is None:
-                variance[rows] -= (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
-            else:
-                variance[rows] -= (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
-                np.maximum(variance[rows], 0.0, out=variance[rows])
-                variance[rows] += (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
+            k = evaluate(self.model.kernel, self.landmarks, X[rows])
+            if self.prior is not None:
+                posterior[rows] = (array_api.solve_lower(self.posterior, k.copy()) ** 2).sum(axis=0)
+            factor = self.posterior if self.prior is None else self.prior
+            unexplained[rows] -= (array_api.solve_lower(factor, k) ** 2).sum(axis=0)
 
-        team.map(explain, row_blocks(len(scaled), _ROWS_AT_ONCE))
-        return self.factor * (np.maximum(variance, 0.0) + self.noise)
+        team.map(explain, row_blocks(len(X), _ROWS_AT_ONCE))
+        return np.maximum(unexplained, 0.0), posterior
 
     def fitted_to_residuals(
         self, weights: Floats, D: Floats, amplitude: float, team: ThreadTeam
     ) -> PosteriorVariance:
-        """Multiply the variances by the mean squared z-score of 150 rows that are left out.
+        """Multiply the variances by the mean squared z-score of training rows that are left out.
 
         The residual of a row that is left out is its weight in the expansion times the variance of
-        this row given the others (Rasmussen & Williams 2006, eq. 5.12).  Its 1,000 nearest
-        neighbors stand for the others, unless the landmarks explain more.  ``weights`` (n, r) solve
+        this row given the others (Rasmussen & Williams 2006, eq. 5.12).  ``weights`` (n, r) solve
         the linear system with the diagonal ``D`` (n,), and ``amplitude`` is the common factor of
-        all variances so far.
+        all variances so far.  Equal rows are left out together, which says nothing about the
+        spread of their targets: repetitions count as z-scores of 1.
+        """
+        squares = self._squares(weights, D, team) / amplitude
+        share = min(1.0, len(D) / float((self.noise / D).sum()))  # of different rows among all
+        found = 1 - share + share * np.array([_robust_mean(column) for column in squares.T])
+        return replace(self, factors=found) if np.isfinite(found).all() and found.all() else self
+
+    def _squares(self, weights: Floats, D: Floats, team: ThreadTeam) -> Floats:
+        """Squared z-scores (m, r) of all rows, or of up to 2,000 rows that are no landmarks.
+
+        In the latter case, the landmarks or, if they explain more, the 100 nearest neighbors of a
+        row stand for the others.  All squares are multiplied by a ratio: that of 50 rows, drawn
+        with probabilities proportional to their squares, with 1,000 neighbors to those with 100.
         """
         if self.prior is None:
-            return self
-        X, kernel = self.model.basis.astype(np.float64), self.model.kernel
+            targets = self.posterior @ (self.posterior.T @ weights)
+            residuals, _ = array_api.left_out(self.posterior, targets, team)
+            return residuals * weights
+        X = self.model.basis.astype(np.float64)
         others = np.setdiff1d(np.arange(len(X)), _landmark_rows(len(X)))
-        rows = others[:: max(1, len(others) // _JUDGED)][:_JUDGED]
-        by_landmarks = self._left_out(X[rows], D[rows], team)
-        diagonal = array_api.to_numpy(kernel.diag(X))
+        n_judged = min(_JUDGED, len(others))
+        rows = others[np.arange(n_judged) * len(others) // n_judged]
+        unexplained, posterior = self._parts(X[rows], team)
+        without = posterior / np.maximum(1 - posterior / D[rows], 1e-12)
+        by_landmarks = unexplained + without + D[rows]
 
-        def unexplained(one: tuple[int, NDArray[np.intp]]) -> float:
-            row, near = one
+        def left_out(some: Ints, n_neighbors: int) -> Floats:
+            blocks = [rows[some][block] for block in row_blocks(len(some), _JUDGED_AT_ONCE)]
+            found = team.map(partial(self._given_neighbors, X, D, n_neighbors), blocks)
+            return np.minimum(by_landmarks[some], np.concatenate(found))
+
+        variance = left_out(np.arange(n_judged), _NEAREST)
+        squares = weights[rows] ** 2 * (variance**2 / by_landmarks)[:, None]
+        sums = np.cumsum(squares.sum(axis=1))
+        drawn = np.searchsorted(sums, (np.arange(_COMPARED) + 0.5) / _COMPARED * sums[-1])
+        drawn, times = np.unique(drawn, return_counts=True)
+        ratios = left_out(drawn, _NEIGHBORS) / variance[drawn]
+        return squares * np.average(ratios**2, weights=times)
+
+    def _given_neighbors(self, X: Floats, D: Floats, n_neighbors: int, rows: Ints) -> Floats:
+        """Variances of observations given the rows with the largest correlations, for each row."""
+        kernel, variances = self.model.kernel, np.empty(len(rows))
+        diagonal = np.maximum(array_api.to_numpy(kernel.diag(X)), 1e-300)
+        similarity = evaluate(kernel, X[rows], X) ** 2 / diagonal
+        for k, row in enumerate(rows):
+            similarity[k, row] = -1.0
+            near = np.argpartition(similarity[k], -n_neighbors)[-n_neighbors:]
             values = evaluate(kernel, X[near], X[[row, *near]])
             factor = array_api.cholesky(array_api.add_to_diagonal(values[:, 1:].copy(), D[near]))
             explained = array_api.solve_lower(factor, values[:, 0].copy())
-            return max(diagonal[row] - float(explained @ explained), 0.0)
+            variances[k] = max(diagonal[row] - float(explained @ explained), 0.0) + D[row]
+        return variances
 
-        neighbors = self._neighbors(X, rows, team)
-        exact = np.array(team.map(unexplained, zip(rows, neighbors, strict=True)))
-        variance = np.minimum(exact, by_landmarks) + D[rows]
-        squares = (weights[rows] ** 2).mean(axis=1) * variance**2 / (by_landmarks + D[rows])
-        found = float(squares.mean()) / amplitude
-        return replace(self, factor=found) if 0 < found < np.inf else self
 
-    def _left_out(self, X: Floats, D: Floats, team: ThreadTeam) -> Floats:
-        """Variance (m,) of the function at training rows (m, d), given the landmarks and others."""
-        assert self.prior is not None
-        k = evaluate(self.model.kernel, self.landmarks, X, team)
-        prior = (array_api.solve_lower(self.prior, k.copy()) ** 2).sum(axis=0)
-        posterior = (array_api.solve_lower(self.posterior, k) ** 2).sum(axis=0)
-        unexplained = array_api.to_numpy(self.model.kernel.diag(X)) - prior
-        return np.maximum(unexplained, 0.0) + posterior / np.maximum(1 - posterior / D, 1e-12)
-
-    def _neighbors(self, X: Floats, rows: Ints, team: ThreadTeam) -> Iterator[NDArray[np.intp]]:
-        """The rows with the largest correlations, for each of ``rows``, without itself."""
-        diagonal = np.maximum(array_api.to_numpy(self.model.kernel.diag(X)), 1e-300)
-        for block in row_blocks(len(rows), _JUDGED_AT_ONCE):
-            k = evaluate(self.model.kernel, X[rows[block]], X, team) ** 2 / diagonal
-            k[np.arange(len(k)), rows[block]] = -1.0
-            yield from np.argpartition(k, -_NEIGHBORS, axis=1)[:, -_NEIGHBORS:]
+def _robust_mean(squares: Floats) -> float:
+    """The mean (m,), to which no row of a larger sample contributes more than a fifth."""
+    ordered, bound = np.sort(squares)[::-1], np.inf
+    for n_bounded in range(5 if len(squares) >= _FEW else 0):
+        bound = float(ordered[n_bounded:].sum()) / (5 - n_bounded)
+        if ordered[n_bounded] <= bound:
+            break
+    return float(np.minimum(squares, bound).mean())
 
 
 def is_approximate(n: int) -> bool:
