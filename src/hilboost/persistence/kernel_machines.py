@@ -50,7 +50,7 @@ def to_file(
         factors, sizes = np.array(summary.residual_factor), summary.sizes
         if len(factors):
             fields["residual_factor"] = float(factors.mean())
-        if len(factors) > 1:  # the ratios become those of the units
+        if len(factors) > 1:  # the units take their ratios
             sizes = (1.0 if sizes is None else sizes) * np.sqrt(factors / factors.mean())
         if sizes is not None:
             fields["sizes"] = sizes.tolist()

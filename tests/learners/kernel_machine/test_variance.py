@@ -18,6 +18,13 @@ def table(n=150):
     return X, y - y.mean()
 
 
+def approximate(patch, n_landmarks=100):
+    """Let the variances of more than ten rows be approximations."""
+    sizes = {"_EXACT_UP_TO": 10, "_LANDMARKS": n_landmarks, "_NEIGHBORS": 250}
+    for name, value in sizes.items():
+        patch.setattr(variance, name, value)
+
+
 def fitted(X, y, weight=None):
     model = KernelBoostingRegressor(
         kernel=2.0 * Gaussian([1.0, 2.0]), regularization=NOISE, standardize=False
@@ -56,8 +63,7 @@ def test_few_landmarks_never_understate_the_variance_far_away(monkeypatch):
     exact = fitted(X, y)
     X_new = np.vstack([X[:20], [[30.0, 30.0]]])
     expected = exact.predict(X_new, return_std=True)[1]
-    monkeypatch.setattr(variance, "_EXACT_UP_TO", 10)
-    monkeypatch.setattr(variance, "_LANDMARKS", 60)
+    approximate(monkeypatch, n_landmarks=60)
     std = fitted(X, y).predict(X_new, return_std=True)[1]
     assert abs(std[-1] - expected[-1]) < 1e-6
     np.testing.assert_allclose(std, expected, rtol=0.2)
@@ -78,8 +84,7 @@ def test_approximate_deviations_of_an_automatic_choice_agree_with_residuals(monk
     X = rng.uniform(-3, 3, size=(1000, 3))
     y = np.sin(3 * X[:, 0]) * np.cos(2 * X[:, 1]) + X[:, 2] + rng.normal(size=1000) / 10
     model = KernelBoostingRegressor(kernel="matern52", random_state=0).fit(X[:600], y[:600])
-    for name, value in (("_EXACT_UP_TO", 10), ("_LANDMARKS", 100), ("_NEIGHBORS", 300)):
-        monkeypatch.setattr(variance, name, value)
+    approximate(monkeypatch)
     mean, std = model.predict(X[600:], return_std=True)
     squares = ((y[600:] - mean) / std) ** 2
     assert 0.8 < squares.mean() < 1.25
@@ -98,8 +103,7 @@ def smooth(X):
 @pytest.mark.parametrize("noise", ["none", "normal", "heteroscedastic", "heavy"])
 def test_deviations_hold_under_every_kind_of_noise(noise, is_approximate, monkeypatch):
     if is_approximate:
-        for name, value in (("_EXACT_UP_TO", 10), ("_LANDMARKS", 80), ("_NEIGHBORS", 250)):
-            monkeypatch.setattr(variance, name, value)
+        approximate(monkeypatch)
     rng = np.random.default_rng(1)
     X = rng.uniform(-2, 2, (1200, 3))
     errors = {
@@ -136,9 +140,7 @@ def test_each_of_several_targets_has_a_factor(tmp_path, monkeypatch):
     mean, std = model.predict(X[300:], return_std=True)
     squares = (((Y[300:] - mean) / std) ** 2).mean(axis=0)
     assert ((squares > 0.75) & (squares < 1.3)).all()
-    monkeypatch.setattr(variance, "_EXACT_UP_TO", 299)  # files contain factors of approximations
-    monkeypatch.setattr(variance, "_LANDMARKS", 100)
-    monkeypatch.setattr(variance, "_NEIGHBORS", 150)
+    approximate(monkeypatch)  # files contain factors of approximations
     model.fit(X[:300], Y[:300]).save(tmp_path / "model", training_data=True)
     loaded = KernelBoostingRegressor.load(tmp_path / "model").predict(X, return_std=True)
     np.testing.assert_allclose(loaded[1], model.predict(X, return_std=True)[1], rtol=1e-12)

@@ -19,7 +19,7 @@ _ROWS_AT_ONCE = 256
 _JUDGED, _JUDGED_AT_ONCE = 2000, 25  # rows that are left out
 _NEAREST = 100  # neighbors that stand for the others
 _COMPARED, _NEIGHBORS = 50, 1000  # of these, rows whose variance more neighbors correct
-_FEW = 50  # rows, of which one may well make up a fifth of a sum of squares
+_FEW = 50  # rows; one of fewer may well make up a fifth of a sum of squares
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class PosteriorVariance:
         return replace(self, factors=found) if np.isfinite(found).all() and found.all() else self
 
     def _squares(self, weights: Floats, D: Floats, team: ThreadTeam) -> Floats:
-        """Squared z-scores (m, r) of all rows, or of up to 2,000 rows that are no landmarks.
+        """Squared z-scores (m, r) of all rows, or of up to 2,000 rows beside the landmarks.
 
         In the latter case, the landmarks or, if they explain more, the 100 nearest neighbors of a
         row stand for the others.  All squares are multiplied by a ratio: that of 50 rows, drawn
