@@ -24,7 +24,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
 from kernel_data import CLASSIFICATION, REGRESSION, Rows
-from kernel_processes import ard_kernel, fit_exact_process, fit_sparse_process, fit_vecchia
+from kernel_processes import ard_kernel, fit_exact_process, fit_sparse_process
 from kernel_tuning import (
     CHOICE_ROWS,
     CHOICE_SHARE,
@@ -460,11 +460,6 @@ METHODS: dict[str, Method] = {
             Setting("defaults 10000 rows", fit_xrfm, {"rows": 10_000}, more_rows_than=10_000),
             Setting("leaves 9000", fit_xrfm, {"leaf": 9_000}, more_rows_than=10_000),
         ),
-    ),
-    "gpboost": Method(
-        "GPBoost Vecchia",
-        ("gpboost",),
-        (Setting("2000 rows", fit_vecchia, {"rows": 2_000}, NUMBERS),),
     ),
     "lightgbm": Method(
         "LightGBM",

@@ -1,6 +1,6 @@
-"""Gaussian processes among the peers of ``kernels.py``: GPyTorch and GPBoost.
+"""Gaussian processes of GPyTorch among the peers of ``kernels.py``.
 
-torch, gpytorch and gpboost are imported where they are used, so that they need not be there.
+torch and gpytorch are imported where they are used, so that they need not be there.
 """
 
 from __future__ import annotations
@@ -233,28 +233,3 @@ def ard_kernel(train: Rows, seed: int, matern: bool) -> Kernel:
     process.learn(ARD_ITERATIONS)
     scales, noise = process.scales_and_noise()
     return Kernel(inputs.scaled_by(1 / scales), 0.5, noise, matern)
-
-
-def fit_vecchia(train: Rows, seed: int, threads: int, rows: int, neighbors: int = 20) -> Fitted:
-    """Vecchia approximation of a Matern 3/2 process with one length scale for each column."""
-    import gpboost
-
-    inputs, targets = chosen_inputs(train, seed), Targets(train)
-    part = train.sample(rows, seed)
-    model = gpboost.GPModel(
-        gp_coords=inputs(part.X),
-        cov_function="matern_ard",
-        cov_fct_shape=1.5,
-        gp_approx="vecchia",
-        num_neighbors=neighbors,
-        num_parallel_threads=threads,
-        likelihood="gaussian",
-        seed=seed,
-    )
-    model.fit(y=targets(part))
-
-    def predict(X: np.ndarray) -> np.ndarray:
-        return targets.back(model.predict(gp_coords_pred=inputs(X), predict_var=False)["mu"])
-
-    note = f"parameters from {min(rows, len(train)):,} rows, {neighbors} neighbors"
-    return Fitted(predict, len(part), note)
