@@ -107,8 +107,9 @@ class PosteriorVariance:
         """Squared z-scores (m, r) of all rows, or of up to 2,000 rows beside the landmarks.
 
         In the latter case, the landmarks or, if they explain more, the 100 nearest neighbors of a
-        row stand for the others.  All squares are multiplied by a ratio: that of 50 rows, drawn
-        with probabilities proportional to their squares, with 1,000 neighbors to those with 100.
+        row stand for the others.  All squares are multiplied by the mean ratio for 50 rows, drawn
+        with probabilities proportional to their squares.  With k neighbors, the variance exceeds
+        that given all rows by about c/k, and 500 and 1,000 neighbors tell c.
         """
         if self.prior is None:
             targets = self.posterior @ (self.posterior.T @ weights)
@@ -132,7 +133,8 @@ class PosteriorVariance:
         sums = np.cumsum(squares.sum(axis=1))
         drawn = np.searchsorted(sums, (np.arange(_COMPARED) + 0.5) / _COMPARED * sums[-1])
         drawn, times = np.unique(drawn, return_counts=True)
-        ratios = left_out(drawn, _NEIGHBORS) / variance[drawn]
+        many, half = left_out(drawn, _NEIGHBORS), left_out(drawn, _NEIGHBORS // 2)
+        ratios = np.maximum(2 * many - half, many / 2) / variance[drawn]
         return squares * np.average(ratios**2, weights=times)
 
     def _given_neighbors(self, X: Floats, D: Floats, n_neighbors: int, rows: Ints) -> Floats:
