@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeRegressor
 from tests.outputs import pairs as output_pairs
 from tests.reference import kernels as pairs
 
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor, losses
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
 from hilboost.kernels import (
@@ -49,18 +49,24 @@ from hilboost.learners.metric_kernel.model import MetricExpansion
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
+    Beta,
     BinomialLogLoss,
     Cox,
     CrossEntropyNDCG,
     Exponential,
     Gamma,
+    GammaShape,
     Hinge,
     Huber,
     LambdaMAP,
     LambdaMRR,
     LambdaRank,
+    LogNormal,
+    MixtureOfNormals,
     MultinomialExponential,
     MultinomialLogLoss,
+    NegativeBinomial,
+    Normal,
     OneHotSquaredError,
     PairwiseLogistic,
     Poisson,
@@ -68,8 +74,11 @@ from hilboost.losses import (
     QueryRMSE,
     SquaredError,
     SquaredHinge,
+    StudentT,
     Tweedie,
+    Weibull,
     YetiRank,
+    ZeroInflatedPoisson,
 )
 from hilboost.outputs import (
     Compositions,
@@ -260,6 +269,32 @@ LOSSES = [
         3,
         BoostingClassifier,
     ),
+]
+
+
+def _fractions(rng, n):
+    return rng.beta(2.0, 3.0, size=(n, 1))
+
+
+def _mixed_counts(rng, n):
+    return rng.poisson(rng.gamma(1.0, 2.0, size=(n, 1))).astype(float)
+
+
+def _distribution(loss, draw, n_outputs=2):
+    return LossCase(loss.regressor_name, loss.regressor_name, loss, draw, n_outputs)
+
+
+DISTRIBUTIONS = [
+    _distribution(Normal, _normal),
+    _distribution(StudentT, _heavy, 3),
+    _distribution(losses.Laplace, _heavy),
+    _distribution(MixtureOfNormals, _normal, 5),
+    _distribution(LogNormal, _positive),
+    _distribution(GammaShape, _positive),
+    _distribution(Weibull, _positive),
+    _distribution(NegativeBinomial, _mixed_counts),
+    _distribution(ZeroInflatedPoisson, _mixed_counts),
+    _distribution(Beta, _fractions),
 ]
 
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from tests.cases import GROUP_LOSSES, LOSSES, ids
+from tests.cases import DISTRIBUTIONS, GROUP_LOSSES, LOSSES, ids
 
 import hilboost.losses
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
-from hilboost.losses import AFT, DiscreteHazard
+from hilboost.losses import AFT, DiscreteHazard, DistributionLoss
 from hilboost.losses.registry import classification_losses, loss_classes, regression_losses
-from hilboost.testing import GroupLossContract, LossContract
+from hilboost.testing import DistributionContract, GroupLossContract, LossContract
 
 all_losses = pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 
@@ -37,6 +37,21 @@ def test_contract(case, check):
     getattr(OfCase(case), check)()
 
 
+class OfDistribution(DistributionContract):
+    def __init__(self, case):
+        self.case = case
+        self.information = "bound" if case.name == "mixture_of_normals" else "exact"
+
+    def make(self):
+        return self.case.make()
+
+
+@pytest.mark.parametrize("case", DISTRIBUTIONS, ids=ids(DISTRIBUTIONS))
+@pytest.mark.parametrize("check", DistributionContract.checks())
+def test_contract_of_distributions(case, check):
+    getattr(OfDistribution(case), check)()
+
+
 class OfGroupCase(GroupLossContract):
     def __init__(self, case):
         self.case, self.has_groups = case, case.has_groups
@@ -60,9 +75,10 @@ def test_every_public_loss_has_a_row():
         value
         for name in hilboost.losses.__all__
         if issubclass(value := getattr(hilboost.losses, name), Loss)
-    } - {Loss, AdaptiveLoss, LeafLoss}
+    } - {Loss, AdaptiveLoss, DistributionLoss, LeafLoss}
     registered = set(loss_classes().values())
-    rows = {type(case.make()) for case in LOSSES} | {type(case.make()) for case in GROUP_LOSSES}
+    cases = [*LOSSES, *DISTRIBUTIONS, *GROUP_LOSSES]
+    rows = {type(case.make()) for case in cases}
     assert public <= registered == rows | {AFT, DiscreteHazard}  # of survival times
 
 
@@ -71,7 +87,8 @@ def test_every_public_loss_has_a_row():
     [(BoostingClassifier, classification_losses), (BoostingRegressor, regression_losses)],
 )
 def test_every_loss_name_of_an_estimator_has_a_row(estimator, names):
-    assert set(names()) == {c.name for c in LOSSES if c.estimator is estimator}
+    cases = [*LOSSES, *DISTRIBUTIONS]
+    assert set(names()) == {case.name for case in cases if case.estimator is estimator}
 
 
 @all_losses

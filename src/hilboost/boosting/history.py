@@ -81,8 +81,8 @@ class LossRecorder:
     def _note_other(self, other: Validation) -> None:
         """Note the loss and the metrics of a further validation set, in original units."""
         config, parts = self.config, [(other.target, other.raw)]
-        size = 1.0 if config.units is None else config.units.value
-        value = size * mean_loss(self.loss, other.target, other.raw, self.team)
+        value = mean_loss(self.loss, other.target, other.raw, self.team)
+        value = value if config.units is None else float(config.units.loss_in_own(value))
         self._note(other.named("loss"), value)
         for metric in config.metrics:
             value = metric_if_defined(metric, config.loss, config.units, parts)

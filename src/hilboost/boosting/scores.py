@@ -55,8 +55,11 @@ def metric_if_defined(
         rows = target
         if units is not None:
             loss, target = units.plain, Target(target.y * units.size, target.weight)
-            raw = raw * units.factor if units.shift is None else raw + units.shift
-        found = metric.parts(target, np.asarray(loss.inverse_link(raw)))
+            raw = units.raw_in_own(raw)
+        if metric.of_distributions:
+            found = metric.parts_of_distribution(target, loss.distribution_of(raw))
+        else:
+            found = metric.parts(target, np.asarray(loss.inverse_link(raw)))
         rows = replace(rows, y=found.values[:, None], weight=found.weight)
         sums.append((total_of(found.values, rows), mass_of(rows)))
     (total, mass), *others = sums

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hilboost.boosting.state import TrainingState
+from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import TargetUnits
 from hilboost.core.target import Target
@@ -16,20 +17,13 @@ from hilboost.model import AdditiveModel
 
 def in_units(units: TargetUnits, target: Target) -> Target:
     """Express the target in units of the fit."""
-    offset = target.offset
-    if offset is not None and units.shift is None:
-        offset = offset / units.factor
+    offset = None if target.offset is None else target.offset / units.factor
     return replace(target, y=target.y / units.size, offset=offset)
-
-
-def raw_in_units(units: TargetUnits, raw: Floats) -> Floats:
-    """Express predictions (n, r) or (r,) in units of the fit."""
-    return raw / units.factor if units.shift is None else raw - units.shift
 
 
 def offset_in_own_units(units: TargetUnits | None, target: Target) -> Floats | None:
     """Offsets of a target in units of the fit, in the original units of the target."""
-    if units is None or target.offset is None or units.shift is not None:
+    if units is None or target.offset is None:
         return target.offset
     return target.offset * units.factor
 
@@ -44,7 +38,7 @@ def continued_in_units(
     """
     if units is not None:
         for losses in (state.train, state.validation):
-            losses[:] = [loss / units.value for loss in losses]
+            losses[:] = [(loss - units.constant) / units.value for loss in losses]
     if _are_equal(units, before):
         return
     for member in state.members:
@@ -56,9 +50,8 @@ def continued_in_units(
         if np.array_equal(in_own_units(units, plain).initial_raw, member.initial_raw):
             member.initial_raw = start
         else:
-            member.initial_raw = raw_in_units(units, member.initial_raw)
-        if units.shift is None:
-            member.stages[:] = [stage.scaled(1 / units.factor) for stage in member.stages]
+            member.initial_raw = units.raw_in_fit(member.initial_raw)
+        member.stages[:] = [_scaled(stage, 1 / units.factor) for stage in member.stages]
 
 
 def _are_equal(one: TargetUnits | None, other: TargetUnits | None) -> bool:
@@ -68,16 +61,19 @@ def _are_equal(one: TargetUnits | None, other: TargetUnits | None) -> bool:
     return same_kind and np.array_equal(one.size, other.size)
 
 
+def _scaled(stage: Stage, factor: Floats | float) -> Stage:
+    return stage if np.ndim(factor) == 0 and factor == 1 else stage.scaled(factor)
+
+
 def in_own_units(units: TargetUnits | None, model: AdditiveModel) -> AdditiveModel:
     """Convert the model so that it predicts the target in its original units."""
     if units is None:
         return model
-    if units.shift is not None:
-        return AdditiveModel(model.initial_raw + units.shift, model.stages)
-    stages = tuple(stage.scaled(units.factor) for stage in model.stages)
-    return AdditiveModel(model.initial_raw * units.factor, stages)
+    stages = tuple(_scaled(stage, units.factor) for stage in model.stages)
+    return AdditiveModel(units.raw_in_own(model.initial_raw), stages)
 
 
 def losses_in_own_units(units: TargetUnits | None, losses: Sequence[float]) -> Floats:
     """Convert mean losses to the original units of the target."""
-    return np.array(losses) if units is None else np.array(losses) * units.value
+    found = np.array(losses)
+    return found if units is None else np.asarray(units.loss_in_own(found))

@@ -124,3 +124,33 @@ class ScoresLink(Link):
     def n_outputs(self) -> int:
         """One column for two classes, otherwise one per class."""
         return 1 if self.n_classes == 2 else self.n_classes
+
+
+@dataclass(frozen=True)
+class DistributionLink(Link):
+    """Parameters of a distribution, which ``inverse_link`` converts to its mean.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the parameters.
+    kinds : tuple of (str, float)
+        For each parameter, the function of ``raw`` ("identity", "log" for the exponential or
+        "logit" for the logistic function), and a number that is added to it.
+    least : float
+        Smallest possible target.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[tuple[str, float], ...]
+    least: float
+
+    @property
+    def smallest(self) -> float:  # type: ignore[override]
+        """Smallest possible target."""
+        return self.least
+
+    @property
+    def n_outputs(self) -> int:
+        """One column per parameter."""
+        return len(self.names)

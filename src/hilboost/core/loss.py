@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import IdentityLink, Link
 from hilboost.core.loss_declarations import LossDeclarations
 from hilboost.core.target import Target
+
+if TYPE_CHECKING:
+    from hilboost.distributions import Distribution
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,15 @@ class TargetUnits:
     size : (c,) float64
         One internal unit, for each column of ``y``.
     shift : (r,) float64 or None
-        Term added to ``raw`` to convert it from internal to original units: ``log(size)`` if
-        ``raw`` is a logarithm, otherwise ``None``.
+        Term added to ``factor * raw`` to convert it from internal to original units: ``log(size)``
+        if ``raw`` is a logarithm.  ``None`` means zero.
     factor : float or (r,) float64
-        If ``shift`` is ``None``, the factor that converts ``raw`` from internal to original units;
-        a power of two unless there are several targets.
+        Factor of ``raw`` in this conversion; a power of two for one target and one output.
     value : float
         Factor that converts values of ``loss`` to values of ``plain``.  With several targets, it is
         one: values remain in internal units, in which all targets count alike.
+    constant : float
+        Term that is then added to these values.
     """
 
     plain: Loss
@@ -48,6 +52,19 @@ class TargetUnits:
     shift: Floats | None = None
     factor: Floats | float = 1.0
     value: float = 1.0
+    constant: float = 0.0
+
+    def raw_in_own(self, raw: Floats) -> Floats:
+        """Convert predictions (n, r) or (r,) of the fit to original units."""
+        return raw * self.factor + (0.0 if self.shift is None else self.shift)
+
+    def raw_in_fit(self, raw: Floats) -> Floats:
+        """Convert predictions (n, r) or (r,) in original units to those of the fit."""
+        return (raw if self.shift is None else raw - self.shift) / self.factor
+
+    def loss_in_own(self, loss: Floats | float) -> Floats | float:
+        """Convert losses of the fit to original units."""
+        return self.value * loss + self.constant
 
 
 class Loss(LossDeclarations, ABC):
@@ -360,6 +377,27 @@ class Loss(LossDeclarations, ABC):
         Loss
         """
         return self
+
+    def distribution_of(self, raw: Floats) -> Distribution:
+        """Convert ``raw`` to the distribution of each row.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        Distribution
+
+        Raises
+        ------
+        IncompatibleParts
+            If the loss is not that of a distribution.
+        """
+        raise IncompatibleParts(
+            f"{type(self).__name__} predicts no distributions; fit with a loss that does, such as "
+            "loss='normal'."
+        )
 
     def inverse_link(self, raw: Floats) -> Floats:
         """Convert ``raw`` to means, quantiles or probabilities.

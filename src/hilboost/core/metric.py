@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.target import Target
+
+if TYPE_CHECKING:
+    from hilboost.distributions import Distribution
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,9 @@ class Metric(ABC):
     """Whether the values of some rows are computed from these rows alone, so that each of several
     workers computes those of its rows.  Otherwise, each of them computes the values of all rows."""
 
+    of_distributions: ClassVar[bool] = False
+    """Whether predicted distributions are scored, by :meth:`parts_of_distribution`."""
+
     @property
     def name(self) -> str:
         """Name in the history."""
@@ -75,6 +82,25 @@ class Metric(ABC):
         InvalidData, IncompatibleParts
             The metric is not defined for these targets or predictions.
         """
+
+    def parts_of_distribution(self, target: Target, predicted: Distribution) -> MetricParts:
+        """Compute the values whose mean is the metric, if it declares ``of_distributions``.
+
+        Parameters
+        ----------
+        target : Target
+        predicted : Distribution
+
+        Returns
+        -------
+        MetricParts
+
+        Raises
+        ------
+        IncompatibleParts
+            The metric does not score distributions.
+        """
+        raise IncompatibleParts(f"the metric {self.name!r} does not score distributions.")
 
     def of_mean(self, mean: float) -> float:
         """Convert the mean of the values to the metric; by default, it is the metric.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.distributions import Distribution
 from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.losses import number_loss
 from hilboost.estimators.signatures import public_methods, public_prediction
@@ -64,6 +65,29 @@ class NumberPredictions(ConformalPredictions):
         """
         raw = self._raw_beside(X, offset)
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
+
+    @public_prediction
+    def predict_distribution(self, X: object, offset: PerRow = None) -> Distribution:
+        """Predict the distribution of the target of each row.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        offset : array-like (n,) or (n, r), optional
+            Added in link space, by estimators whose ``fit`` has this parameter.
+
+        Returns
+        -------
+        hilboost.distributions.Distribution
+            With ``mean``, ``std``, ``quantile``, ``cdf``, ``pdf``, ``interval``, ``sample``, and
+            the scores ``crps``, ``log_score`` and ``interval_score``.
+
+        Raises
+        ------
+        IncompatibleParts
+            The loss is not that of a distribution, such as ``"normal"``.
+        """
+        return self.fitted_.loss.distribution_of(self._raw_beside(X, offset))
 
     @public_prediction
     def score(

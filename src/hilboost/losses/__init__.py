@@ -11,16 +11,24 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
 from hilboost.losses.absolute_error import AbsoluteError
 from hilboost.losses.aft import AFT
+from hilboost.losses.beta import Beta
 from hilboost.losses.cox import Cox
 from hilboost.losses.discrete_hazard import DiscreteHazard
+from hilboost.losses.distribution_loss import DistributionLoss
 from hilboost.losses.exponential import Exponential, MultinomialExponential
 from hilboost.losses.gamma import Gamma
+from hilboost.losses.gamma_shape import GammaShape
 from hilboost.losses.hinge import Hinge
 from hilboost.losses.huber import Huber
 from hilboost.losses.lambda_rank import LambdaRank
 from hilboost.losses.lambda_relevance import LambdaMAP, LambdaMRR
+from hilboost.losses.laplace import Laplace
 from hilboost.losses.listwise import CrossEntropyNDCG
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
+from hilboost.losses.lognormal import LogNormal
+from hilboost.losses.mixture_of_normals import MixtureOfNormals
+from hilboost.losses.negative_binomial import NegativeBinomial
+from hilboost.losses.normal import Normal
 from hilboost.losses.one_hot import OneHotSquaredError
 from hilboost.losses.pairwise_logistic import PairwiseLogistic
 from hilboost.losses.poisson import Poisson
@@ -28,28 +36,39 @@ from hilboost.losses.quantile import Quantile
 from hilboost.losses.query_rmse import QueryRMSE
 from hilboost.losses.squared_error import SquaredError
 from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.losses.student_t import StudentT
 from hilboost.losses.tweedie import Tweedie
+from hilboost.losses.weibull import Weibull
 from hilboost.losses.yeti_rank import YetiRank
+from hilboost.losses.zero_inflated_poisson import ZeroInflatedPoisson
 
 __all__ = [
     "AFT",
     "AbsoluteError",
     "AdaptiveLoss",
+    "Beta",
     "BinomialLogLoss",
     "Cox",
     "CrossEntropyNDCG",
     "DiscreteHazard",
+    "DistributionLoss",
     "Exponential",
     "Gamma",
+    "GammaShape",
     "Hinge",
     "Huber",
     "LambdaMAP",
     "LambdaMRR",
     "LambdaRank",
+    "Laplace",
     "LeafLoss",
+    "LogNormal",
     "Loss",
+    "MixtureOfNormals",
     "MultinomialExponential",
     "MultinomialLogLoss",
+    "NegativeBinomial",
+    "Normal",
     "OneHotSquaredError",
     "PairwiseLogistic",
     "Poisson",
@@ -57,8 +76,11 @@ __all__ = [
     "QueryRMSE",
     "SquaredError",
     "SquaredHinge",
+    "StudentT",
     "Tweedie",
+    "Weibull",
     "YetiRank",
+    "ZeroInflatedPoisson",
 ]
 
 

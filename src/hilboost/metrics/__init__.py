@@ -9,6 +9,7 @@ from hilboost.metrics.classes import (
     Brier,
     ClassLogLoss,
 )
+from hilboost.metrics.distributions import CRPS, IntervalScore, LogScore
 from hilboost.metrics.function import FunctionMetric
 from hilboost.metrics.numbers import (
     R2,
@@ -23,6 +24,7 @@ from hilboost.metrics.survival import Concordance
 
 __all__ = [
     "AUC",
+    "CRPS",
     "NDCG",
     "R2",
     "Accuracy",
@@ -32,6 +34,8 @@ __all__ = [
     "ClassLogLoss",
     "Concordance",
     "FunctionMetric",
+    "IntervalScore",
+    "LogScore",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",
     "MeanAveragePrecision",

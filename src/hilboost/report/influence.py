@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 
-from hilboost.boosting.units import in_units, raw_in_units
+from hilboost.boosting.units import in_units
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -54,7 +54,7 @@ def loss_of_rows(fitted: FittedModel, target: Target, raw: Floats) -> Floats:
     units = loss.units(target) if several else None
     if units is not None:
         loss, target = units.loss, in_units(units, target)
-        raw, start = raw_in_units(units, raw), raw_in_units(units, start)
+        raw, start = units.raw_in_fit(raw), units.raw_in_fit(start)
     if loss.adaptive:
         # Use the loss parameter from before the first stage.
         loss = loss.adapted(target, target.starting_raw(start))

@@ -7,6 +7,7 @@ For each type of component, there is a base class for pytest test classes; ``Los
 
 from hilboost.testing.comparisons import PairedTest, paired_test
 from hilboost.testing.contract import Contract
+from hilboost.testing.distributions import DistributionContract
 from hilboost.testing.group_losses import GroupLossContract
 from hilboost.testing.kernels import KernelContract
 from hilboost.testing.learners import LearnerContract
@@ -17,6 +18,7 @@ from hilboost.testing.outputs import OutputSpaceContract
 __all__ = [
     "BoostingContract",
     "Contract",
+    "DistributionContract",
     "GroupLossContract",
     "KernelContract",
     "LearnerContract",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.work_clock import working_seconds
 from hilboost.boosting.state import TrainingState
+from hilboost.boosting.units import losses_in_own_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
@@ -302,12 +303,14 @@ class KernelTrial:
             members.append(replace(member, stages=[*stages, Stage((term,))]))
         models = [member.model() for member in members]
         n_stages = len(models[0].stages)
-        size = 1.0 if self._recipe.config.units is None else self._recipe.config.units.value
         metrics = {}
         for one in self._run.initial.others:
             raw = models[0].predict_raw(_numbers(one.X), self._run.team.n_threads)
-            name, loss = one.named("loss"), size * self._mean_loss(raw, one.target)
-            metrics[name] = [*state.metrics[name][:n_stages], loss]
+            loss = losses_in_own_units(
+                self._recipe.config.units, [self._mean_loss(raw, one.target)]
+            )
+            name = one.named("loss")
+            metrics[name] = [*state.metrics[name][:n_stages], float(loss[0])]
         return replace(
             state,
             members=members,

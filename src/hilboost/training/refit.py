@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import gradients
-from hilboost.boosting.units import in_own_units, raw_in_units
+from hilboost.boosting.units import in_own_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
@@ -44,7 +44,7 @@ def refit_leaves(
     factor = np.broadcast_to(1.0 if units is None else units.factor, begun.initial_raw.shape)
     start = in_own_units(units, AdditiveModel(begun.initial_raw, ())).initial_raw
     start = keep * fitted.model.initial_raw + (1 - keep) * start
-    raw = target.starting_raw(start if units is None else raw_in_units(units, start)).copy()
+    raw = target.starting_raw(start if units is None else units.raw_in_fit(start)).copy()
     stages = []
     with ThreadTeam(n_threads) as team:
         for stage in fitted.model.stages:

@@ -1,0 +1,226 @@
+"""Interface of predicted distributions, one for each row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.distributions.quadrature import crps_of_quantiles, nodes_between
+
+_SMALLEST_DENSITY = 1e-300
+_RELATIVE_WIDTH = 1e-4  # of the differences of the distribution function, between its quartiles
+
+
+class Distribution(ABC):
+    """Base class of predicted distributions: n distributions, one for each row.
+
+    A subclass defines ``__len__``, :meth:`_cdf` and :meth:`_quantile`, and overrides what it can
+    compute faster or more accurately than from quantiles.
+    """
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def _cdf(self, y: Floats) -> Floats:
+        """Probabilities of at most ``y`` (n, k), (n, k)."""
+
+    @abstractmethod
+    def _quantile(self, levels: Floats) -> Floats:
+        """Quantiles of levels (n, k) in [0, 1], (n, k)."""
+
+    def _density(self, y: Floats) -> Floats:
+        """Densities at ``y`` (n, k), (n, k)."""
+        low, high = self._quantile(np.tile([0.25, 0.75], (len(self), 1))).T[:, :, None]
+        width = _RELATIVE_WIDTH * np.maximum(high - low, np.finfo(np.float64).tiny)
+        return (self._cdf(y + width) - self._cdf(y - width)) / (2 * width)
+
+    def _crps(self, y: Floats) -> Floats:
+        """Continuous ranked probability scores of ``y`` (n, 1), (n,)."""
+        return crps_of_quantiles(y, self._cdf(y), self._quantile)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of each row, (n,)."""
+        levels, weights = nodes_between(0.0, 1.0)
+        return np.asarray(self._quantile(np.tile(levels, (len(self), 1))) @ weights)
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of each row, (n,)."""
+        levels, weights = nodes_between(0.0, 1.0)
+        centered = self._quantile(np.tile(levels, (len(self), 1))) - self.mean[:, None]
+        return np.sqrt(centered**2 @ weights)
+
+    def quantile(self, q: ArrayLike) -> Floats:
+        """Compute quantiles.
+
+        Parameters
+        ----------
+        q : float or (k,) array-like
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        (n,) float64, or (n, k) for several levels
+
+        Raises
+        ------
+        InvalidParameter
+            A level is not between 0 and 1.
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
+            raise InvalidParameter(
+                f"q must be a number between 0 and 1, or a list of them; got {shown(q)}."
+            )
+        found = self._quantile(np.tile(levels, (len(self), 1)))
+        return found if levels.ndim else found[:, 0]
+
+    def cdf(self, y: ArrayLike) -> Floats:
+        """Compute the probability of a target of at most ``y``.
+
+        Parameters
+        ----------
+        y : float, (n,) or (n, k) array-like
+            A number for all rows, or one or k numbers for each row.
+
+        Returns
+        -------
+        (n,) or (n, k) float64
+        """
+        return self._at(y, self._cdf)
+
+    def pdf(self, y: ArrayLike) -> Floats:
+        """Compute the density at ``y``, for counts the probability of ``y``.
+
+        Parameters
+        ----------
+        y : float, (n,) or (n, k) array-like
+            A number for all rows, or one or k numbers for each row.
+
+        Returns
+        -------
+        (n,) or (n, k) float64
+        """
+        return self._at(y, self._density)
+
+    def interval(self, coverage: float = 0.9) -> Floats:
+        """Compute central intervals, which leave the same probability on both sides.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1), default 0.9
+
+        Returns
+        -------
+        (n, 2) float64
+            Lower and upper bounds.
+
+        Raises
+        ------
+        InvalidParameter
+            ``coverage`` is not between 0 and 1.
+        """
+        if not 0 < coverage < 1:
+            raise InvalidParameter(
+                f"coverage must be a number between 0 and 1; got {shown(coverage)}."
+            )
+        outside = (1 - coverage) / 2
+        return self.quantile([outside, 1 - outside])
+
+    def sample(self, n: int = 1, random_state: Seed = None) -> Floats:
+        """Draw independent targets of each row.
+
+        Parameters
+        ----------
+        n : int, default 1
+            Number of draws for each row.
+        random_state : int, RandomState or None, default None
+
+        Returns
+        -------
+        (rows, n) float64
+        """
+        levels = check_random_state(random_state).uniform(size=(len(self), n))
+        return self._quantile(levels)
+
+    def crps(self, y: ArrayLike) -> Floats:
+        """Compute the continuous ranked probability score of each row; less is better.
+
+        ``E|Y - y| - E|Y - Y'| / 2`` for independent ``Y`` and ``Y'`` of the predicted distribution
+        (Gneiting & Raftery 2007), in units of the target.  For a distribution without spread, it is
+        the absolute error.
+
+        Parameters
+        ----------
+        y : (n,) array-like
+
+        Returns
+        -------
+        (n,) float64
+        """
+        return self._crps(self._targets(y))
+
+    def log_score(self, y: ArrayLike) -> Floats:
+        """Compute the negative logarithm of the density at the target; less is better.
+
+        Parameters
+        ----------
+        y : (n,) array-like
+
+        Returns
+        -------
+        (n,) float64
+        """
+        density = self._density(self._targets(y))[:, 0]
+        return -np.log(np.maximum(density, _SMALLEST_DENSITY))
+
+    def interval_score(self, y: ArrayLike, coverage: float = 0.9) -> Floats:
+        """Compute the score of central intervals; less is better.
+
+        The width, plus ``2 / (1 - coverage)`` times the distance of the target from the interval
+        (Gneiting & Raftery 2007).
+
+        Parameters
+        ----------
+        y : (n,) array-like
+        coverage : float in (0, 1), default 0.9
+
+        Returns
+        -------
+        (n,) float64
+        """
+        true = self._targets(y)[:, 0]
+        low, high = self.interval(coverage).T
+        outside = np.maximum(np.maximum(low - true, true - high), 0.0)
+        return high - low + 2 / (1 - coverage) * outside
+
+    def _targets(self, y: ArrayLike) -> Floats:
+        """Targets of the rows, (n, 1)."""
+        found = np.asarray(y, dtype=np.float64)
+        found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        if found.shape != (len(self),):
+            raise InvalidData(
+                f"y must contain one number for each of the {len(self)} rows; got an array of "
+                f"shape {found.shape}."
+            )
+        return found[:, None]
+
+    def _at(self, y: ArrayLike, function: object) -> Floats:
+        places = np.asarray(y, dtype=np.float64)
+        places = np.full(len(self), places) if places.ndim == 0 else places
+        if places.ndim > 2 or len(places) != len(self):
+            raise InvalidData(
+                f"y must be a number, or contain one or several for each of the {len(self)} rows; "
+                f"got an array of shape {places.shape}."
+            )
+        if places.ndim == 1:
+            return function(places[:, None])[:, 0]  # type: ignore[operator]
+        return function(places)  # type: ignore[operator]

@@ -1,0 +1,93 @@
+"""Distributions of a family, with parameters for each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from hilboost.core.dtypes import Floats
+from hilboost.distributions.distribution import Distribution
+
+
+class Family(Protocol):
+    """What a family computes; its parameters ``p`` are arrays that broadcast with ``y``."""
+
+    def mean(self, p: tuple[Floats, ...]) -> Floats:
+        """Mean."""
+
+    def std(self, p: tuple[Floats, ...]) -> Floats:
+        """Standard deviation."""
+
+    def cdf(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
+        """Probability of at most ``y``."""
+
+    def quantile(self, levels: Floats, p: tuple[Floats, ...]) -> Floats:
+        """Quantiles of the levels."""
+
+    def log_density(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
+        """Logarithm of the density, or of the probability of a count."""
+
+    def crps(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
+        """Continuous ranked probability score."""
+
+
+@dataclass(frozen=True)
+class ParametricDistribution(Distribution):
+    """Distributions of a family.
+
+    Attributes
+    ----------
+    family : Family
+        Such as ``hilboost.losses.Normal()``.
+    parameters : dict of str to (n,) float64
+        Parameters of each row by name.
+    """
+
+    family: Family
+    parameters: dict[str, Floats]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(next(iter(self.parameters.values())))
+
+    @property
+    def _rows(self) -> tuple[Floats, ...]:
+        """The parameters as columns, (n, 1) each."""
+        return tuple(one[:, None] for one in self.parameters.values())
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of each row, (n,)."""
+        return self.family.mean(tuple(self.parameters.values()))
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation of each row, (n,)."""
+        return self.family.std(tuple(self.parameters.values()))
+
+    def _cdf(self, y: Floats) -> Floats:
+        return self.family.cdf(y, self._rows)
+
+    def _quantile(self, levels: Floats) -> Floats:
+        return self.family.quantile(levels, self._rows)
+
+    def _density(self, y: Floats) -> Floats:
+        return np.exp(self.family.log_density(y, self._rows))
+
+    def _crps(self, y: Floats) -> Floats:
+        return self.family.crps(y, self._rows)[:, 0]
+
+    def log_score(self, y: object) -> Floats:
+        """Compute the negative logarithm of the density at the target, (n,); less is better.
+
+        Parameters
+        ----------
+        y : (n,) array-like
+
+        Returns
+        -------
+        (n,) float64
+        """
+        return -self.family.log_density(self._targets(y), self._rows)[:, 0]  # type: ignore[arg-type]

@@ -1,0 +1,349 @@
+"""Interface of losses that predict the parameters of a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit, logit
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
+from hilboost.core.gradients import Gradients
+from hilboost.core.link import DistributionLink
+from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.target import Target
+from hilboost.distributions.parametric import ParametricDistribution
+from hilboost.distributions.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
+from hilboost.losses._maximum_likelihood import best_raw
+from hilboost.reductions.quantiles import quantile
+from hilboost.reductions.sums import extremes, mean
+
+_FARTHEST = 150.0
+"""Bound of logarithms, so that products of parameters stay finite."""
+_LARGEST_LOGIT = 30.0
+_LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
+_ROUNDING = 0.29  # standard deviation of a rounding error, in units of the last digit
+_STEP = 1e-5  # of differences
+_INFORMATION_NODES = 64
+_MOST_COUNTS = 2000
+_SMALLEST_INFORMATION = 1e-12
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a parameter is: its link, and how it depends on the unit of the target."""
+
+    link: Literal["identity", "log", "logit"]
+    has_unit: bool = False  # whether it is multiplied if the target is
+    least: float = 0.0  # what a parameter with a logarithm exceeds
+    # range of ``raw`` in a fit, with targets in units of their spread
+    low: float = -np.inf
+    high: float = np.inf
+
+    def value(self, raw: Floats) -> Floats:
+        """Convert ``raw`` (n,) to the parameter."""
+        if self.link == "identity":
+            return raw
+        if self.link == "log":
+            return self.least + np.exp(np.clip(raw, -_FARTHEST, _FARTHEST))
+        return expit(np.clip(raw, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+
+    def raw(self, value: Floats) -> Floats:
+        """Convert the parameter to ``raw``."""
+        if self.link == "identity":
+            return value
+        if self.link == "log":
+            return np.log(np.maximum(value - self.least, np.finfo(np.float64).tiny))
+        return logit(value)
+
+
+KINDS = {
+    "location": Kind("identity", has_unit=True),
+    "scale": Kind("log", has_unit=True),
+    "level": Kind("log", has_unit=True),
+    "rate": Kind("log"),
+    "positive": Kind("log", low=np.log(1e-3), high=np.log(1e6)),
+    "above_one": Kind("log", least=1.0, low=np.log(1e-2), high=np.log(1e3)),
+    "probability": Kind("logit", low=-12.0, high=12.0),
+    "number": Kind("identity", low=-10.0, high=10.0),
+}
+
+
+Parameters = tuple[Floats, ...]
+"""Parameters of distributions, arrays that broadcast."""
+
+
+class DistributionLoss(Loss):
+    """Base class of losses that are negative log densities, with one output per parameter.
+
+    A subclass declares :attr:`parameters` and :attr:`support`, and defines :meth:`scipy`, a
+    distribution of ``scipy.stats`` with these parameters.  It may override any other method by a
+    formula, of which :meth:`score` and :meth:`information` save the most time.  Arguments of the
+    methods are ``y`` and the parameters in their order, as arrays that broadcast.
+
+    Steps are those of Newton with the Fisher information in place of the hessian, damped where
+    they change a logarithm by much.  A fit uses targets in units of their spread, so that the model
+    does not depend on the unit of the target, and no scale becomes far smaller than the spread.
+    """
+
+    parameters: ClassVar[Mapping[str, str]] = {}
+    """Names and kinds of the parameters.
+
+    ``"location"`` and ``"scale"`` have the unit of the target, and so has ``"level"``, a positive
+    location such as a mean.  ``"rate"``, ``"positive"``, ``"above_one"``, ``"probability"`` and
+    ``"number"`` do not depend on it.
+    """
+
+    support: ClassVar[Literal["numbers", "positive", "counts", "fractions"]] = "numbers"
+    """Targets that are possible: numbers, positive ones, counts, or those between 0 and 1."""
+
+    bounds: tuple[Floats, Floats] | None = None
+    """Range of ``raw`` during a fit, (r,) each, beyond which steps do not go."""
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Kinds of the parameters."""
+        return [KINDS[kind] for kind in self.parameters.values()]
+
+    # What a subclass defines or overrides
+
+    def scipy(self, p: Parameters) -> Any:
+        """Return a frozen distribution of ``scipy.stats``.
+
+        Parameters
+        ----------
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        scipy.stats.rv_frozen
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define scipy, or all that uses it.")
+
+    def log_density(self, y: Floats, p: Parameters) -> Floats:
+        """Logarithm of the density, or of the probability of a count."""
+        frozen = self.scipy(p)
+        found = frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y)
+        return np.maximum(found, -1e300)
+
+    def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
+        """Derivative of the log density by ``raw``, for each parameter; by default, differences.
+
+        For a positive parameter, it is the derivative by its logarithm, and for a probability the
+        one by its logit.
+        """
+        kinds, found = self.kinds, []
+        for k, kind in enumerate(kinds):
+            raw = kind.raw(p[k])
+            step = _STEP * np.maximum(1.0, np.abs(raw)) if kind.link == "identity" else _STEP
+            sides = (
+                self.log_density(y, (*p[:k], kind.value(raw + one), *p[k + 1 :]))
+                for one in (step, -step)
+            )
+            above, below = sides
+            found.append((above - below) / (2 * step))
+        return tuple(found)
+
+    def information(self, p: Parameters) -> tuple[Floats, ...]:
+        """Fisher information: the expected square of each score; by default, from quantiles."""
+        levels, weights = nodes_between(0.0, 1.0)
+        rows = tuple(np.asarray(one)[..., None] for one in p)
+        y = self.quantile(levels, rows)
+        return tuple(one**2 @ weights for one in self.score(y, rows))
+
+    def guess(self, target: Target) -> tuple[float, ...]:
+        """Parameters from which the search for the best constant starts."""
+        center, spread = _center_and_spread(target)
+        values = {
+            "location": center,
+            "scale": spread,
+            "level": max(float(mean(target)[0]), np.finfo(np.float64).tiny),
+            "rate": max(float(mean(target)[0]), 1e-6),
+            "above_one": 5.0,
+            "probability": 0.5,
+            "number": 0.0,
+        }
+        return tuple(values.get(kind, 1.0) for kind in self.parameters.values())
+
+    def mean(self, p: Parameters) -> Floats:
+        """Mean."""
+        return np.asarray(self.scipy(p).mean())
+
+    def std(self, p: Parameters) -> Floats:
+        """Standard deviation."""
+        return np.asarray(self.scipy(p).std())
+
+    def cdf(self, y: Floats, p: Parameters) -> Floats:
+        """Probability of at most ``y``."""
+        return np.asarray(self.scipy(p).cdf(y))
+
+    def quantile(self, levels: Floats, p: Parameters) -> Floats:
+        """Quantiles of the levels."""
+        return np.asarray(self.scipy(p).ppf(levels))
+
+    def crps(self, y: Floats, p: Parameters) -> Floats:
+        """Continuous ranked probability score of ``y`` (n, 1), (n, 1)."""
+        if self.support == "counts":
+            top = self.quantile(np.array([[1 - 1e-9]]), p)
+            largest = float(np.nanmax(np.where(np.isfinite(top), top, np.inf), initial=0.0))
+            if largest <= _MOST_COUNTS:
+                found = crps_of_counts(y, lambda k: self.cdf(k, p), int(largest))
+                return found[:, None]
+        found = crps_of_quantiles(y, self.cdf(y, p), lambda levels: self.quantile(levels, p))
+        return found[:, None]
+
+    # The loss
+
+    @property
+    def link(self) -> DistributionLink:
+        """The parameters, of which ``inverse_link`` is the mean."""
+        least = -np.inf if self.support == "numbers" else 0.0
+        kinds = tuple((kind.link, kind.least) for kind in self.kinds)
+        return DistributionLink(tuple(self.parameters), kinds, least)
+
+    def values_of(self, raw: Floats) -> tuple[Floats, ...]:
+        """Convert ``raw`` (n, r) to parameters, (n,) each."""
+        return tuple(kind.value(raw[:, k]) for k, kind in enumerate(self.kinds))
+
+    def distribution_of(self, raw: Floats) -> ParametricDistribution:
+        """Return the distributions with these outputs.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        ParametricDistribution
+        """
+        values = dict(zip(self.parameters, self.values_of(raw), strict=True))
+        return ParametricDistribution(self, values)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """Means, (n, 1)."""
+        return self.mean(self.values_of(raw))[:, None]
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Negative log density of every row, (n,)."""
+        return -self.log_density(target.y[:, 0], self.values_of(raw))
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Scores, and Fisher informations, or more for short steps."""
+        values = self.values_of(raw)
+        negative = np.column_stack(
+            np.broadcast_arrays(*self.score(target.y[:, 0], values), raw[:, 0])[:-1]
+        )
+        hessian = np.column_stack(np.broadcast_arrays(*self.information(values), raw[:, 0])[:-1])
+        hessian = np.maximum(hessian, _SMALLEST_INFORMATION)
+        for k, kind in enumerate(self.kinds):
+            if kind.link != "identity":
+                hessian[:, k] *= _damping(negative[:, k] / hessian[:, k])
+        if self.bounds is not None:
+            low, high = self.bounds
+            outside = ((raw <= low) & (negative < 0)) | ((raw >= high) & (negative > 0))
+            negative = np.where(outside, 0.0, negative)
+        return Gradients(negative, hessian)
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Maximum likelihood."""
+        start = [
+            float(kind.raw(np.array(one)))
+            for kind, one in zip(self.kinds, self.guess(target), strict=True)
+        ]
+        return best_raw(self, target, np.array(start), self.bounds)
+
+    def check(self, target: Target) -> None:
+        """Check that there is a single target column with possible targets."""
+        if target.y.shape[1] != 1:
+            raise InvalidData(
+                f"loss={self._name!r} supports one target column; got {target.y.shape[1]}. Fit one "
+                "model per column."
+            )
+        self.check_rows(target.y)
+
+    def check_rows(self, y: Floats) -> None:
+        """Reject targets outside of the support."""
+        possible, words, other = _SUPPORTS[self.support]
+        wrong = ~possible(y[:, 0])
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InvalidData(
+                f"loss={self._name!r} requires {words}; row {row} has {y[row, 0]:g}. Remove such "
+                f"rows or choose another loss, such as {other!r}."
+            )
+
+    @property
+    def _name(self) -> str:
+        return self.regressor_name or type(self).__name__
+
+    def units(self, target: Target) -> TargetUnits:
+        """The spread of the target, and the bounds of a fit."""
+        has_unit = np.array([kind.has_unit for kind in self.kinds])
+        size = _size(target, self.support) if has_unit.any() else 1.0
+        fitted = copy(self)
+        fitted.bounds = self.bounds_of(target.with_y(target.y / size))
+        logarithms = np.array([kind.link == "log" for kind in self.kinds])
+        return TargetUnits(
+            self,
+            fitted,
+            np.array([size]),
+            shift=np.where(has_unit & logarithms, np.log(size), 0.0),
+            factor=np.where(has_unit & ~logarithms, size, 1.0),
+            constant=float(np.log(size)),
+        )
+
+    def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
+        """Range of ``raw`` for a target in units of its spread, (r,) each."""
+        least = np.log(least_scale(target.y[:, 0], target))
+        low = [least if kind == "scale" else KINDS[kind].low for kind in self.parameters.values()]
+        return np.array(low), np.array([kind.high for kind in self.kinds])
+
+
+def least_scale(values: Floats, target: Target) -> float:
+    """Return the smallest scale of rows, for values (n,) in units of their spread."""
+    distinct = np.unique(values)
+    rounding = _ROUNDING * float(np.diff(distinct).min(initial=np.inf))
+    return max(_LEAST_SCALE, min(rounding, 1.0))
+
+
+def _damping(steps: Floats) -> Floats:
+    """Factors of hessians that shorten steps of logarithms, ``s``, to ``log(1 + s)``."""
+    size = np.abs(steps)
+    return np.where(size > 1e-6, size / np.log1p(np.maximum(size, 1e-6)), 1.0)
+
+
+def _center_and_spread(target: Target) -> tuple[float, float]:
+    """Median and mean absolute deviation, which is positive."""
+    y = target.y[:, 0]
+    center = quantile(y, 0.5, target)
+    spread = float(mean(target.with_y(np.abs(target.y - center)))[0])
+    return center, spread if spread > 0 else abs(center) or 1.0
+
+
+def _size(target: Target, support: str) -> float:
+    """Return the unit of a fit: half of the range of the middle nine tenths; never zero."""
+    y = target.y[:, 0]
+    center = quantile(y, 0.5, target)
+    if support == "positive":
+        return center
+    spread = 0.5 * (quantile(y, 0.95, target) - quantile(y, 0.05, target))
+    if spread <= 1e-12 * abs(center):
+        low, high = extremes(y, target)
+        spread = high - low
+    return float(spread) if spread > 1e-12 * abs(center) else abs(center) or 1.0
+
+
+_SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
+    "numbers": (np.isfinite, "finite targets", "squared_error"),
+    "positive": (lambda y: y > 0, "positive targets", "normal"),
+    "counts": (
+        lambda y: (y >= 0) & (y == np.rint(y)),
+        "counts (whole numbers that are not negative)",
+        "normal",
+    ),
+    "fractions": (lambda y: (y > 0) & (y < 1), "targets between 0 and 1", "normal"),
+}

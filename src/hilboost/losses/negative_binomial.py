@@ -1,0 +1,100 @@
+"""Negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma
+from scipy.stats import nbinom
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
+from hilboost.losses.distribution_loss import DistributionLoss, Parameters
+from hilboost.reductions.sums import mean
+
+_SMALLEST = 1e-6
+_LARGE_SIZE, _COUNTS = 1.5, 64
+_RANGE = np.log(1e-6), np.log(1e3)
+
+
+class NegativeBinomial(DistributionLoss):
+    """Counts with the variance ``mean + dispersion mean²``; the limit 0 is Poisson's distribution.
+
+    Cameron & Trivedi, *Regression analysis of count data*, 1998 (NB2).
+    """
+
+    regressor_name = "negative_binomial"
+    divides_rows = True
+    support = "counts"
+    parameters: ClassVar = {"mean": "rate", "dispersion": "positive"}
+
+    def scipy(self, p: Parameters) -> Any:
+        """Distribution of SciPy."""
+        mean, dispersion = p
+        size = _size(dispersion)
+        return nbinom(size, size / (size + mean))
+
+    def log_density(self, y: Floats, p: Parameters) -> Floats:
+        """Logarithm of the probability."""
+        mean, dispersion = p
+        size = _size(dispersion)
+        counted = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
+        return counted - size * np.log1p(mean / size) - y * np.log1p(size / mean)
+
+    def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
+        """Derivatives by the logarithms of the mean and of the dispersion."""
+        mean, dispersion = p
+        size = _size(dispersion)
+        by_size = digamma(y + size) - digamma(size) - np.log1p(mean / size)
+        by_size = by_size + (mean - y) / (size + mean)
+        return (y - mean) * size / (size + mean), -size * by_size
+
+    def information(self, p: Parameters) -> tuple[Floats, ...]:
+        """Orthogonal; that of the dispersion is accurate to 5 %."""
+        mean, dispersion = p
+        size = _size(dispersion)
+        return mean * size / (size + mean), _of_dispersion(*np.broadcast_arrays(mean, size))
+
+    def guess(self, target: Target) -> tuple[float, ...]:
+        """By moments."""
+        center = max(float(mean(target)[0]), _SMALLEST)
+        variance = float(mean(target.with_y((target.y - center) ** 2))[0])
+        return center, float(np.clip((variance - center) / center**2, 1e-3, 1e2))
+
+    def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
+        """From Poisson's distribution to one with most of its mass at 0."""
+        low, high = super().bounds_of(target)
+        low[1], high[1] = _RANGE
+        return low, high
+
+    def mean(self, p: Parameters) -> Floats:
+        """The mean."""
+        return p[0]
+
+
+def _size(dispersion: Floats) -> Floats:
+    return 1 / np.maximum(dispersion, 1e-9)
+
+
+def _of_dispersion(mean: Floats, size: Floats) -> Floats:
+    """A sum over counts for small sizes, or else a formula that joins the limits of the means."""
+    of_gamma = np.maximum(size * (size * polygamma(1, size) - 1), 1e-12)
+    ratio = size / mean
+    found = 1 / (2 * ratio**2 * (1 + 1 / size) + 4 * ratio + 2 / mean + 1 / of_gamma)
+    few = size < _LARGE_SIZE
+    if few.any():
+        found[few] = _summed(mean[few], size[few])
+    return found
+
+
+def _summed(mean: Floats, size: Floats) -> Floats:
+    """``size² (Σ P(Y > j) / (size + j)² - mean / (size (size + mean)))``."""
+    probability = np.exp(-size * np.log1p(mean / size))
+    above = 1 - probability
+    total, factor = above.copy(), mean / (size + mean)
+    for j in range(1, _COUNTS):
+        probability = probability * ((size + j - 1) / j * factor)
+        above = np.maximum(above - probability, 0.0)
+        total += above * (size / (size + j)) ** 2
+    return np.maximum(total - size * factor, 1e-12)

@@ -1,0 +1,61 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import betaln, digamma, gammaln, polygamma
+from scipy.stats import t
+
+from hilboost.core.dtypes import Floats
+from hilboost.losses.distribution_loss import DistributionLoss, Parameters
+
+
+class StudentT(DistributionLoss):
+    """Student's t, for noise with heavy tails; there are more than one degrees of freedom."""
+
+    regressor_name = "student_t"
+    divides_rows = True
+    parameters: ClassVar = {"location": "location", "scale": "scale", "df": "above_one"}
+
+    def scipy(self, p: Parameters) -> Any:
+        """Distribution of SciPy."""
+        location, scale, df = p
+        return t(df, location, scale)
+
+    def log_density(self, y: Floats, p: Parameters) -> Floats:
+        """Logarithm of the density."""
+        location, scale, df = p
+        z = (y - location) / scale
+        constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * np.log(np.pi * df)
+        return constant - np.log(scale) - (df + 1) / 2 * np.log1p(z**2 / df)
+
+    def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
+        """Derivatives by the location and the logarithms of the scale and of ``df - 1``."""
+        location, scale, df = p
+        z = (y - location) / scale
+        weight = (df + 1) / (df + z**2)
+        by_df = digamma((df + 1) / 2) - digamma(df / 2) - 1 / df
+        by_df = 0.5 * (by_df - np.log1p(z**2 / df) + weight * z**2 / df)
+        return weight * z / scale, weight * z**2 - 1, (df - 1) * by_df
+
+    def information(self, p: Parameters) -> tuple[Floats, ...]:
+        """Its diagonal."""
+        _, scale, df = p
+        of_df = 0.25 * (polygamma(1, df / 2) - polygamma(1, (df + 1) / 2))
+        of_df = of_df - (df + 5) / (2 * df * (df + 1) * (df + 3))
+        return (df + 1) / (df + 3) / scale**2, 2 * df / (df + 3), (df - 1) ** 2 * of_df
+
+    def mean(self, p: Parameters) -> Floats:
+        """The location."""
+        return p[0]
+
+    def crps(self, y: Floats, p: Parameters) -> Floats:
+        """Closed form of Jordan, Krüger & Lerch (2019)."""
+        location, scale, df = p
+        z = (y - location) / scale
+        spread = np.exp(betaln(0.5, df - 0.5) - 2 * betaln(0.5, df / 2))
+        spread = 2 * np.sqrt(df) / (df - 1) * spread
+        density = t.pdf(z, df) * (df + z**2) / (df - 1)
+        return scale * (z * (2 * t.cdf(z, df) - 1) + 2 * density - spread)

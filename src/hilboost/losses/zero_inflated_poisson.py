@@ -1,0 +1,82 @@
+"""Zero-inflated Poisson distribution."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln, pdtr, pdtrik
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
+from hilboost.losses.distribution_loss import DistributionLoss, Parameters
+from hilboost.reductions.sums import mean
+
+
+class ZeroInflatedPoisson(DistributionLoss):
+    """Counts that are 0 with the probability ``zeros``, and otherwise have Poisson's distribution.
+
+    Lambert, *Zero-inflated Poisson regression*, 1992.
+    """
+
+    regressor_name = "zero_inflated_poisson"
+    divides_rows = True
+    support = "counts"
+    parameters: ClassVar = {"rate": "rate", "zeros": "probability"}
+
+    def log_density(self, y: Floats, p: Parameters) -> Floats:
+        """Logarithm of the probability."""
+        rate, zeros = p
+        others = np.log1p(-zeros) + y * np.log(rate) - rate - gammaln(y + 1)
+        return np.where(y > 0, others, np.log(_at_zero(rate, zeros)))
+
+    def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
+        """Derivatives by the logarithm of the rate and the logit of ``zeros``."""
+        rate, zeros = p
+        of_poisson = (1 - zeros) * np.exp(-rate) / _at_zero(rate, zeros)
+        inflated = 1 - of_poisson  # probability that a zero is one of the inflation
+        return np.where(y > 0, y - rate, -rate * of_poisson), np.where(y > 0, 0, inflated) - zeros
+
+    def information(self, p: Parameters) -> tuple[Floats, ...]:
+        """Its diagonal."""
+        rate, zeros = p
+        at_zero, others = _at_zero(rate, zeros), (1 - zeros) * np.exp(-rate)
+        of_rate = (rate * others) ** 2 / at_zero + (1 - zeros) * rate * (1 - rate * np.exp(-rate))
+        of_zeros = (zeros * (1 - zeros) * -np.expm1(-rate)) ** 2 / at_zero
+        return of_rate, of_zeros + zeros**2 * (1 - at_zero)
+
+    def guess(self, target: Target) -> tuple[float, ...]:
+        """By moments."""
+        zeros = float(mean(target.with_y((target.y == 0).astype(float)))[0])
+        center = max(float(mean(target)[0]), 1e-6)
+        share = float(np.clip(zeros - np.exp(-center), 0.01, 0.99))
+        return center / (1 - share), share
+
+    def mean(self, p: Parameters) -> Floats:
+        """Mean."""
+        rate, zeros = p
+        return (1 - zeros) * rate
+
+    def std(self, p: Parameters) -> Floats:
+        """Standard deviation."""
+        rate, zeros = p
+        return np.sqrt((1 - zeros) * rate * (1 + zeros * rate))
+
+    def cdf(self, y: Floats, p: Parameters) -> Floats:
+        """Probability of at most ``y``."""
+        rate, zeros = p
+        poisson = pdtr(np.floor(np.maximum(y, 0.0)), rate)
+        return np.where(y >= 0, zeros + (1 - zeros) * poisson, 0.0)
+
+    def quantile(self, levels: Floats, p: Parameters) -> Floats:
+        """Smallest counts that the levels do not exceed."""
+        rate, zeros = p
+        of_poisson = np.clip((levels - zeros) / (1 - zeros), 0.0, 1.0)
+        found = np.ceil(np.nan_to_num(pdtrik(of_poisson, rate), nan=0.0, posinf=np.inf))
+        found = np.where(of_poisson <= np.exp(-rate), 0.0, found)
+        lower = np.maximum(found - 1, 0.0)
+        return np.where(self.cdf(lower, p) >= levels, lower, found)
+
+
+def _at_zero(rate: Floats, zeros: Floats) -> Floats:
+    return np.maximum(zeros + (1 - zeros) * np.exp(-rate), 1e-300)
