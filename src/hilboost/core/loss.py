@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +44,9 @@ class TargetUnits:
         one: values remain in internal units, in which all targets count alike.
     constant : float
         Term that is then added to these values.
+    location : tuple or None
+        Loss of the first output alone, and the function of the target that it is fitted to, if this
+        output may be fitted first.
     """
 
     plain: Loss
@@ -53,6 +56,7 @@ class TargetUnits:
     factor: Floats | float = 1.0
     value: float = 1.0
     constant: float = 0.0
+    location: tuple[Loss, Callable[[Floats], Floats]] | None = None
 
     def raw_in_own(self, raw: Floats) -> Floats:
         """Convert predictions (n, r) or (r,) of the fit to original units."""
@@ -392,7 +396,7 @@ class Loss(LossDeclarations, ABC):
         Raises
         ------
         IncompatibleParts
-            If the loss is not that of a distribution.
+            If the loss does not declare ``has_distribution``.
         """
         raise IncompatibleParts(
             f"{type(self).__name__} predicts no distributions; fit with a loss that does, such as "

@@ -77,6 +77,9 @@ class LossDeclarations:
     sharpness: float | None = None
     """Factor of the scores in the probabilities; ``None`` if :meth:`sharpened` fits none."""
 
+    has_distribution: ClassVar[bool] = False
+    """Whether :meth:`distribution_of` predicts distributions, whose scale needs rows held out."""
+
     symmetric: ClassVar[bool] = False
     """Whether the loss of one target depends on ``|y - raw|`` alone and rises with it."""
 

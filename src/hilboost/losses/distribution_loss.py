@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -19,6 +19,8 @@ from hilboost.core.target import Target
 from hilboost.distributions.parametric import ParametricDistribution
 from hilboost.distributions.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.losses._maximum_likelihood import best_raw
+from hilboost.losses.poisson import Poisson
+from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.sums import extremes, mean
 
@@ -85,10 +87,14 @@ class DistributionLoss(Loss):
     formula, of which :meth:`score` and :meth:`information` save the most time.  Arguments of the
     methods are ``y`` and the parameters in their order, as arrays that broadcast.
 
+    With ``learner="auto"``, the first parameter is fitted first if :attr:`has_location`.
+
     Steps are those of Newton with the Fisher information in place of the hessian, damped where
     they change a logarithm by much.  A fit uses targets in units of their spread, so that the model
     does not depend on the unit of the target, and no scale becomes far smaller than the spread.
     """
+
+    has_distribution = True
 
     parameters: ClassVar[Mapping[str, str]] = {}
     """Names and kinds of the parameters.
@@ -100,6 +106,12 @@ class DistributionLoss(Loss):
 
     support: ClassVar[Literal["numbers", "positive", "counts", "fractions"]] = "numbers"
     """Targets that are possible: numbers, positive ones, counts, or those between 0 and 1."""
+
+    has_location: ClassVar[bool] = True
+    """Whether the first parameter follows the mean, so that it may be fitted first.
+
+    It then is a ``"location"``, ``"level"``, ``"rate"`` or ``"probability"``.
+    """
 
     bounds: tuple[Floats, Floats] | None = None
     """Range of ``raw`` during a fit, (r,) each, beyond which steps do not go."""
@@ -282,6 +294,7 @@ class DistributionLoss(Loss):
 
     def units(self, target: Target) -> TargetUnits:
         """The spread of the target, and the bounds of a fit."""
+        first, *others = self.parameters.values()
         has_unit = np.array([kind.has_unit for kind in self.kinds])
         size = _size(target, self.support) if has_unit.any() else 1.0
         fitted = copy(self)
@@ -294,6 +307,7 @@ class DistributionLoss(Loss):
             shift=np.where(has_unit & logarithms, np.log(size), 0.0),
             factor=np.where(has_unit & ~logarithms, size, 1.0),
             constant=float(np.log(size)),
+            location=_LOCATIONS[first] if self.has_location and others else None,
         )
 
     def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
@@ -337,6 +351,12 @@ def _size(target: Target, support: str) -> float:
     return float(spread) if spread > 1e-12 * abs(center) else abs(center) or 1.0
 
 
+_LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
+    "location": (SquaredError(), np.positive),
+    "level": (SquaredError(), np.log),
+    "rate": (Poisson(), np.positive),
+    "probability": (SquaredError(), logit),
+}
 _SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
     "numbers": (np.isfinite, "finite targets", "squared_error"),
     "positive": (lambda y: y > 0, "positive targets", "normal"),

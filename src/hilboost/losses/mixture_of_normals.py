@@ -37,6 +37,7 @@ class MixtureOfNormals(DistributionLoss):
 
     regressor_name = "mixture_of_normals"
     divides_rows = True
+    has_location = False
 
     def __init__(self, n_components: int = 2) -> None:
         if not (is_number(n_components, "iu") and 2 <= n_components <= 10):

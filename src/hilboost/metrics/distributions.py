@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
+
+
+class _Predicts(Protocol):
+    def predict_distribution(self, X: object) -> Distribution: ...
 
 
 class _Score(Metric):
@@ -32,7 +36,9 @@ class _Score(Metric):
         """Score of each row, with its weight."""
         return MetricParts(self._scores(predicted, target.y[:, 0]), target.weight)
 
-    def __call__(self, estimator: Any, X: object, y: object, sample_weight: PerRow = None) -> float:
+    def __call__(
+        self, estimator: _Predicts, X: object, y: object, sample_weight: PerRow = None
+    ) -> float:
         """Return minus the mean score of a fitted estimator, as scikit-learn maximizes scores.
 
         Parameters

@@ -55,7 +55,8 @@ class DistributionContract(LossContract):
         return np.column_stack([y + rng.normal(size=n) / 2, rng.normal(size=(n, 2))]), y
 
     def _drawn_rows(self) -> tuple[DistributionLoss, Target, Distribution, tuple[Floats, ...]]:
-        loss, target, raw = self.draw()
+        _, target, raw = self.draw()
+        loss: DistributionLoss = self.make()
         found = loss.distribution_of(raw)
         return loss, target, found, tuple(one[:, None] for one in loss.values_of(raw))
 

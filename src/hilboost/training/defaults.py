@@ -17,6 +17,7 @@ SHARE_OF_TUNING = 0.35
 
 _SMALLEST_EARLY = 200
 _SMALLEST_SCALED = 40
+_SMALLEST_DISTRIBUTED = 8
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
 _ROWS_PER_LEAF_ROW = 25  # rows of the table for each row of a leaf, without early stopping
@@ -46,6 +47,7 @@ class FitTraits:
     # whether a scale is estimated from the residuals, which requires rows that a model has not
     # learned from
     scaled: bool = False
+    distributed: bool = False  # whether the loss is that of a distribution, which few rows mislead
     # number of leaves of symmetric trees; ``None`` if trees grow best first
     symmetric_leaves: int | None = None
     small_hessians: bool = False  # whether hessians are much smaller than one
@@ -79,7 +81,8 @@ def resolve(
     early = parameters["early_stopping"]
     if early == "auto":
         asked = fit.held_out or parameters.get("eval_metric") is not None
-        early = asked or (trees and rows >= (_SMALLEST_SCALED if fit.scaled else _SMALLEST_EARLY))
+        fewest = _SMALLEST_SCALED if fit.scaled else _SMALLEST_EARLY
+        early = asked or (trees and rows >= (_SMALLEST_DISTRIBUTED if fit.distributed else fewest))
     large = rows > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100

@@ -17,6 +17,7 @@ from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
+from hilboost.training.locations import LocationFirst
 from hilboost.training.shards import ShardPlan
 
 
@@ -74,6 +75,8 @@ class Recipe:
     kernel_part: MetricKernelLearner | None = None
     # converts the outcome of boosting, for learners that need it
     finish: Callable[[Outcome], Outcome] = unchanged
+    # fits that may take the place of this one
+    location_first: LocationFirst | None = None
     # selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
     # and the number of basis vectors
     choose_penalty: Callable[..., tuple[float, float]] | None = None

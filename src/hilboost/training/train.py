@@ -34,6 +34,7 @@ from hilboost.training.continuation import Continuation, restore
 from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
 from hilboost.training.fingerprints import ingredients_of_state
 from hilboost.training.initial_state import InitialState, begin
+from hilboost.training.locations import LocationFirst, joined
 from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
@@ -85,6 +86,8 @@ def train(
     n_threads_of_rows: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies."""
+    if recipe.location_first is not None and continuation is None and keep is None:
+        return _around_location(recipe.location_first, n_threads, callbacks, n_threads_of_rows)
     clock = Clock(recipe.time_budget)
     phases, offset_range = Phases.of(callbacks), range_of(recipe.data.target)
     initial = begin(recipe, continuation, n_threads)
@@ -135,6 +138,20 @@ def train(
     kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
     kept = None if kept is None else replace(kept, belongs_to=belongs_to)
     return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw)
+
+
+def _around_location(
+    fits: LocationFirst,
+    n_threads: int,
+    callbacks: Sequence[Callback],
+    n_threads_of_rows: int | None,
+) -> TrainingResult:
+    """Fit the location, and the distribution around predictions of the location out of fold."""
+    located = train(fits.location(), n_threads, n_threads_of_rows=n_threads_of_rows)
+    assert located.out_of_fold is not None
+    recipe = fits.distribution(fits.offsets(located.out_of_fold))
+    around = train(recipe, n_threads, callbacks, n_threads_of_rows=n_threads_of_rows)
+    return replace(around, fitted=joined(located.fitted, around.fitted))
 
 
 def _without_stages(

@@ -32,6 +32,7 @@ from hilboost.training.initial_state import Start, start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
+from hilboost.training.recipes.distributions import location_first
 from hilboost.training.recipes.mixed import check_parts, mixed_rules
 from hilboost.training.recipes.table_learners import (
     LearnerSettings,
@@ -66,7 +67,7 @@ def table_recipe(
     InvalidParameter, InvalidType, IncompatibleParts, InvalidData
         The parameters are incompatible with each other or with the data.
     """
-    p = as_trees(parameters)
+    p, given = as_trees(parameters), data
     if p["validation_fraction"] is None and is_auto(p["cv_folds"]):
         p = p | {"cv_folds": 1}  # no rows are to be held out
     scale = _weight_scale(p, data)
@@ -111,8 +112,11 @@ def table_recipe(
         time_budget=p["time_budget"],
         chooses_rate=is_auto(p["learning_rate"]),
     )
-    added = kernel_part(p, recipe) if is_name(parameters["learner"], "auto") else None
-    return replace(recipe, candidates=candidates(settings, recipe, resolved), kernel_part=added)
+    if is_name(parameters["learner"], "auto"):
+        added = kernel_part(p, recipe)
+        first = location_first(table_recipe, parameters, given, recipe, seed)
+        recipe = replace(recipe, kernel_part=added, location_first=first)
+    return replace(recipe, candidates=candidates(settings, recipe, resolved))
 
 
 def _config(
@@ -154,6 +158,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         two_classes=two_classes,
         coupled=coupled,
         scaled=loss.adaptive and is_survival,
+        distributed=loss.has_distribution,
         symmetric_leaves=_symmetric_leaves(p, data),
         small_hessians=two_classes or (coupled and not loss.bounded_hessian),
         ranks=data.target.groups is not None,
