@@ -35,7 +35,7 @@ def starting_constant(loss: Loss, target: Target) -> Floats:
     start = checked_initial_raw(loss, target)
     offset = target.offset
     check_outputs(offset, len(start))
-    if offset is None or loss.couples_rows:
+    if offset is None or loss.couples_rows or loss.has_distribution:
         return start
     if loss.link is not None and loss.link.smallest == 0:
         _look_for_exposures(loss, target, start)

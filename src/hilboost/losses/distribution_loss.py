@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -261,7 +261,15 @@ class DistributionLoss(Loss):
         return Gradients(negative, hessian)
 
     def initial_raw(self, target: Target) -> Floats:
-        """Maximum likelihood."""
+        """Maximum likelihood, beside offsets if there are any."""
+        if target.offset is None:
+            return self.best_constant(target)
+        plain = self.best_constant(replace(target, offset=None))
+        start = plain - mean(target.with_y(target.offset))
+        return best_raw(self, target, start, self.bounds)
+
+    def best_constant(self, target: Target) -> Floats:
+        """Maximum likelihood without offsets, (r,)."""
         start = [
             float(kind.raw(np.array(one)))
             for kind, one in zip(self.kinds, self.guess(target), strict=True)
@@ -307,7 +315,7 @@ class DistributionLoss(Loss):
             shift=np.where(has_unit & logarithms, np.log(size), 0.0),
             factor=np.where(has_unit & ~logarithms, size, 1.0),
             constant=float(np.log(size)),
-            location=_LOCATIONS[first] if self.has_location and others else None,
+            location=_LOCATIONS[first] if self.has_location and others and target.y.any() else None,
         )
 
     def bounds_of(self, target: Target) -> tuple[Floats, Floats]:

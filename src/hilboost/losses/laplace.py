@@ -42,7 +42,7 @@ class Laplace(DistributionLoss):
         location, scale = p
         return scale**-2.0, np.ones_like(location)
 
-    def initial_raw(self, target: Target) -> Floats:
+    def best_constant(self, target: Target) -> Floats:
         """Median, and logarithm of the mean absolute deviation."""
         center = quantile(target.y[:, 0], 0.5, target)
         with np.errstate(divide="ignore"):

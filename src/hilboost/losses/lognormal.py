@@ -52,7 +52,7 @@ class LogNormal(DistributionLoss):
         low[1] = np.log(least_scale(np.log(target.y[:, 0]), target))
         return low, high
 
-    def initial_raw(self, target: Target) -> Floats:
+    def best_constant(self, target: Target) -> Floats:
         """Mean of the logarithms, and logarithm of their standard deviation."""
         logarithms = target.with_y(np.log(target.y))
         center = mean(logarithms)

@@ -78,7 +78,7 @@ class Normal(DistributionLoss):
         constant = float(np.log(size))
         return TargetUnits(self, Normal(1.0), np.array([size]), factor=size, constant=constant)
 
-    def initial_raw(self, target: Target) -> Floats:
+    def best_constant(self, target: Target) -> Floats:
         """Mean, and logarithm of the standard deviation."""
         center = mean(target)
         if self.scale is not None:

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gamma as gamma_function
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaln
 from scipy.stats import weibull_min
 
 from hilboost.core.dtypes import Floats
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 
 _LARGEST = 300.0  # exponent
+_SMALLEST_SHAPE = 0.01  # whose moments are finite in float64
 _OF_SHAPE = np.pi**2 / 6 + (1 - np.euler_gamma) ** 2
 
 
@@ -47,6 +48,12 @@ class Weibull(DistributionLoss):
         scale, shape = p
         return shape**2.0, np.full_like(scale, _OF_SHAPE)
 
+    def std(self, p: Parameters) -> Floats:
+        """Standard deviation."""
+        inverse = 1 / np.maximum(p[1], _SMALLEST_SHAPE)
+        squares = gammaln(1 + 2 * inverse) - 2 * gammaln(1 + inverse)
+        return self.mean(p) * np.sqrt(np.maximum(np.expm1(np.minimum(squares, _LARGEST)), 0.0))
+
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """``E|Y - y| - E|Y - Y'| / 2``, in closed form."""
         scale, shape = p
@@ -59,4 +66,4 @@ class Weibull(DistributionLoss):
     def mean(self, p: Parameters) -> Floats:
         """Mean."""
         scale, shape = p
-        return scale * gamma_function(1 + 1 / np.maximum(shape, 0.01))
+        return scale * gamma_function(1 + 1 / np.maximum(shape, _SMALLEST_SHAPE))

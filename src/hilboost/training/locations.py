@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from hilboost.core.loss import TargetUnits
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 
+if TYPE_CHECKING:
+    from hilboost.training.recipe import Recipe
+
 
 @dataclass(frozen=True)
 class LocationFirst:
@@ -25,8 +29,8 @@ class LocationFirst:
     not learn from the row.
     """
 
-    location: Callable[[], object]  # the recipe of the first fit
-    distribution: Callable[[Floats], object]  # that of the second one, from offsets (n, r)
+    location: Callable[[], Recipe]  # the recipe of the first fit
+    distribution: Callable[[Floats], Recipe]  # that of the second one, from offsets (n, r)
     n_outputs: int
 
     def offsets(self, out_of_fold: Floats) -> Floats:
@@ -34,8 +38,17 @@ class LocationFirst:
         return np.pad(out_of_fold, ((0, 0), (0, self.n_outputs - 1)))
 
 
-def joined(located: FittedModel, around: FittedModel) -> FittedModel:
-    """Return the model of both fits: a kernel machine of the location stays the last stage."""
+def is_better(around: FittedModel, constant: float) -> bool:
+    """Whether held-out rows have a lower loss than with the best constant."""
+    losses = None if around.history is None else around.history.validation
+    return losses is not None and bool(np.nanmin(losses) < constant)
+
+
+def joined(located: FittedModel, around: FittedModel, constant: float) -> FittedModel:
+    """Return the model of both fits: a kernel machine of the location stays the last stage.
+
+    ``constant``: the loss of the best constant.
+    """
     units, members = around.units, []
     assert units is not None
     assert located.members is not None
@@ -55,14 +68,14 @@ def joined(located: FittedModel, around: FittedModel) -> FittedModel:
         members=tuple(members),
         learner=located.learner if located.mixes_kernels else around.learner,
         parts=located.parts,
-        history=_history(located, around),
+        history=_history(located, around, constant),
         beside_offsets=located.beside_offsets,
         offset_range=located.offset_range,
     )
 
 
 def _factor(units: TargetUnits) -> float:
-    return float(np.broadcast_to(units.factor, np.shape(units.shift))[0])
+    return float(np.ravel(units.factor)[0])
 
 
 def _of_location(stage: Stage, units: TargetUnits) -> Stage:
@@ -74,18 +87,18 @@ def _by_first_learner(stage: Stage) -> Stage:
     return Stage(tuple(replace(term, learner=0) for term in stage.terms))
 
 
-def _history(located: FittedModel, around: FittedModel) -> History | None:
-    """History of the second fit; the loss before it stands for all stages of the location."""
+def _history(located: FittedModel, around: FittedModel, constant: float) -> History | None:
+    """History of the second fit, after the loss of the best constant at stages of the location."""
     if around.history is None or located.history is None:
         return None
     own, n = around.history, located.n_stages
 
-    def padded(values: Floats) -> Floats:
-        return np.concatenate([np.full(n, values[0]), values])
+    def padded(values: Floats, before: float) -> Floats:
+        return np.concatenate([np.full(n, before), values])
 
     seconds = None
     if own.seconds is not None and located.history.seconds is not None:
-        seconds = np.concatenate([located.history.seconds, own.seconds])
-    metrics: Mapping[str, Floats] = {name: padded(one) for name, one in own.metrics.items()}
-    validation = None if own.validation is None else padded(own.validation)
-    return History(padded(own.train), validation, seconds, metrics)
+        seconds = np.concatenate([located.history.seconds[:n], own.seconds])
+    metrics: Mapping[str, Floats] = {k: padded(one, np.nan) for k, one in own.metrics.items()}
+    validation = None if own.validation is None else padded(own.validation, constant)
+    return History(padded(own.train, constant), validation, seconds, metrics)
