@@ -48,6 +48,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "compositions.md"
 N = 40
 X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.exp(0.3 * X[:, 0] + np.sin(X[:, 1]))  # positive, for every loss
+POSSIBLE = {"beta": Y / (1 + Y)} | {
+    name: np.floor(Y) for name in ("negative_binomial", "zero_inflated_poisson")
+}
 CLASSES = np.digitize(Y, [0.7, 1.5])
 FEW = {"n_estimators": 3, "random_state": 0}
 MODELS = {
@@ -129,6 +132,7 @@ def fit(model, *labels, rows=X, **more):
 def losses_and_learners(row, column):
     kind, name = row.split(": ")
     model, labels, more = MODELS[kind]
+    labels = POSSIBLE.get(name, labels)
     fit(model(name, learner=LEARNERS[column], **FEW), labels, **more)
 
 
@@ -168,7 +172,7 @@ def checkpoints_of_machines(row, column):
 
 def losses_and_kernel_stages(row, column):
     kind, name = row.split(": ")
-    labels = Y if kind == "regression" else CLASSES
+    labels = POSSIBLE.get(name, Y) if kind == "regression" else CLASSES
     if column == "one sparse machine":
         more = {} if row == "regression: squared_error" else {"loss": name}
         one = SparseKernelRidge if kind == "regression" else SparseKernelClassifier

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
@@ -9,8 +12,9 @@ from tests.cases import DISTRIBUTIONS, PLAIN, ids
 import hilboost
 from hilboost import BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
+from hilboost.core.target import Target
 from hilboost.distributions import Distribution
-from hilboost.losses import Normal
+from hilboost.losses import NegativeBinomial, Normal
 from hilboost.metrics import CRPS, IntervalScore, LogScore
 
 RNG = np.random.default_rng(0)
@@ -69,6 +73,124 @@ def test_a_given_scale_is_squared_error_bit_for_bit():
         residual = (Y - model.predict(X)) / scale
         log_score = 0.5 * residual**2 + np.log(scale * np.sqrt(2 * np.pi))
         np.testing.assert_allclose(model.predict_distribution(X).log_score(Y), log_score)
+
+
+def smooth(n=400):
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, (n, 3))
+    waves = np.sin(4 * rows[:, 0]) * np.cos(3 * rows[:, 2])
+    return rows, waves + 0.1 * np.exp(rows[:, 1]) * rng.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def around_a_location():
+    rows, y = smooth()
+    return BoostingRegressor("normal", random_state=0, n_estimators=40).fit(rows[:250], y[:250])
+
+
+def loss_of_constant(model, y):
+    """Mean loss of the best constant within the bounds of a fit, and some more."""
+    loss, target = model.loss_, Target(y[:, None])
+    units = loss.units(target)
+    start = units.raw_in_own(units.loss.initial_raw(target.with_y(target.y / units.size)))
+    return loss.value(target, np.tile(start, (len(y), 1))).mean() + 0.05
+
+
+def test_the_location_is_learned_first(around_a_location, tmp_path):
+    model, (rows, y) = around_a_location, smooth()
+    found = model.predict_distribution(rows[250:])
+    settings = {"random_state": 0, "n_estimators": 40}
+    mean = BoostingRegressor(**settings).fit(rows[:250], y[:250])
+    residual = np.sqrt((mean.fitted_.calibration.scores**2).mean())
+    constant = np.column_stack([mean.predict(rows[250:]), np.full(150, np.log(residual))])
+    assert model.parts_["kernel"].weight > 0.5
+    assert found.crps(y[250:]).mean() < Normal().distribution_of(constant).crps(y[250:]).mean()
+    narrow, wide = found.std[rows[250:, 1] < -0.5], found.std[rows[250:, 1] > 0.5]
+    assert wide.mean() > narrow.mean()
+    losses = model.history_.validation
+    assert losses.argmin() == model.n_estimators_
+    model.save(tmp_path / "model")
+    loaded = hilboost.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_raw(rows), model.predict_raw(rows))
+    *_, last = model.staged_predict(rows)
+    np.testing.assert_allclose(last, model.predict(rows))
+
+
+def test_a_location_that_does_not_help_is_dropped():
+    y = np.where(RNG.uniform(size=120) < 0.6, 0.0, RNG.normal(size=120))
+    model = BoostingRegressor("student_t", random_state=0, n_estimators=10).fit(X[:120], y)
+    assert model.predict_distribution(X[:120]).log_score(y).mean() < loss_of_constant(model, y)
+
+
+def test_reports_show_levels_scores_and_parameters(around_a_location):
+    rows, y = smooth()
+    facts = around_a_location.report_facts(rows[250:], y[250:])
+    found = facts["distribution"]
+    assert sum(found["pit"]["counts"]) == 150
+    assert set(found["scores"]) == {"crps", "log score", "interval score"}
+    assert set(found["parameters"]) == {"location", "scale"}
+    assert [one["level"] for one in facts["quantiles"]["levels"]][3] == 0.5
+    assert "Levels of the targets" in around_a_location.report(rows[250:], y[250:]).html
+    counts = np.floor(np.exp(y))
+    model = BoostingRegressor("negative_binomial", **PLAIN).fit(rows, counts)
+    levels = model.report_facts(rows, counts)["distribution"]["pit"]["counts"]
+    assert max(levels) < 3 * np.mean(levels)
+
+
+def test_shapley_values_of_each_parameter():
+    found = MODEL.shap_values(X[:150])
+    total = found.values.sum(axis=1) + found.base_values
+    np.testing.assert_allclose(total, MODEL.predict_raw(X[:150]), atol=1e-8)
+
+
+@all_losses
+def test_onnx_returns_the_parameters(case, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, rows, _ = fitted(case)
+    hilboost.to_onnx(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(["parameters"], {session.get_inputs()[0].name: rows})
+    expected = np.column_stack([*model.predict_distribution(rows).parameters.values()])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_poisson_is_the_limit_of_the_negative_binomial():
+    raw, y = np.column_stack([RNG.normal(size=50), np.full(50, -18.0)]), RNG.poisson(1.0, (50, 1))
+    target, loss = Target(y.astype(float)), NegativeBinomial()
+    expected = stats.poisson(np.exp(raw[:, 0])).logpmf(y[:, 0])
+    np.testing.assert_allclose(-loss.value(target, raw), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        loss.gradients(target, raw).negative_gradient[:, 0], y[:, 0] - np.exp(raw[:, 0]), atol=1e-6
+    )
+
+
+@st.composite
+def drawn_tables(draw):
+    """A loss, and a table with constants, outliers, ties or zeros in any unit."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    case = draw(st.sampled_from(DISTRIBUTIONS))
+    n = draw(st.sampled_from([5, 12, 60, 200]))
+    rows = rng.normal(size=(n, 2))
+    y = case.draw(rng, n)[:, 0]
+    kind = draw(st.sampled_from(["plain", "constant", "ties", "outliers"]))
+    support, unit = case.make().support, draw(st.sampled_from([1e-9, 1.0, 1e9]))
+    if kind == "constant":
+        y = np.full(n, y[0])
+    elif kind == "ties":
+        y = y[rng.integers(3, size=n)]
+    elif kind == "outliers" and support in ("numbers", "positive"):
+        y[0] *= 1e6
+    return case.name, rows, y * unit if support in ("numbers", "positive") else y
+
+
+@given(drawn_tables())
+def test_drawn_tables_give_numbers_no_worse_than_constants(drawn):
+    name, rows, y = drawn
+    model = BoostingRegressor(name, random_state=0, n_estimators=20).fit(rows, y)
+    found = model.predict_distribution(rows)
+    assert found.log_score(y).mean() <= loss_of_constant(model, y)
+    for values in (found.mean, found.std, found.quantile([0.01, 0.5, 0.99]), found.crps(y)):
+        assert not np.isnan(values).any()
 
 
 def test_history_is_the_mean_log_score():

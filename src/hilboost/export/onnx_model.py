@@ -13,6 +13,7 @@ import numpy as np
 from hilboost.core.base_model import Term
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
 from hilboost.core.link import (
+    DistributionLink,
     IdentityLink,
     Link,
     LogitLink,
@@ -33,6 +34,7 @@ from hilboost.export.scalar_trees import scalar_trees
 from hilboost.kernels.base import block_operators
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
 from hilboost.learners.kernel_machine.inputs import _FARTHEST
+from hilboost.losses.distribution_loss import FARTHEST, LARGEST_LOGIT
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import as_path, atomic_path
@@ -94,6 +96,19 @@ def _sorted(graph: Graph, raw: str, link: SortedLink) -> str:
     return graph.add("Gather", ascending, graph.integers(*rank.tolist()), axis=1)
 
 
+def _parameters(graph: Graph, raw: str, link: DistributionLink) -> str:
+    """Convert each column of ``raw`` to its parameter."""
+    columns = []
+    for k, (name, least) in enumerate(link.kinds):
+        column = graph.add("Gather", raw, graph.integers(k), axis=1)
+        if name != "identity":
+            bound = FARTHEST if name == "log" else LARGEST_LOGIT
+            column = graph.add("Clip", column, graph.constant(-bound), graph.constant(bound))
+            column = graph.add("Exp" if name == "log" else "Sigmoid", column)
+        columns.append(graph.plus(column, least) if least else column)
+    return graph.add("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+
+
 def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:
     if link.n_classes == 2:
         return graph.add("Mul", raw, graph.constant([[-1.0, 1.0]]))
@@ -101,6 +116,7 @@ def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:
 
 
 _LINKS: dict[type[Link], Callable[[Graph, str, Any], str]] = {
+    DistributionLink: _parameters,
     IdentityLink: lambda graph, raw, link: raw,
     LogLink: _exponential_mean,
     LogitLink: _two_classes,
@@ -277,11 +293,12 @@ def _add_outputs(graph: Graph, predicted: str, fitted: FittedModel) -> list[Any]
         return [info("risk", double, ["n"])]
     if fitted.codec.kind == "numbers":
         r = len(fitted.model.initial_raw)
-        flat = r == 1 and fitted.numbers.flat
+        flat = r == 1 and fitted.numbers.flat and not fitted.loss.has_distribution
+        name = "parameters" if fitted.loss.has_distribution else "prediction"
         if flat:
             predicted = graph.add("Squeeze", predicted, graph.integers(1))
-        graph.rename(predicted, "prediction")
-        return [info("prediction", double, ["n"] if flat else ["n", r])]
+        graph.rename(predicted, name)
+        return [info(name, double, ["n"] if flat else ["n", r])]
     classes = _labels(fitted.classes)
     best = graph.add("ArgMax", predicted, axis=1, keepdims=0)
     labels = graph.constant(classes, classes.dtype)

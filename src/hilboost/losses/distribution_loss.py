@@ -24,9 +24,9 @@ from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.sums import extremes, mean
 
-_FARTHEST = 150.0
+FARTHEST = 150.0
 """Bound of logarithms, so that products of parameters stay finite."""
-_LARGEST_LOGIT = 30.0
+LARGEST_LOGIT = 30.0
 _LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
 _ROUNDING = 0.29  # standard deviation of a rounding error, in units of the last digit
 _STEP = 1e-5  # of differences
@@ -51,8 +51,8 @@ class Kind:
         if self.link == "identity":
             return raw
         if self.link == "log":
-            return self.least + np.exp(np.clip(raw, -_FARTHEST, _FARTHEST))
-        return expit(np.clip(raw, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+            return self.least + np.exp(np.clip(raw, -FARTHEST, FARTHEST))
+        return expit(np.clip(raw, -LARGEST_LOGIT, LARGEST_LOGIT))
 
     def raw(self, value: Floats) -> Floats:
         """Convert the parameter to ``raw``."""

@@ -16,6 +16,7 @@ from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
+from hilboost.report.distributions import LEVELS, distribution_facts
 from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
     Asides,
@@ -42,6 +43,7 @@ _CLASSES_DRAWN = 4
 _OF_TASKS = (
     "regression",
     "quantiles",
+    "distribution",
     "intervals",
     "classes",
     "sets",
@@ -99,8 +101,8 @@ def facts(
         JSON-compatible facts: ``format``, ``title``, ``task``, ``model``, ``data``, ``scores``,
         ``importance``, ``contributions``, and ``dependence``; with ``X_train``, ``drift``; and,
         depending on the task, ``regression`` (a list with one entry per target), ``quantiles``,
-        ``intervals``, ``classes``, ``sets``, ``structured``, ``ranking`` and ``survival``, which
-        are ``None`` if they do not apply.
+        ``distribution``, ``intervals``, ``classes``, ``sets``, ``structured``, ``ranking`` and
+        ``survival``, which are ``None`` if they do not apply.
 
     Raises
     ------
@@ -245,6 +247,13 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
     measured = scorer(rows, 1)
     found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)
     found["intervals"] = interval_facts(model, columns, y, rows.target.offset)
+    if model.loss_.has_distribution:
+        distribution, known = model.loss_.distribution_of(raw), y[:, 0]
+        found["distribution"] = distribution_facts(
+            columns, known, distribution, distribution.parameters
+        )
+        quantiles = distribution.quantile(LEVELS)
+        found["quantiles"] = quantile_facts(columns, order, known, quantiles, LEVELS)
     if levels:
         found["task"] = "quantile regression"
         found["quantiles"] = quantile_facts(columns, order, y[:, 0], predicted, levels)
