@@ -109,7 +109,7 @@ def test_the_location_is_learned_first(around_a_location, tmp_path):
     assert wide.mean() > narrow.mean()
     losses = model.history_.validation
     assert losses.argmin() == model.n_estimators_
-    model.save(tmp_path / "model")
+    model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_raw(rows), model.predict_raw(rows))
     *_, last = model.staged_predict(rows)

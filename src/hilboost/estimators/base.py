@@ -38,8 +38,9 @@ from hilboost.tables.schema import Schema
 from hilboost.training import checkpoints
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
+from hilboost.training.locations import train_in_turn
 from hilboost.training.recipe import Recipe
-from hilboost.training.train import TrainingResult, train
+from hilboost.training.train import TrainingResult
 from hilboost.validation.inputs import Expected, check_inputs, is_plain
 from hilboost.validation.offsets import offset_of
 
@@ -279,7 +280,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         n_threads = n_threads_of_rows = threads_for(self.n_jobs, self._work(recipe))
         if recipe.kernel_part is not None:
             n_threads = max(n_threads, threads_for_kernels(self.n_jobs, len(recipe.data.X)))
-        return train(
+        return train_in_turn(
             recipe,
             n_threads,
             with_printer(callbacks, self.verbose),

@@ -21,9 +21,12 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
     ----------
     loss : str, Loss, Loss class or callable, default="squared_error"
         ``"squared_error"``, ``"absolute_error"``, ``"huber"``, ``"quantile"``, ``"poisson"``,
-        ``"gamma"``, ``"tweedie"``, a custom :class:`hilboost.Loss`, or a function of ``y`` and
-        ``raw`` that returns the gradient and the hessian of each row.  Several threads call losses
-        and metrics of your own at once, unless ``n_jobs=1``.
+        ``"gamma"``, ``"tweedie"``, a distribution for :meth:`predict_distribution` (``"normal"``,
+        ``"laplace"``, ``"student_t"``, ``"mixture_of_normals"``, ``"lognormal"``,
+        ``"gamma_shape"``, ``"weibull"``, ``"negative_binomial"``, ``"zero_inflated_poisson"``,
+        ``"beta"``), a custom :class:`hilboost.Loss`, or a function of ``y`` and ``raw`` that
+        returns the gradient and the hessian of each row.  Several threads call losses and metrics
+        of your own at once, unless ``n_jobs=1``.
     learner : str, scikit-learn regressor, Learner or list of these, default="auto"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a
@@ -106,9 +109,10 @@ default="from_dtype"
     eval_metric : str, Metric, list of these, or None, default=None
         Metrics that are computed on the held-out rows after each stage (``history_.metrics``).  The
         first one decides about early stopping; ``None`` means the loss.  ``"rmse"``, ``"mse"``,
-        ``"mae"``, ``"mape"``, ``"r2"``, the names of scikit-learn's scorers for these, a
-        :class:`hilboost.Metric`, or a :class:`hilboost.metrics.FunctionMetric`.  A metric is NaN at
-        stages where it is undefined, such as a correlation with the constant of stage 0.
+        ``"mae"``, ``"mape"``, ``"r2"``, the names of scikit-learn's scorers for these, ``"crps"``,
+        ``"log_score"`` and ``"interval_score"`` of distributions, a :class:`hilboost.Metric`, or a
+        :class:`hilboost.metrics.FunctionMetric`.  A metric is NaN at stages where it is undefined,
+        such as a correlation with the constant of stage 0.
     warm_start : bool, default=False
         Whether ``fit`` adds stages to the existing model instead of starting over.  Lists of
         learners and kernel machines must have it in the first fit, too, which keeps their state.

@@ -28,7 +28,8 @@ class Beta(DistributionLoss):
     def scipy(self, p: Parameters) -> Any:
         """Distribution of SciPy."""
         mean, precision = p
-        return beta(*_shapes(mean, precision))
+        a, b = _shapes(mean, precision)
+        return beta(a, b)
 
     def log_density(self, y: Floats, p: Parameters) -> Floats:
         """Logarithm of the density."""

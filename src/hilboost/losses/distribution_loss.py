@@ -246,10 +246,11 @@ class DistributionLoss(Loss):
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Scores, and Fisher informations, or more for short steps."""
         values = self.values_of(raw)
-        negative = np.column_stack(
-            np.broadcast_arrays(*self.score(target.y[:, 0], values), raw[:, 0])[:-1]
-        )
-        hessian = np.column_stack(np.broadcast_arrays(*self.information(values), raw[:, 0])[:-1])
+        negative, hessian = np.empty((2, *raw.shape))
+        for k, score in enumerate(self.score(target.y[:, 0], values)):
+            negative[:, k] = score
+        for k, information in enumerate(self.information(values)):
+            hessian[:, k] = information
         hessian = np.maximum(hessian, _SMALLEST_INFORMATION)
         for k, kind in enumerate(self.kinds):
             if kind.link != "identity":

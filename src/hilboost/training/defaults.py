@@ -90,7 +90,8 @@ def resolve(
     too_few = is_auto(parameters["early_stopping"])
     of_statistics = float(np.clip(n // _ROWS_PER_STATISTIC, 5, 20))
     of_fixed = float(np.clip(n // _ROWS_PER_LEAF_ROW, 5, 7 if too_few else 20))
-    smallest = of_statistics if fit.coupled or fit.leaf_loss else 1 if careful else of_fixed
+    needs_rows = fit.coupled or fit.leaf_loss or fit.distributed
+    smallest = of_statistics if needs_rows else 1 if careful else of_fixed
     best_first = 63 if large and early else 15 if careful and fit.two_classes else 31
     chosen = {
         "learning_rate": 1.0 if kernel else 0.08 if careful and n_estimators > 300 else 0.1,

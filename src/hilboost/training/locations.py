@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from hilboost.boosting.units import in_own_units
+from hilboost.backends.threads import ThreadTeam
+from hilboost.boosting.evaluate import mean_loss
+from hilboost.boosting.units import in_own_units, losses_in_own_units
 from hilboost.core.base_model import Stage
-from hilboost.core.callback import History
+from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import TargetUnits
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
+from hilboost.training.continuation import Continuation
+from hilboost.training.recipe import Recipe
+from hilboost.training.train import Keeper, Observer, TrainingResult, train
 
-if TYPE_CHECKING:
-    from hilboost.training.recipe import Recipe
+
+def train_in_turn(
+    recipe: Recipe,
+    n_threads: int,
+    callbacks: Sequence[Callback],
+    continuation: Continuation | None,
+    keep: Keeper | None,
+    observer: Observer | None,
+    n_threads_of_rows: int,
+) -> TrainingResult:
+    """Train the model of a recipe, first the location of a distribution if the recipe says so."""
+    found = None
+    if recipe.location_first is not None and continuation is None and keep is None:
+        found = _around_location(recipe, n_threads, callbacks, n_threads_of_rows)
+    if found is not None:
+        return found
+    return train(recipe, n_threads, callbacks, continuation, keep, observer, n_threads_of_rows)
 
 
-@dataclass(frozen=True)
-class LocationFirst:
-    """Two fits in place of one: that of the location, and that of the distribution around it.
+def _around_location(
+    recipe: Recipe, n_threads: int, callbacks: Sequence[Callback], n_threads_of_rows: int
+) -> TrainingResult | None:
+    """Fit the location, and the distribution around predictions of the location out of fold.
 
-    The residuals of rows that a model has learned from are too small to tell a scale.  The second
-    fit therefore has, as offsets, predictions of the location by members of the first one that did
-    not learn from the row.
+    ``None`` if this predicts held-out rows no better than the best constant.
     """
-
-    location: Callable[[], Recipe]  # the recipe of the first fit
-    distribution: Callable[[Floats], Recipe]  # that of the second one, from offsets (n, r)
-    n_outputs: int
-
-    def offsets(self, out_of_fold: Floats) -> Floats:
-        """Offsets of all outputs, (n, r): the location is the first one."""
-        return np.pad(out_of_fold, ((0, 0), (0, self.n_outputs - 1)))
+    fits, config = recipe.location_first, recipe.config
+    assert fits is not None
+    located = train(fits.location(), n_threads, n_threads_of_rows=n_threads_of_rows)
+    assert located.out_of_fold is not None
+    second = fits.distribution(fits.offsets(located.out_of_fold))
+    around = train(second, n_threads, callbacks, n_threads_of_rows=n_threads_of_rows)
+    target = recipe.data.target
+    with ThreadTeam(n_threads) as team:
+        start = mean_loss(config.loss, target, target.starting_raw(recipe.initial_raw), team)
+    constant = float(losses_in_own_units(config.units, [start])[0])
+    if not is_better(around.fitted, constant):
+        return None
+    return replace(around, fitted=joined(located.fitted, around.fitted, constant))
 
 
 def is_better(around: FittedModel, constant: float) -> bool:

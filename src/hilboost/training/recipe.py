@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.state import TrainingState
 from hilboost.core.dtypes import Floats
@@ -17,7 +19,6 @@ from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
 from hilboost.training.data import TrainingData
-from hilboost.training.locations import LocationFirst
 from hilboost.training.shards import ShardPlan
 
 
@@ -51,6 +52,24 @@ class Outcome:
 def unchanged(outcome: Outcome) -> Outcome:
     """Return the outcome unchanged."""
     return outcome
+
+
+@dataclass(frozen=True)
+class LocationFirst:
+    """Two fits in place of one: that of the location, and that of the distribution around it.
+
+    The residuals of rows that a model has learned from are too small to tell a scale.  The second
+    fit therefore has, as offsets, predictions of the location by members of the first one that did
+    not learn from the row.
+    """
+
+    location: Callable[[], Recipe]  # the recipe of the first fit
+    distribution: Callable[[Floats], Recipe]  # that of the second one, from offsets (n, r)
+    n_outputs: int
+
+    def offsets(self, out_of_fold: Floats) -> Floats:
+        """Offsets of all outputs, (n, r): the location is the first one."""
+        return np.pad(out_of_fold, ((0, 0), (0, self.n_outputs - 1)))
 
 
 @dataclass(frozen=True)

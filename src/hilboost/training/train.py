@@ -12,7 +12,6 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
-from hilboost.boosting.evaluate import mean_loss
 from hilboost.boosting.loop import HOPELESS_GROWTH, boost
 from hilboost.boosting.offsets import range_of
 from hilboost.boosting.state import TrainingState
@@ -35,7 +34,6 @@ from hilboost.training.continuation import Continuation, restore
 from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
 from hilboost.training.fingerprints import ingredients_of_state
 from hilboost.training.initial_state import InitialState, begin
-from hilboost.training.locations import is_better, joined
 from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
@@ -87,10 +85,6 @@ def train(
     n_threads_of_rows: int | None = None,
 ) -> TrainingResult:
     """Train the model that the recipe specifies."""
-    if recipe.location_first is not None and continuation is None and keep is None:
-        found = _around_location(recipe, n_threads, callbacks, n_threads_of_rows)
-        if found is not None:
-            return found
     clock = Clock(recipe.time_budget)
     phases, offset_range = Phases.of(callbacks), range_of(recipe.data.target)
     initial = begin(recipe, continuation, n_threads)
@@ -141,31 +135,6 @@ def train(
     kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
     kept = None if kept is None else replace(kept, belongs_to=belongs_to)
     return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw)
-
-
-def _around_location(
-    recipe: Recipe,
-    n_threads: int,
-    callbacks: Sequence[Callback],
-    n_threads_of_rows: int | None,
-) -> TrainingResult | None:
-    """Fit the location, and the distribution around predictions of the location out of fold.
-
-    ``None`` if this predicts held-out rows no better than the best constant.
-    """
-    fits, config = recipe.location_first, recipe.config
-    assert fits is not None
-    located = train(fits.location(), n_threads, n_threads_of_rows=n_threads_of_rows)
-    assert located.out_of_fold is not None
-    second = fits.distribution(fits.offsets(located.out_of_fold))
-    around = train(second, n_threads, callbacks, n_threads_of_rows=n_threads_of_rows)
-    target = recipe.data.target
-    with ThreadTeam(n_threads) as team:
-        start = mean_loss(config.loss, target, target.starting_raw(recipe.initial_raw), team)
-    constant = float(losses_in_own_units(config.units, [start])[0])
-    if not is_better(around.fitted, constant):
-        return None
-    return replace(around, fitted=joined(located.fitted, around.fitted, constant))
 
 
 def _without_stages(

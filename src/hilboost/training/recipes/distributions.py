@@ -9,8 +9,7 @@ from typing import Any
 
 from hilboost.core.dtypes import Floats
 from hilboost.training.data import TrainingData
-from hilboost.training.locations import LocationFirst
-from hilboost.training.recipe import Recipe
+from hilboost.training.recipe import LocationFirst, Recipe
 
 
 def location_first(
@@ -30,9 +29,7 @@ def location_first(
         and recipe.encoder is None
         and recipe.time_budget is None
         and not parameters["warm_start"]
-        and data.target.share is None
         and data.target.offset is None
-        and recipe.shards.at_start == 1
     )
     if units is None or units.location is None or not possible:
         return None

@@ -114,8 +114,10 @@ def table_recipe(
     )
     if is_name(parameters["learner"], "auto"):
         added = kernel_part(p, recipe)
-        first = location_first(table_recipe, parameters, given, recipe, seed)
-        recipe = replace(recipe, kernel_part=added, location_first=first)
+        recipe = replace(recipe, kernel_part=added)
+        if plan.at_start == 1 and given.target.share is None:
+            first = location_first(table_recipe, parameters, given, recipe, seed)
+            recipe = replace(recipe, location_first=first)
     return replace(recipe, candidates=candidates(settings, recipe, resolved))
 
 
@@ -158,7 +160,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         two_classes=two_classes,
         coupled=coupled,
         scaled=loss.adaptive and is_survival,
-        distributed=loss.has_distribution,
+        distributed=loss.has_distribution and len(begun.initial_raw) > 1,
         symmetric_leaves=_symmetric_leaves(p, data),
         small_hessians=two_classes or (coupled and not loss.bounded_hessian),
         ranks=data.target.groups is not None,
