@@ -14,7 +14,7 @@ from hilboost import BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
-from hilboost.losses import NegativeBinomial, Normal
+from hilboost.losses import DistributionLoss, NegativeBinomial, Normal
 from hilboost.metrics import CRPS, IntervalScore, LogScore
 
 RNG = np.random.default_rng(0)
@@ -246,6 +246,8 @@ def test_bad_arguments():
         Normal(0)
     with pytest.raises(InvalidParameter, match="n_components must be an integer from 2 to 10"):
         hilboost.losses.MixtureOfNormals(1)
+    with pytest.raises(IncompatibleParts, match="does not define scipy"):
+        DistributionLoss().scipy(())
     plain = BoostingRegressor(**PLAIN).fit(X, Y)
     with pytest.raises(IncompatibleParts, match="predicts no distributions"):
         plain.predict_distribution(X)

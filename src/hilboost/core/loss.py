@@ -59,15 +59,42 @@ class TargetUnits:
     location: tuple[Loss, Callable[[Floats], Floats]] | None = None
 
     def raw_in_own(self, raw: Floats) -> Floats:
-        """Convert predictions (n, r) or (r,) of the fit to original units."""
+        """Convert predictions (n, r) or (r,) of the fit to original units.
+
+        Parameters
+        ----------
+        raw : (n, r) or (r,) float64
+
+        Returns
+        -------
+        (n, r) or (r,) float64
+        """
         return raw * self.factor + (0.0 if self.shift is None else self.shift)
 
     def raw_in_fit(self, raw: Floats) -> Floats:
-        """Convert predictions (n, r) or (r,) in original units to those of the fit."""
+        """Convert predictions (n, r) or (r,) in original units to those of the fit.
+
+        Parameters
+        ----------
+        raw : (n, r) or (r,) float64
+
+        Returns
+        -------
+        (n, r) or (r,) float64
+        """
         return (raw if self.shift is None else raw - self.shift) / self.factor
 
     def loss_in_own(self, loss: Floats | float) -> Floats | float:
-        """Convert losses of the fit to original units."""
+        """Convert losses of the fit to original units.
+
+        Parameters
+        ----------
+        loss : float or float64 array
+
+        Returns
+        -------
+        float or float64 array
+        """
         return self.value * loss + self.constant
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import DistributionLink
 from hilboost.core.loss import Loss, TargetUnits
@@ -133,11 +133,29 @@ class DistributionLoss(Loss):
         Returns
         -------
         scipy.stats.rv_frozen
+
+        Raises
+        ------
+        IncompatibleParts
+            The class does not define it, and no formula in place of it.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define scipy, or all that uses it.")
+        raise IncompatibleParts(
+            f"{type(self).__name__} does not define scipy, which the default of a method needs; "
+            "return a frozen distribution of scipy.stats."
+        )
 
     def log_density(self, y: Floats, p: Parameters) -> Floats:
-        """Logarithm of the density, or of the probability of a count."""
+        """Logarithm of the density, or of the probability of a count.
+
+        Parameters
+        ----------
+        y : float64 array
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        float64 array
+        """
         frozen = self.scipy(p)
         found = frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y)
         return np.maximum(found, -1e300)
@@ -147,6 +165,15 @@ class DistributionLoss(Loss):
 
         For a positive parameter, it is the derivative by its logarithm, and for a probability the
         one by its logit.
+
+        Parameters
+        ----------
+        y : float64 array
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        tuple of float64 arrays
         """
         kinds, found = self.kinds, []
         for k, kind in enumerate(kinds):
@@ -161,14 +188,32 @@ class DistributionLoss(Loss):
         return tuple(found)
 
     def information(self, p: Parameters) -> tuple[Floats, ...]:
-        """Fisher information: the expected square of each score; by default, from quantiles."""
+        """Fisher information: the expected square of each score; by default, from quantiles.
+
+        Parameters
+        ----------
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        tuple of float64 arrays
+        """
         levels, weights = nodes_between(0.0, 1.0)
         rows = tuple(np.asarray(one)[..., None] for one in p)
         y = self.quantile(levels, rows)
         return tuple(one**2 @ weights for one in self.score(y, rows))
 
     def guess(self, target: Target) -> tuple[float, ...]:
-        """Parameters from which the search for the best constant starts."""
+        """Parameters from which the search for the best constant starts.
+
+        Parameters
+        ----------
+        target : Target
+
+        Returns
+        -------
+        tuple of float
+        """
         center, spread = _center_and_spread(target)
         values = {
             "location": center,
@@ -182,23 +227,71 @@ class DistributionLoss(Loss):
         return tuple(values.get(kind, 1.0) for kind in self.parameters.values())
 
     def mean(self, p: Parameters) -> Floats:
-        """Mean."""
+        """Mean.
+
+        Parameters
+        ----------
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        float64 array
+        """
         return np.asarray(self.scipy(p).mean())
 
     def std(self, p: Parameters) -> Floats:
-        """Standard deviation."""
+        """Standard deviation.
+
+        Parameters
+        ----------
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        float64 array
+        """
         return np.asarray(self.scipy(p).std())
 
     def cdf(self, y: Floats, p: Parameters) -> Floats:
-        """Probability of at most ``y``."""
+        """Probability of at most ``y``.
+
+        Parameters
+        ----------
+        y : float64 array
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        float64 array
+        """
         return np.asarray(self.scipy(p).cdf(y))
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
-        """Quantiles of the levels."""
+        """Quantiles of the levels.
+
+        Parameters
+        ----------
+        levels : float64 array
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        float64 array
+        """
         return np.asarray(self.scipy(p).ppf(levels))
 
     def crps(self, y: Floats, p: Parameters) -> Floats:
-        """Continuous ranked probability score of ``y`` (n, 1), (n, 1)."""
+        """Continuous ranked probability score of ``y`` (n, 1), (n, 1).
+
+        Parameters
+        ----------
+        y : float64 array
+        p : tuple of float64 arrays
+
+        Returns
+        -------
+        (n, 1) float64
+        """
         if self.support == "counts":
             top = self.quantile(np.array([[1 - 1e-9]]), p)
             largest = float(np.nanmax(np.where(np.isfinite(top), top, np.inf), initial=0.0))
@@ -218,7 +311,16 @@ class DistributionLoss(Loss):
         return DistributionLink(tuple(self.parameters), kinds, least)
 
     def values_of(self, raw: Floats) -> tuple[Floats, ...]:
-        """Convert ``raw`` (n, r) to parameters, (n,) each."""
+        """Convert ``raw`` (n, r) to parameters, (n,) each.
+
+        Parameters
+        ----------
+        raw : (n, r) float64
+
+        Returns
+        -------
+        tuple of (n,) float64
+        """
         return tuple(kind.value(raw[:, k]) for k, kind in enumerate(self.kinds))
 
     def distribution_of(self, raw: Floats) -> ParametricDistribution:
@@ -270,7 +372,16 @@ class DistributionLoss(Loss):
         return best_raw(self, target, start, self.bounds)
 
     def best_constant(self, target: Target) -> Floats:
-        """Maximum likelihood without offsets, (r,)."""
+        """Maximum likelihood without offsets, (r,).
+
+        Parameters
+        ----------
+        target : Target
+
+        Returns
+        -------
+        (r,) float64
+        """
         start = [
             float(kind.raw(np.array(one)))
             for kind, one in zip(self.kinds, self.guess(target), strict=True)
@@ -320,7 +431,16 @@ class DistributionLoss(Loss):
         )
 
     def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
-        """Range of ``raw`` for a target in units of its spread, (r,) each."""
+        """Range of ``raw`` for a target in units of its spread, (r,) each.
+
+        Parameters
+        ----------
+        target : Target
+
+        Returns
+        -------
+        low, high : (r,) float64
+        """
         least = np.log(least_scale(target.y[:, 0], target))
         low = [least if kind == "scale" else KINDS[kind].low for kind in self.parameters.values()]
         return np.array(low), np.array([kind.high for kind in self.kinds])

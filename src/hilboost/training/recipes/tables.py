@@ -113,8 +113,7 @@ def table_recipe(
         chooses_rate=is_auto(p["learning_rate"]),
     )
     if is_name(parameters["learner"], "auto"):
-        added = kernel_part(p, recipe)
-        recipe = replace(recipe, kernel_part=added)
+        recipe = replace(recipe, kernel_part=kernel_part(p, recipe))
         if plan.at_start == 1 and given.target.share is None:
             first = location_first(table_recipe, parameters, given, recipe, seed)
             recipe = replace(recipe, location_first=first)
