@@ -202,12 +202,16 @@ def test_all_suggested_parameters_exist():
         ("eval_set", "has no argument 'eval_set'; pass X_val and y_val to fit"),
         ("early_stopping_rounds", r"set n_iter_no_change in BoostingRegressor\(\.\.\.\)"),
         ("n_estimators", "set n_estimators in BoostingRegressor"),
-        ("groups", "to hold out whole groups, pass X_val and y_val, or .*GroupKFold"),
     ],
 )
 def test_arguments_of_fit(name, match):
     with pytest.raises(InvalidType, match=f"BoostingRegressor.fit .*{match}"):
         regressor().fit(X, Y, **{name: 1})
+
+
+def test_groups_of_a_kernel_machine():
+    with pytest.raises(InvalidType, match="to hold out whole groups, pass X_val .*GroupKFold"):
+        KernelBoostingRegressor().fit(X, Y, groups=1)
 
 
 def test_estimators_are_cloned_and_pickled_as_before():

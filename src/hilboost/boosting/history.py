@@ -103,7 +103,7 @@ class LossRecorder:
                 out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
             if True in couples:
                 by_fold = [(target.part(held), out_of_fold[held]) for held in state.held_out]
-            held_by_some = folds < len(state.members)
+            held_by_some = (folds >= 0) & (folds < len(state.members))
             if any(not metric.couples_rows for metric in self.config.metrics):
                 whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]
         if loss.couples_rows:

@@ -181,4 +181,5 @@ def _is_plain(config: BoostingConfig, target: Target, state: TrainingState) -> b
     measured = bool(config.metrics) or config.takes_snapshots
     own_loss = config.metric is not None and config.metric is not config.loss
     apart = apart or state.rotation is not None
+    apart = apart or (state.folds is not None and not state.divides_all_rows)
     return not (apart or measured or own_loss or config.sampling.bootstrap)

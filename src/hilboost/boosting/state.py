@@ -46,8 +46,8 @@ class TrainingState:
     """The state of a fit: everything needed to continue it."""
 
     members: list[EnsembleMember]  # one member, or one for each fold; the model is their mean
-    # (n,) int64 or None: for each row, the member from which it is held out; a trial may omit the
-    # last members
+    # (n,) int64 or None: for each row, the member from which it is held out, or -1; a trial may
+    # omit the last members
     folds: NDArray[np.int64] | None = None
     # parts of the rows from which the stages learn in turn, with their own ``raw``; ``None`` if
     # every stage may learn from all rows
@@ -123,6 +123,13 @@ class TrainingState:
         """Rows that are held out from each member, ascending."""
         assert self.folds is not None
         return [np.flatnonzero(self.folds == k) for k in range(len(self.members))]
+
+    @property
+    def divides_all_rows(self) -> bool:
+        """Whether each member learns from all rows that are not held out from it."""
+        sizes = zip(self.members, self.held_out, strict=True)
+        n = len(self.members[0].raw)
+        return all(one.rows is None or len(one.rows) + len(held) == n for one, held in sizes)
 
     def raw_of(self, member: int, n_threads: int) -> Floats:
         """Predictions of a member for all rows, (n, r)."""

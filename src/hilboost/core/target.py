@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 
@@ -34,6 +35,8 @@ class Target:
     share : RowShare or None
         Which rows of the table these are, if other workers have the others; ``None`` if all rows
         are here.
+    dependence : Dependence or None
+        By what rows are held out, if not at random.
     """
 
     y: Floats
@@ -42,6 +45,7 @@ class Target:
     share: RowShare | None = None
     offset: Floats | None = None
     positions: NDArray[np.int64] | None = None
+    dependence: Dependence | None = None
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -192,6 +196,7 @@ class Target:
             self.share and self.share.rows(index),
             None if self.offset is None else self.offset[index],
             None if self.positions is None else self.positions[index],
+            self.dependence and self.dependence.rows(index),
         )
 
     def followed_by(self, other: Target) -> Target:

@@ -1,9 +1,10 @@
 """Target encoding: replace a level, or a pair of levels, by the mean target of its rows.
 
 With cross-fitting, the encoding of a training row does not depend on its own target.  The training
-rows are split at random into ten folds, and each fold is encoded from the other nine.  A row with a
-whole weight stands for so many equal rows, nine tenths of which are in other folds than each.  All
-other rows (held-out rows and new rows) are encoded from all training rows::
+rows are split into ten folds, at random, of whole groups or of blocks of time, and each fold is
+encoded from the other nine.  A row with a whole weight stands for so many equal rows, nine tenths
+of which are in other random folds than each.  All other rows (held-out rows and new rows) are
+encoded from all training rows::
 
     rows      training                        held out
     folds     0  1  2 …  9
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.target import Target
-from hilboost.reductions.draws import assign_folds
+from hilboost.reductions.row_splits import parts
 from hilboost.reductions.rows import union
 from hilboost.reductions.sums import count_rows, masses_of_groups, mean, sums_of_groups
 from hilboost.tables.files import column_of
@@ -109,11 +110,11 @@ class TargetEncoding:
         prior = mean(learned)
         statistics = cls._of(sources, known, learned, prior, strength)
         encoded = statistics.encode(numbers)
-        parts = assign_folds(key, np.zeros(len(inside)), N_PARTS, learned, inside)
-        is_count = not count_rows(weight != np.rint(weight), learned)
+        part_of = parts(key, N_PARTS, learned, inside)
+        is_count = not count_rows(weight != np.rint(weight), learned) and not learned.dependence
         twins = np.maximum(weight - 1, 0) * (1 - 1 / N_PARTS) if is_count else np.zeros(len(inside))
         for part in range(N_PARTS):
-            here, others = parts == part, parts != part
+            here, others = part_of == part, part_of != part
             rest = cls._of(
                 sources, [k[others] for k in known], learned.rows(others), prior, strength
             )

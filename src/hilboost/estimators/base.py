@@ -22,7 +22,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.fitted_properties import FittedProperties
-from hilboost.estimators.preparation import FitArguments, training_data
+from hilboost.estimators.preparation import FitArguments, held_out_by, training_data
 from hilboost.estimators.signatures import (
     ExplainedParameters,
     hide_offsets,
@@ -101,6 +101,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     # Parameters that some estimators have, and what the others do
     loss: Any = None
     categorical_features: Any = "from_dtype"
+    validation: Any = "auto"
+    validation_gap: Any = None
     warm_start: bool = False
     verbose: int | bool = 0
 
@@ -232,11 +234,12 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
         prepared = [training_data(self, rows, held_out, before)]
         marks, names = prepared[0].marks, prepared[0].schema.names
+        held_by = held_out_by(prepared[0].target)
         try:
             result = self._train(prepared.pop(), callbacks, before, relay)
         except InvalidColumn as error:
             raise error.named(names) from None
-        self.fitted_ = replace(result.fitted, marks=marks)
+        self.fitted_ = replace(result.fitted, marks=marks, held_out_by=held_by)
         result.raise_interrupt()
         if relay is not None:
             relay.end()

@@ -29,9 +29,9 @@ class BoostingClassifier(ClassPredictions, ClassifierMixin, TableBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
-early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, device, random_state, n_jobs, verbose, n_shards, multi_output, sketch, \
-target_encoding : optional
+early_stopping, cv_folds, validation_fraction, validation, validation_gap, n_iter_no_change, tol, \
+time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose, n_shards, \
+multi_output, sketch, target_encoding : optional
         See :class:`BoostingRegressor`.  ``multi_output="shared"`` grows one tree with
         vector-valued leaves for all classes.  ``monotonic_cst`` requires two classes and
         constrains the probability of the second one.  The metrics are ``"log_loss"``,

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
@@ -21,10 +23,13 @@ from hilboost.tables.schema import Schema
 from hilboost.tables.text_columns import TextColumn
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
+from hilboost.validation.choices import is_name
 from hilboost.validation.copies import told_of_copies
+from hilboost.validation.dependence import dependence_of
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.order import check_order
+from hilboost.validation.row_order import told_of_ordered_rows
 from hilboost.validation.weights import check_not_negative, plain_weights
 
 if TYPE_CHECKING:
@@ -46,6 +51,7 @@ class FitArguments:
     entry: Any = None
     strata: Any = None
     positions: Any = None
+    time: Any = None
 
 
 _BESIDE = ("y", "sample_weight", "groups", "offset", "entry", "strata")  # of validation rows, too
@@ -162,12 +168,13 @@ def training_data(
     rows: FitArguments,
     held_out: FitArguments,
     before: FittedModel | None,
+    divides: bool = True,  # whether the fit may hold out rows
 ) -> TrainingData:
     """Validate the training rows of an estimator, and the held-out rows, if there are any.
 
     A fit that is continued keeps the columns and labels of the record ``before``.
     """
-    check_order(rows.X, **beside(rows))
+    check_order(rows.X, **beside(rows), time=rows.time)
     sets = validation_sets(held_out)
     expected = estimator._expected(None if before is None else before.schema)
     expected = replace(expected, blocks=estimator._reads_blocks())
@@ -176,6 +183,14 @@ def training_data(
     told = told_of_copies(checked.X, checked.schema, rows.y, rows.groups, checked.target.offset)
     for sentence in told if before is None else ():
         warn_caller(sentence, DataWarning)
+    if divides and estimator.is_tabular:
+        checked = _with_dependence(estimator, checked, rows, is_new=not sets and before is None)
+        if before is not None and before.held_out_by not in (None, held_out_by(checked.target)):
+            raise InvalidData(
+                f"warm_start: the rows of the first fit were held out by {before.held_out_by}, so "
+                "that its stages may have learned from rows that would now be held out; pass the "
+                "same groups or time, and validation, or set warm_start=False."
+            )
     data = rows_of_fit(estimator, checked, rows, learns=before is None)
     if before is not None:
         check_levels(data.schema, data.X)
@@ -191,6 +206,28 @@ def training_data(
     for sentence in told_of_overlap(estimator, data, found[0]):
         warn_caller(sentence, DataWarning)
     return replace(data, validation=(replace(found[0], name=""), *found[1:]))
+
+
+def held_out_by(target: Target) -> str:
+    """Name what decides which rows are held out together."""
+    return "chance" if target.dependence is None else target.dependence.kind
+
+
+def _with_dependence(
+    estimator: BoostingEstimator, checked: CheckedRows, rows: FitArguments, is_new: bool
+) -> CheckedRows:
+    """Note by what rows are held out; warn if this is at random, but rows seem to be in order."""
+    target, codec = checked.target, checked.codec
+    assert codec is not None
+    validation, gap = estimator.validation, estimator.validation_gap
+    y = target.y[:, 0] if codec.n_classes is None else target.y[:, 0].astype(np.intp)
+    found = dependence_of(validation, gap, rows.groups, rows.time, y, estimator.ranks_groups)
+    stops = estimator.get_params(deep=False)["early_stopping"] is not False
+    is_random = found is None and is_name(validation, "auto") and not estimator.ranks_groups
+    if is_new and stops and is_random and codec.kind in ("numbers", "classes"):
+        for sentence in told_of_ordered_rows(checked.X, y, codec.n_classes is not None):
+            warn_caller(sentence, DataWarning)
+    return replace(checked, target=replace(target, dependence=found))
 
 
 def encoding(

@@ -48,8 +48,9 @@ class BoostingRanker(TableBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
-early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, device, random_state, n_jobs, verbose, target_encoding : optional
+early_stopping, cv_folds, validation_fraction, validation, validation_gap, n_iter_no_change, tol, \
+time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose, \
+target_encoding : optional
         See :class:`BoostingRegressor`.  Samples, folds and held-out parts consist of whole groups.
         The metrics are ``"ndcg"``, ``"map"`` and ``"mrr"``, also with a number of positions as in
         ``"ndcg@10"``.
@@ -111,6 +112,7 @@ warm_start, device, random_state, n_jobs, verbose, target_encoding : optional
         sample_weight: PerRow = None,
         *,
         groups: PerRow = None,
+        time: object = None,
         positions: object = None,
         offset: PerRow = None,
         X_val: object = None,
@@ -132,6 +134,8 @@ warm_start, device, random_state, n_jobs, verbose, target_encoding : optional
             The same for all rows of a group: a group of weight 2 is equivalent to two groups.
         groups : array-like (n,)
             Label of the group of each row, numbers or text.  The rows may be in any order.
+        time : array-like (n,), optional
+            Time of each row; the groups with the latest rows are held out.
         positions : array-like (n,), optional
             Position at which each row was shown when its label was observed, such as a click: whole
             numbers, counted from 0 or 1 on.  The built-in losses then estimate the effect of the
@@ -158,7 +162,7 @@ warm_start, device, random_state, n_jobs, verbose, target_encoding : optional
         if sample_weight is not None:  # which may be groups, passed by position
             require_groups(groups)
         held_out = FitArguments(X_val, y_val, sample_weight_val, groups_val, offset_val)
-        rows = FitArguments(X, y, sample_weight, groups, offset, positions=positions)
+        rows = FitArguments(X, y, sample_weight, groups, offset, positions=positions, time=time)
         return self._fit(rows, held_out, callbacks)
 
     def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:

@@ -97,6 +97,15 @@ default="from_dtype"
         Fraction of the rows that is held out with ``cv_folds=1``.  With ``None`` and ``cv_folds`` 1
         or "auto", no rows are held out, and early stopping watches the training loss; ``tol`` then
         decides when its decrease is too small.
+    validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
+        Which rows are held out together, also by trial fits, target encoding and the calibration of
+        intervals.  ``"groups"`` holds out whole groups, ``"time"`` the latest rows, which several
+        folds divide into blocks: each model learns from all rows before its block.  "auto" does
+        either if ``groups`` or ``time`` is passed to ``fit``.  A splitter with disjoint held-out
+        rows, such as ``GroupKFold(5)``, replaces ``cv_folds``; it gets the rows in order of time.
+    validation_gap : float, timedelta or None, default=None
+        Time before each block of held-out rows whose rows are left out, in the unit of ``time``, or
+        a number of days or a timedelta if these are dates.
     n_iter_no_change : int or "auto", default="auto"
         Number of stages without improvement after which training stops.
     tol : float, default=0

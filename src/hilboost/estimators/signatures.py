@@ -255,7 +255,7 @@ class ExplainedParameters(BaseEstimator):
             if "'early_stopping'" in message:
                 value += " n_iter_no_change is the number of stages without improvement."
             if "'cv_folds'" in message:
-                value += " For a split in order of time, pass the latest rows as X_val and y_val."
+                value += " Pass a splitter as validation, and the time of rows to fit(time=...)."
             raise InvalidParameterError(f"{message}{got}{value}") from None
 
 

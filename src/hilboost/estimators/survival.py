@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
@@ -43,8 +43,8 @@ class BoostingSurvival(SurvivalPredictions, TableBoosting):
     learner, learning_rate, n_estimators, max_leaf_nodes, max_depth, growth, min_samples_leaf, \
 min_hessian, l2_regularization, min_gain, max_features, max_features_per_tree, max_bins, \
 subsample, bootstrap, monotonic_cst, interaction_cst, categorical_features, line_search, \
-early_stopping, cv_folds, validation_fraction, n_iter_no_change, tol, time_budget, eval_metric, \
-warm_start, device, random_state, n_jobs, verbose : optional
+early_stopping, cv_folds, validation_fraction, validation, validation_gap, n_iter_no_change, tol, \
+time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose : optional
         See :class:`BoostingRegressor`.  The metric is ``"concordance"`` (Harrell's C).
     ties : {"breslow", "efron"}, default="breslow"
         Approximation of ``"cox"`` for events at the same time.
@@ -83,6 +83,11 @@ warm_start, device, random_state, n_jobs, verbose : optional
         **TableBoosting._parameter_constraints,
         "ties": [StrOptions({"breslow", "efron"})],
         "n_intervals": [Interval(Integral, 1, None, closed="left")],
+        "validation": [
+            StrOptions({"auto", "random", "groups"}),
+            HasMethods(["split", "get_n_splits"]),
+        ],
+        "validation_gap": [None],
         "distribution": [StrOptions({"normal", "logistic", "extreme"})],
     }
 
@@ -94,7 +99,7 @@ warm_start, device, random_state, n_jobs, verbose : optional
     n_intervals: int = 20
 
     @public_fit
-    def fit(
+    def fit(  # type: ignore[override]  # times are targets here
         self,
         X: object,
         y: object,
@@ -102,6 +107,7 @@ warm_start, device, random_state, n_jobs, verbose : optional
         *,
         entry: PerRow = None,
         strata: PerRow = None,
+        groups: PerRow = None,
         offset: PerRow = None,
         X_val: object = None,
         y_val: object = None,
@@ -134,6 +140,8 @@ warm_start, device, random_state, n_jobs, verbose : optional
             Time from which on a row is observed, for ``loss="cox"``.
         strata : array-like (n,), optional
             Label of the stratum of each row, for ``loss="cox"``: each has its own baseline hazard.
+        groups : array-like (n,), optional
+            Groups that are held out as a whole; see :meth:`BoostingRegressor.fit`.
         offset : array-like (n,) or (n, r), optional
             Known part of ``predict_raw``, such as a risk; see :meth:`BoostingRegressor.fit`.  With
             ``loss="discrete_hazard"``, there are as many columns for each cause as intervals; the
@@ -158,7 +166,7 @@ warm_start, device, random_state, n_jobs, verbose : optional
         held_out = FitArguments(
             X_val, y_val, sample_weight_val, None, offset_val, entry=entry_val, strata=strata_val
         )
-        rows = FitArguments(X, y, sample_weight, None, offset, entry=entry, strata=strata)
+        rows = FitArguments(X, y, sample_weight, groups, offset, entry=entry, strata=strata)
         return self._fit(rows, held_out, callbacks)
 
     def _labels_of(self, rows: FitArguments) -> Any:

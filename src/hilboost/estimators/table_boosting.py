@@ -60,6 +60,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "n_shards": (1,),
         "device": (None,),
         "sketch": (None,),
+        "validation": ("auto", "random"),
+        "validation_gap": (None,),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _learner_names = LEARNERS
@@ -88,6 +90,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     early_stopping: bool | str = "auto"
     cv_folds: int | str = "auto"
     validation_fraction: float | None = 0.1
+    validation: Any = "auto"
+    validation_gap: Any = None
     n_iter_no_change: int | str = "auto"
     tol: float = 0.0
     time_budget: float | None = None
@@ -108,6 +112,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         y: object,
         sample_weight: PerRow = None,
         *,
+        groups: PerRow = None,
+        time: object = None,
         offset: PerRow = None,
         X_val: object = None,
         y_val: object = None,
@@ -129,6 +135,12 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             use the other targets of the row.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
+        groups : array-like (n,), optional
+            Label of the group of each row, such as a patient or a shop, for predictions of new
+            groups.  Groups are held out as a whole (see ``validation``).
+        time : array-like (n,), optional
+            Time of each row, numbers or dates, for predictions of later rows.  The latest rows are
+            held out.
         offset : array-like (n,) or (n, r), optional
             Known part of ``predict_raw``, such as the logarithm of an exposure, ``np.log(years)``,
             with ``loss="poisson"``, or the predictions of another model.  The model learns the
@@ -155,7 +167,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             with the completed stages, and a warning reports their number.
         """
         held_out = FitArguments(X_val, y_val, sample_weight_val, None, offset_val)
-        rows = FitArguments(X, y, sample_weight, None, offset)
+        rows = FitArguments(X, y, sample_weight, groups, offset, time=time)
         return self._fit(rows, held_out, callbacks)
 
     @abstractmethod
@@ -163,6 +175,11 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """Create the loss from the parameters."""
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
+        if not (isinstance(self.validation, str) or is_name(self.cv_folds, "auto")):
+            raise InvalidParameter(
+                f"cv_folds={self.cv_folds} and a splitter both set the number of folds; set "
+                "cv_folds='auto', or validation='auto'."
+            )
         learner = self._learners(len(data.X), data.schema.categories)
         parameters = {**self._all_parameters(), "learner": learner}
         loss = self._make_loss(data.codec)
@@ -347,7 +364,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
 
     def _refitted(self, rows: FitArguments, keep: float) -> Self:
         check_is_fitted(self)
-        data = training_data(self, rows, FitArguments(None, None), self.fitted_)
+        data = training_data(self, rows, FitArguments(None, None), self.fitted_, divides=False)
         found = copy(self)
         fitted = refit_leaves(self.fitted_, data, keep, threads_for(self.n_jobs, data.X.size))
         found.fitted_ = self._completed(replace(fitted, marks=data.marks), data)

@@ -16,10 +16,10 @@ from hilboost.validation.constraints import plain_constraint
 
 _LISTS = ("quantile", "categorical_features", "length_scale_factors")
 _CONSTRAINTS = ("monotonic_cst", "interaction_cst")
-_OF_THE_FIT = ("random_state", "class_weight", "eval_metric")
+_OF_THE_FIT = ("random_state", "class_weight", "eval_metric", "validation", "validation_gap")
 _PARTS = ("loss", "learner", "output")
 # Values in files of earlier versions that no longer exist; prediction does not depend on them.
-_WITHDRAWN = {("sketch", "auto"): None}
+_WITHDRAWN = {("sketch", "auto"): None, ("validation", None): "auto"}
 # Parameter names in files of earlier versions.
 _RENAMED = {"standardise": "standardize", "target_statistics": "target_encoding"}
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model.parts import ModelPart
+from hilboost.reductions.row_splits import parts
 
 _SMALLEST_GAIN, _SMALLEST_GAIN_OF_FEW = 0.01, 0.02  # few rows decide ties by chance
 _LEAST_SHARE = 0.2  # of the gain, which is not that of another weight of the trees
@@ -121,7 +125,9 @@ class HeldOutOutputs:
                 self,
                 start=self.start[k : k + 1],
                 target=Target(
-                    np.ascontiguousarray(self.target.y[:, k : k + 1]), self.target.weight
+                    np.ascontiguousarray(self.target.y[:, k : k + 1]),
+                    self.target.weight,
+                    dependence=self.target.dependence,
                 ),
                 trees=self.trees[:, k : k + 1],
                 kernel=self.kernel[:, k : k + 1],
@@ -160,14 +166,17 @@ class HeldOutOutputs:
         weights = self._fitted(loss)
         of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
+        part_of, is_random = np.arange(len(alone)) % n_parts, self.target.dependence is None
+        if not is_random:
+            part_of = parts(key_of(0, Purpose.FOLDS_COMPARED), n_parts, self.target)
 
         def judge(place: int) -> None:
-            judged = slice(place, None, n_parts)
-            others, rows = self._rows(np.arange(len(alone)) % n_parts != place), self._rows(judged)
+            judged = slice(place, None, n_parts) if is_random else np.flatnonzero(part_of == place)
+            others, rows = self._rows(part_of != place), self._rows(judged)
             of_both[judged] = rows.losses(others._fitted(loss, weights))
             of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
 
-        self.team.map(judge, range(n_parts))
+        self.team.map(judge, np.unique(part_of).tolist())
         gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
         if not np.isfinite([*weights, *gains]).all():
             return no_gain
@@ -279,7 +288,7 @@ class HeldOutOutputs:
     def _mean(self, values: Floats) -> float:
         return float(self.mass @ values) / float(self.mass.sum())
 
-    def _rows(self, rows: slice | NDArray[np.bool_]) -> HeldOutOutputs:
+    def _rows(self, rows: slice | NDArray[Any]) -> HeldOutOutputs:
         target, trees, kernel = self.target.rows(rows), self.trees[rows], self.kernel[rows]
         return replace(self, target=target, trees=trees, kernel=kernel)
 
@@ -301,4 +310,8 @@ def joined(targets: Sequence[Target]) -> Target:
     weight = None
     if targets[0].weight is not None:
         weight = np.concatenate([target.weight for target in targets if target.weight is not None])
-    return Target(np.concatenate([target.y for target in targets]), weight)
+    joint = Target(np.concatenate([target.y for target in targets]), weight)
+    if targets[0].dependence is None:
+        return joint
+    dependence = reduce(Dependence.followed_by, (t.dependence for t in targets if t.dependence))
+    return replace(joint, dependence=dependence)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,12 @@ from numpy.typing import NDArray
 
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.row_marks import RowMarks
-from hilboost.reductions.draws import hold_out, renumbered
+from hilboost.reductions.draws import renumbered
+from hilboost.reductions.row_splits import splits
 from hilboost.reductions.sums import count_rows, count_units
 from hilboost.tables.blocks import DenseTable, as_table
 from hilboost.tables.files import FileTable
@@ -67,18 +68,20 @@ class TrainingData:
         return np.zeros(self.target.n_units) if strata is None else strata
 
     def hold_out(self, fraction: float, seed: int, in_place: bool = False) -> TrainingData:
-        """Split off a fraction of the rows, or groups, for validation; a single one is not split.
+        """Split off a part of the rows for validation; a single row, or group, is not split.
 
         With ``in_place``, the training rows are not copied, but remain rows of a larger table, and
         so do the held-out rows if there are many.
         """
-        n = count_units(self.target)
-        if n < 2:
+        if count_units(self.target) < 2:
             return self
-        size = min(max(1, ceil(fraction * n)), n - 1)
-        is_held = hold_out(key_of(seed, Purpose.HELD_OUT_ROWS), self.strata, size, self.target)
-        is_held = self.target.of_units(is_held)
-        learn, hold = np.flatnonzero(~is_held), np.flatnonzero(is_held)
+        key = key_of(seed, Purpose.HELD_OUT_ROWS)
+        (learn, hold), *others = splits(key, self.strata, 1, fraction, self.target)
+        if others:
+            raise InvalidParameter(
+                f"validation has {1 + len(others)} splits, but this fit holds out rows once; pass "
+                "a splitter with a single split, such as ShuffleSplit(1) or GroupShuffleSplit(1)."
+            )
         X = as_table(self.X) if in_place else self.X
         held = X[hold]
         stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING

@@ -26,7 +26,7 @@ from hilboost.encoders.encoding import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
-from hilboost.reductions.draws import assign_folds
+from hilboost.reductions.row_splits import splits
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Recipe
@@ -180,14 +180,15 @@ def _scored(
 def _fold_rows(
     recipe: Recipe,
 ) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
-    """Assign rows to folds, and find the training rows of each member."""
+    """Assign held-out rows to members, others to -1, and find the training rows of each member."""
     if recipe.n_folds == 1:
         return None, [None]
-    target = recipe.data.target
-    key = key_of(recipe.config.seed, Purpose.FOLDS)
-    of_units = assign_folds(key, recipe.data.strata, recipe.n_folds, target)
-    folds = target.of_units(of_units)
-    return folds, [np.flatnonzero(folds != k).astype(np.uint32) for k in range(recipe.n_folds)]
+    target, key = recipe.data.target, key_of(recipe.config.seed, Purpose.FOLDS)
+    found = splits(key, recipe.data.strata, recipe.n_folds, recipe.held_share, target)
+    folds = np.full(len(target.y), -1, dtype=np.int64)
+    for k, split in enumerate(found):
+        folds[split.held] = k
+    return folds, [split.learned.astype(np.uint32) for split in found]
 
 
 def _encoded(

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner, MetricSpace
 from hilboost.learners.metric_kernel.model import MetricExpansion
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
+from hilboost.reductions.row_splits import parts
 
 MOST_ROWS_OF_OWN_METRICS = 2000
 CENTERS_OF_OWN_METRICS = 1500
@@ -38,6 +41,7 @@ class Members:
     inputs: tuple[Floats, ...]
     # (n,) int64 or None: for each row, the member from which it is held out
     folds: NDArray[np.int64] | None
+    learned: tuple[NDArray[np.uint32] | None, ...]  # training rows of each member, or all
     # tuple of (d,) float64: for each member, how important the columns are to its trees
     priorities: tuple[Floats, ...]
     seed: int
@@ -45,19 +49,31 @@ class Members:
     split_off: Rows | None = None  # rows that were held out from a single member to judge it
     # mean loss of outputs for some rows, where it is another one than that of least squares
     loss_of: LossOfRows | None = None
+    dependent: Target | None = None  # the target of rows that are not divided at random
 
     def rows_of(self, member: int) -> NDArray[np.uint32]:
         """The training rows of a member."""
-        if self.folds is None:
-            return np.arange(len(self.inputs[0]), dtype=np.uint32)
-        return np.flatnonzero(self.folds != member).astype(np.uint32)
+        rows = self.learned[member]
+        return np.arange(len(self.inputs[0]), dtype=np.uint32) if rows is None else rows
 
     @property
     def parts(self) -> list[NDArray[np.intp]]:
         """The rows of each fold, or fifths of the rows."""
         if self.folds is None:
-            return [np.arange(k, len(self.inputs[0]), _PARTS) for k in range(_PARTS)]
+            every = np.arange(len(self.inputs[0]), dtype=np.uint32)
+            return [self._fifth(every, k) for k in range(_PARTS)]
         return [np.flatnonzero(self.folds == k) for k in range(len(self.inputs))]
+
+    def _fifth(self, rows: NDArray[np.uint32], k: int) -> NDArray[np.intp]:
+        """Places of a fifth of some rows: whole groups or a block of time, if rows have these."""
+        if self.dependent is None:
+            return np.arange(k, len(rows), _PARTS)
+        key = key_of(self.seed, Purpose.FOLDS_COMPARED)
+        return np.flatnonzero(parts(key, _PARTS, self.dependent.rows(rows)) == k)
+
+    def held(self, rows: NDArray[np.uint32]) -> NDArray[np.intp]:
+        """Places of those of some rows that judge a fit to the others."""
+        return self._fifth(rows, 0 if self.dependent is None else _PARTS - 1)
 
 
 class KernelMachines(ABC):
@@ -177,7 +193,7 @@ class SharedCenters(KernelMachines):
         own, seed, team = members.rows_of(0), members.seed, members.team
         drawn = replace(learner, n_centers=n_centers).centers(own, seed, team)
         space = learner.space(table, own, members.priorities[0], seed, team)
-        some = _SomeRows(space, table.some(drawn), learner.precision, team)
+        some = _SomeRows(space, table.some(drawn), members.held(drawn), learner.precision, team)
         return some.with_best_length(drawn, members.loss_of)
 
     @cached_property
@@ -193,6 +209,7 @@ class _SomeRows:
 
     space: MetricSpace
     rows: Rows
+    held: NDArray[np.intp]  # places of the rows that are held out
     precision: str
     team: ThreadTeam
     length: float = 1.0  # factor of the length scale
@@ -208,14 +225,9 @@ class _SomeRows:
         return System.of(self.centers, self.rows, self.team, self.space.kernel)
 
     @property
-    def held(self) -> NDArray[np.intp]:
-        """The rows that are held out."""
-        return np.arange(len(self.rows))[::_PARTS]
-
-    @property
     def outputs(self) -> Floats:
         """Outputs for the rows that are held out, by a fit to the others."""
-        learned = np.flatnonzero(np.arange(len(self.rows)) % _PARTS)
+        learned = np.delete(np.arange(len(self.rows)), self.held)
         weights, _ = self.system.solved(learned, self.space.ridge)
         return self.system.K[self.held] @ weights
 
@@ -226,11 +238,11 @@ class _SomeRows:
         """
         if loss_of is None:
             return self
-        best, lowest = self, loss_of(drawn[::_PARTS], self.outputs)
+        best, lowest = self, loss_of(drawn[self.held], self.outputs)
         for _ in range(_MOST_STEPS):
             space, length = best.space.longer(_LONGER), best.length * _LONGER
             longer = replace(best, space=space, length=length)
-            loss = loss_of(drawn[::_PARTS], longer.outputs)
+            loss = loss_of(drawn[self.held], longer.outputs)
             if not loss < _BETTER * lowest:
                 break
             best, lowest = longer, loss
@@ -252,7 +264,7 @@ class OwnCenters(KernelMachines):
     def left_out(self) -> Floats | None:
         """Leave-one-out outputs (m, r) of the first machine for the other folds, one by one."""
         table = self._tables[0]
-        if len(table) >= FEW_ROWS:
+        if len(table) >= FEW_ROWS or self._members.dependent is not None:
             return None
         rows = table.some(np.concatenate(self._members.parts[1:]))
         return self._space_of_first.longer(self._length).left_out(rows)
@@ -282,7 +294,8 @@ class OwnCenters(KernelMachines):
         members, learner = self._members, self._learner
         drawn = learner.centers(members.rows_of(0), members.seed, members.team)
         rows = self._tables[0].some(drawn)
-        some = _SomeRows(self._space_of_first, rows, learner.precision, members.team)
+        held = members.held(drawn)
+        some = _SomeRows(self._space_of_first, rows, held, learner.precision, members.team)
         return some.with_best_length(drawn, members.loss_of).length
 
     def models(self, members: Sequence[int]) -> list[MetricExpansion]:

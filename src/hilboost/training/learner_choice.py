@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.row_draws import assign_folds, draw_rows
+from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.learners.kernel_machine.kernel_learner import tuned_briefly
+from hilboost.reductions.row_splits import parts
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.train import train
@@ -47,7 +48,7 @@ def best_learner(
     Kernels are chosen among fewer families than in a fit.
     """
     part = replace(_some_rows(data, seed), validation=())
-    folds = assign_folds(key_of(seed, Purpose.FOLDS_COMPARED), np.zeros(len(part.X)), _FOLDS)
+    folds = parts(key_of(seed, Purpose.FOLDS_COMPARED), _FOLDS, part.target)
     errors = dict.fromkeys(recipes, 0.0)
     for fold in range(_FOLDS):
         learned, held = (part.rows(np.flatnonzero(here)) for here in (folds != fold, folds == fold))

@@ -60,7 +60,8 @@ class KernelTrial:
         arrays = {key: _numbers(X) for key, X in arrays.items()}
         self._inputs = tuple(arrays[id(X)] for X in run.initial.inputs)
         self._shares = len(arrays) == 1 and (
-            len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS or self._state.folds is None
+            self._state.folds is None
+            or (len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS and self._state.divides_all_rows)
         )
         self._held = self._held_rows()
         self._target = joined([target for _, target in self._held])
@@ -262,11 +263,13 @@ class KernelTrial:
         members = Members(
             self._inputs,
             self._state.folds,
+            tuple(member.rows for member in self._state.members),
             self._priorities,
             config.seed,
             self._run.team,
             self._table(*self._held[0]) if data.is_split else None,
             None if config.loss.quadratic else self._loss_of_machine,
+            data.target if data.target.dependence else None,
         )
         tables = [self._table(X, data.target) for X in self._inputs]
         if self._shares:
@@ -322,10 +325,10 @@ class KernelTrial:
 
     def _training_losses(self, models: list[AdditiveModel]) -> list[float]:
         """Loss of each model on the rows that it was fitted to."""
-        target, folds, n = self._recipe.data.target, self._state.folds, self._run.team.n_threads
-        if folds is None:
+        target, n = self._recipe.data.target, self._run.team.n_threads
+        if self._state.folds is None:
             return [self._mean_loss(models[0].predict_raw(self._inputs[0], n), target)]
-        rows = [folds != k for k in range(len(models))]
+        rows = [member.inside for member in self._state.members]
         if self._shares:  # kernel values for all models at once
             raw = side_by_side(models).predict_raw(self._inputs[0], n)
             r = self._recipe.n_outputs

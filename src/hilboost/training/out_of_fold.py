@@ -30,12 +30,17 @@ def calibrated(
     """Predict and score each training row by the member that did not learn from it.
 
     Returns the model with these scores, and the predictions (n, r); neither without folds, and only
-    the predictions if they cannot be compared with the targets.
+    the predictions if they cannot be compared with the targets.  Rows that are never held out have
+    the predictions of all members and no scores.
     """
     folds, members, data = initial.state.folds, fitted.members, recipe.data
     if folds is None or members is None:
         return fitted, None
     raw = _raw_out_of_fold(members, folds, initial, recipe, n_threads)
+    held = folds >= 0
+    if not held.all():
+        rest = np.flatnonzero(~held)
+        raw[rest] = fitted.predict_raw(data.X[rest], n_threads)
     compares = recipe.config.loss.couples_rows or data.codec.kind == "survival"
     if compares or not _can_be_split(members):
         return fitted, raw
@@ -44,6 +49,8 @@ def calibrated(
     if scores is None:
         return fitted, raw
     target = replace(data.target, weight=data.sample_weight)
+    if not held.all():
+        target, scores, folds = target.rows(held), scores[held], folds[held]
     counted = rows_counted(target)
     calibration = Calibration(
         of_all_rows(scores, target),

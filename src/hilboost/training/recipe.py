@@ -82,6 +82,7 @@ class Recipe:
     initial_raw: Floats
     data: TrainingData  # training data with the held-out rows
     n_folds: int = 1  # number of members of a cross-validated ensemble; 1 for a single model
+    held_share: float = 0.1  # of the rows, which a single model holds out
     shards: ShardPlan = field(default_factory=ShardPlan)
     # encoder of category columns that base models cannot read directly
     encoder: Encoder | None = None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from hilboost.backends import array_api
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.loop import advance
@@ -32,6 +33,7 @@ from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observat
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels
 from hilboost.learners.kernel_machine.workspace import Workspace
+from hilboost.reductions.row_splits import parts
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000
@@ -68,7 +70,7 @@ class HeldOutPenalty:
         rng = np.random.default_rng((data.seed, 3))
         rows, target = _observations(np.arange(len(self.target.y)), self.target, data, rng)
         rows, trials = rows[:_ROWS], []
-        fold_of = _thirds(len(rows))
+        fold_of = _thirds(rows, self.target)
         for k in range(1 if len(rows) > _ROWS_WORTH_ONE_SPLIT else _FOLDS):
             learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
             basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
@@ -97,7 +99,7 @@ class HeldOutPenalty:
         scored = self.loss.adapted(target, target.starting_raw(self.start))
         inside, target = _observations(inside, target, data, rng)
         given = folds if data.repetitions is None else None
-        rows, fold_of, kernels = _folds(inside, data, kernel, given)
+        rows, fold_of, kernels = _folds(inside, self.target, data, kernel, given)
         here, trials = replace(self, target=target), []
         for k, own in enumerate(kernels):
             learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
@@ -258,21 +260,27 @@ def _observations(
 
 
 def _folds(
-    rows: NDArray[np.int64], data: Workspace, kernel: Kernel, given: FoldKernels | None
+    rows: NDArray[np.int64],
+    target: Target,
+    data: Workspace,
+    kernel: Kernel,
+    given: FoldKernels | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Kernel, ...]]:
     """Return the first rows of some folds, the fold of each, and the kernel of each fold."""
-    if given is None:
+    if given is None or target.dependence is not None:
         rows = rows[:_ROWS_OF_WHOLE_MACHINES]
-        return rows, _thirds(len(rows)), (kernel,) * _FOLDS
+        return rows, _thirds(rows, target), (kernel,) * _FOLDS
     fold_of = given.of_rows(data.rows_of(rows))
     is_used = fold_of >= 0
     rows, fold_of = (part[is_used][:_ROWS_OF_WHOLE_MACHINES] for part in (rows, fold_of))
     return rows, fold_of, given.kernels
 
 
-def _thirds(n: int) -> NDArray[np.int64]:
-    """Number of the third of each of n rows."""
-    sizes = [len(part) for part in np.array_split(np.arange(n), _FOLDS)]
+def _thirds(rows: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
+    """Number of the third of each row: by its group or time, or else by its place."""
+    if target.dependence is not None:
+        return parts(key_of(0, Purpose.FOLDS_COMPARED), _FOLDS, target.rows(rows))
+    sizes = [len(part) for part in np.array_split(np.arange(len(rows)), _FOLDS)]
     return np.repeat(np.arange(_FOLDS), sizes)
 
 

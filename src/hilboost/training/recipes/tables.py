@@ -21,7 +21,8 @@ from hilboost.core.rule import Rule
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.reductions.sums import count_units, total_weight
+from hilboost.reductions.row_splits import most_folds
+from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables.schema import category_columns
 from hilboost.training.categories import encoder_for
@@ -105,6 +106,7 @@ def table_recipe(
         initial_raw,
         data,
         n_folds=n_folds,
+        held_share=_held_share(p),
         shards=plan,
         encoder=encoder,
         resolved=resolved,
@@ -212,14 +214,20 @@ def _with_held_out_rows(
     """Hold out rows for early stopping if necessary; also return the number of folds."""
     if not resolved.early_stopping or data.held_out is not None:
         return data, 1
-    n_units = count_units(data.target)
-    n_folds = min(resolved.cv_folds, n_units) if learner.capabilities.works_on_folds else 1
     if _stops_on_training_rows(p):
         return data, 1
+    n_folds = 1
+    if learner.capabilities.works_on_folds:
+        n_folds = most_folds(data.target, resolved.cv_folds, _held_share(p))
     if n_folds > 1:
         return data, n_folds
     in_place = _may_stay_in_place(learner, data)
-    return data.hold_out(p["validation_fraction"], seed, in_place), 1
+    return data.hold_out(_held_share(p), seed, in_place), 1
+
+
+def _held_share(p: Mapping[str, Any]) -> float:
+    """Share of the rows that a single model holds out."""
+    return float(p["validation_fraction"] or Recipe.held_share)
 
 
 def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:

@@ -1,0 +1,156 @@
+"""Divisions of rows into those that a model learns from and those that judge it.
+
+Without a record of their dependence, rows (or the groups of a ranking) are divided at random.
+Groups are held out as a whole.  With times, the latest rows are held out, and several members
+divide these into blocks, each of which is judged by the member of all rows before it::
+
+    time       ──────────────────────────────▶
+    member 0   learned learned learned  held
+    member 1   learned learned learned learned  held
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heapreplace
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.random_bits import hash_numbers
+from hilboost.core.dependence import HELD, LEARNED, Dependence
+from hilboost.core.dtypes import Ints
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.target import Target
+from hilboost.reductions import draws
+from hilboost.reductions.sums import count_units
+
+_SHARE_OF_SEVERAL = 2.0  # of the rows of a single part, which blocks of time hold together
+_MOST_HELD = 0.5
+
+
+class Split(NamedTuple):
+    """Places of rows, ascending; a row may be in neither part."""
+
+    learned: NDArray[np.intp]
+    held: NDArray[np.intp]
+
+
+def most_folds(target: Target, n_folds: int, fraction: float) -> int:
+    """Return the number of splits that the rows allow, at most ``n_folds`` unless given."""
+    dependence = target.dependence
+    if dependence is None:
+        return min(n_folds, count_units(target))
+    if dependence.roles is not None:
+        return dependence.roles.shape[1]
+    if dependence.times is not None:
+        times = _times_of_units(target, dependence)
+        return len(_forward(times, n_folds, fraction, dependence.gap))
+    assert dependence.groups is not None
+    return min(n_folds, len(np.unique(dependence.groups)))
+
+
+def splits(
+    key: np.uint64,
+    strata: NDArray[Any],  # (n_units,): their proportions are preserved in random parts
+    n_folds: int,
+    fraction: float,  # of the rows, that a single split holds out
+    target: Target,
+) -> list[Split]:
+    """Hold out a part of the rows, or each of several folds in turn."""
+    dependence = target.dependence
+    if dependence is not None and dependence.roles is not None:
+        return [Split(*_places(of_split)) for of_split in dependence.roles.T]
+    if dependence is not None and dependence.times is not None:
+        return _forward(_times_of_units(target, dependence), n_folds, fraction, dependence.gap)
+    if dependence is None and n_folds == 1:
+        size = _size(fraction, count_units(target))
+        folds = target.of_units(draws.hold_out(key, strata, size, target).astype(np.int64))
+        held = 1
+    elif dependence is None:
+        folds, held = target.of_units(draws.assign_folds(key, strata, n_folds, target)), 0
+    else:
+        folds, held = _folds_of_groups(key, dependence, n_folds, fraction)
+    several = range(n_folds) if n_folds > 1 else (held,)
+    return [Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in several]
+
+
+def parts(
+    key: np.uint64, n_parts: int, target: Target, rows: NDArray[np.integer] | None = None
+) -> Ints:
+    """Divide rows into parts for cross-fitting, (n,): whole groups, blocks of time, or at random.
+
+    If these are not all rows of the table, ``rows`` (n,) are their positions in it.
+    """
+    dependence, n = target.dependence, len(target.y)
+    if dependence is not None and dependence.groups is not None:
+        return _balanced(key, dependence.groups, n_parts)
+    if dependence is not None and dependence.times is not None:
+        number, counts = np.unique(dependence.times, return_inverse=True, return_counts=True)[1:]
+        before = np.cumsum(counts) - counts
+        return np.asarray(before * n_parts // max(n, 1), dtype=np.int64)[number]
+    return draws.assign_folds(key, np.zeros(n), n_parts, target, rows)
+
+
+def _size(fraction: float, n: int) -> int:
+    return min(max(1, ceil(fraction * n)), n - 1)
+
+
+def _places(roles: NDArray[np.int8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    return np.flatnonzero(roles == LEARNED), np.flatnonzero(roles == HELD)
+
+
+def _times_of_units(target: Target, dependence: Dependence) -> NDArray[Any]:
+    """Time of each row; in a ranking, that of the latest row of its group."""
+    times = dependence.times
+    assert times is not None
+    if target.groups is None:
+        return times
+    return target.of_units(np.maximum.reduceat(times, target.starts[:-1]))
+
+
+def _forward(times: NDArray[Any], n_blocks: int, fraction: float, gap: float) -> list[Split]:
+    """Hold out the latest rows, in blocks; a block and the rows before it share no time."""
+    values, counts = np.unique(times, return_counts=True)
+    n_before, n = np.cumsum(counts) - counts, len(times)
+    held = fraction if n_blocks == 1 else min(_SHARE_OF_SEVERAL * fraction, _MOST_HELD)
+    places = n - held * n * (1 - np.arange(n_blocks) / n_blocks)
+    first = np.unique(np.clip(np.searchsorted(n_before, places), 1, len(values) - 1))
+    found = []
+    for start, end in zip(first, [*first[1:], len(values)], strict=True):
+        is_held = (times >= values[start]) & (times <= values[end - 1])
+        learned = np.flatnonzero(times < values[start] - gap)
+        if not len(learned):
+            raise InvalidParameter(
+                "validation_gap leaves out all rows before the held-out ones; set a smaller one."
+            )
+        found.append(Split(learned, np.flatnonzero(is_held)))
+    return found
+
+
+def _folds_of_groups(
+    key: np.uint64, dependence: Dependence, n_folds: int, fraction: float
+) -> tuple[Ints, int]:
+    """Folds of whole groups (n,), and the one whose size is nearest to the fraction of the rows."""
+    assert dependence.groups is not None
+    if n_folds > 1:
+        return _balanced(key, dependence.groups, n_folds), 0
+    folds = _balanced(key, dependence.groups, max(2, round(1 / fraction)))
+    sizes = np.bincount(folds)
+    return folds, int(np.abs(sizes - fraction * len(folds)).argmin())
+
+
+def _balanced(key: np.uint64, groups: NDArray[np.int64], n_folds: int) -> Ints:
+    """Assign groups to folds of similar numbers of rows, the largest first, ties at random."""
+    _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    hashes = np.empty(len(sizes), dtype=np.uint64)
+    hash_numbers(key, 0, hashes)
+    loads = [(0, k) for k in range(n_folds)]
+    heapify(loads)
+    fold_of = np.empty(len(sizes), dtype=np.int64)
+    for group in np.lexsort((hashes, -sizes)).tolist():
+        load, fold = loads[0]
+        fold_of[group] = fold
+        heapreplace(loads, (load + int(sizes[group]), fold))
+    return fold_of[number]

@@ -1,0 +1,334 @@
+"""Rows of a group are held out together, and by time the latest ones."""
+
+import warnings
+from datetime import timedelta
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    RepeatedKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
+
+import hilboost
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    BoostingSurvival,
+)
+from hilboost.callbacks import Checkpoint
+from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
+from hilboost.validation.row_order import told_of_ordered_rows
+from hilboost.workers.fit import check_supported
+
+N = 300
+RNG = np.random.default_rng(0)
+GROUPS = RNG.permutation(np.arange(N) % 20)
+EFFECT = RNG.normal(size=20)
+X = np.column_stack([RNG.normal(size=(N, 2)), RNG.normal(size=20)[GROUPS]])
+Y = X[:, 0] + EFFECT[GROUPS] + 0.3 * RNG.normal(size=N)
+TIME = RNG.permutation(N)
+DAYS = np.datetime64("2024-01-01") + TIME
+
+
+def regressor(**given):
+    return BoostingRegressor(**{"learner": "tree", "n_estimators": 12, "random_state": 0} | given)
+
+
+def same(a, b):
+    return np.array_equal(a.predict(X), b.predict(X))
+
+
+@pytest.mark.parametrize("cv_folds", [1, 4])
+def test_a_model_of_groups_stops_earlier(cv_folds):
+    at_random = regressor(cv_folds=cv_folds, n_estimators=400).fit(X, Y)
+    of_groups = regressor(cv_folds=cv_folds, n_estimators=400).fit(X, Y, groups=GROUPS)
+    assert of_groups.n_estimators_ < at_random.n_estimators_
+    assert min(of_groups.history_.validation) > min(at_random.history_.validation)
+
+
+def test_intervals_are_calibrated_with_whole_groups():
+    model = regressor().fit(X, Y, groups=GROUPS)
+    folds = model.fitted_.calibration.folds
+    assert all(len(set(folds[group == GROUPS])) == 1 for group in range(20))
+    assert set(folds) == {0, 1, 2, 3}
+
+
+def test_intervals_are_calibrated_with_the_latest_rows():
+    model = regressor(validation_fraction=0.2).fit(X, Y, time=TIME)
+    calibration = model.fitted_.calibration
+    assert len(calibration.scores) == len(calibration.folds) == 0.4 * N
+    assert model.predict_interval(X).shape == (N, 2)
+
+
+@pytest.mark.parametrize("learner", ["tree", "auto", "linear", ["tree", "linear"]])
+@pytest.mark.parametrize("arguments", [{"groups": GROUPS}, {"time": TIME}])
+def test_all_learners(learner, arguments):
+    model = regressor(learner=learner, early_stopping=True).fit(X, Y, **arguments)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_the_automatic_learner_weighs_losses_other_than_squares():
+    model = BoostingClassifier(n_estimators=20, random_state=0).fit(X, Y > 0, time=TIME)
+    assert set(model.parts_) == {"tree", "kernel"}
+
+
+def test_kernel_machines_select_the_penalty_by_groups():
+    y = (Y > 0).astype(int)
+    model = BoostingClassifier(learner="kernel", n_estimators=1, early_stopping=True, cv_folds=1)
+    assert model.fit(X[:90], y[:90], groups=GROUPS[:90]).predict(X).shape == (N,)
+
+
+def test_classes_and_survival_times():
+    classes = BoostingClassifier(n_estimators=20, learner="tree", early_stopping=True)
+    assert classes.fit(X, Y > 0, groups=GROUPS).predict_set(X[:5]).shape == (5, 2)
+    events = np.array(list(zip(Y > 0, np.exp(Y), strict=True)), dtype="?,f8")
+    for validation in ("auto", PredefinedSplit(np.where(GROUPS < 4, 0, -1))):
+        model = BoostingSurvival(n_estimators=20, early_stopping=True, validation=validation)
+        assert model.fit(X, events, groups=GROUPS).score(X, events) > 0.5
+
+
+def test_rankings_hold_out_the_latest_groups():
+    query, labels = np.arange(N) // 10, (Y > 0).astype(int)
+    model = BoostingRanker(n_estimators=20, early_stopping=True, cv_folds=1, random_state=0)
+    found = model.fit(X, labels, groups=query, time=TIME)
+    latest = [TIME[query == q].max() for q in range(30)]
+    held = np.isin(query, np.argsort(latest)[-3:])
+    given = {"X_val": X[held], "y_val": labels[held], "groups_val": query[held]}
+    again = BoostingRanker(n_estimators=20, random_state=0)
+    again.fit(X[~held], labels[~held], groups=query[~held], **given)
+    assert np.array_equal(found.history_.validation, again.history_.validation)
+    assert same(found, BoostingRanker(**model.get_params()).fit(X, labels, groups=query, time=DAYS))
+
+
+@pytest.mark.parametrize(
+    "time",
+    [DAYS, DAYS.tolist(), pd.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC"), -TIME[::1]],
+)
+def test_kinds_of_times(time):
+    found = regressor().fit(X, Y, time=time)
+    assert same(found, regressor().fit(X, Y, time=TIME)) == (
+        time is not None and not _negative(time)
+    )
+
+
+def _negative(time):
+    return isinstance(time, np.ndarray) and time.dtype.kind == "i"
+
+
+def test_polars_and_arrow():
+    frame = pl.DataFrame({"group": GROUPS.astype(str), "day": DAYS})
+    of_arrays = regressor().fit(X, Y, groups=GROUPS.astype(str))
+    assert same(regressor().fit(X, Y, groups=frame["group"]), of_arrays)
+    assert same(regressor().fit(X, Y, time=frame["day"]), regressor().fit(X, Y, time=DAYS))
+
+
+def test_a_gap_in_the_unit_of_time():
+    found = regressor(validation_gap=30).fit(X, Y, time=TIME)
+    assert not same(found, regressor().fit(X, Y, time=TIME))
+    for gap in (30, timedelta(days=30), pd.Timedelta("30D"), np.timedelta64(30, "D")):
+        assert same(found, regressor(validation_gap=gap).fit(X, Y, time=DAYS))
+
+
+def test_splitters():
+    shuffled = KFold(3, shuffle=True, random_state=0)
+    assert len(regressor(validation=shuffled).fit(X, Y).fitted_.members) == 3
+    forward = regressor(validation=TimeSeriesSplit(3, gap=5)).fit(X, Y, time=TIME)
+    sorted_rows = np.argsort(TIME)
+    again = regressor(validation=TimeSeriesSplit(3, gap=5)).fit(X[sorted_rows], Y[sorted_rows])
+    assert np.isclose(forward.history_.validation[0], again.history_.validation[0])
+    held = GROUPS < 3
+    single = regressor(validation=PredefinedSplit(np.where(held, 0, -1))).fit(X, Y)
+    outside = regressor().fit(X[~held], Y[~held], X_val=X[held], y_val=Y[held])
+    assert len(single.fitted_.members) == 1
+    assert len(single.history_.validation) > 1 < len(outside.history_.validation)
+
+
+def test_splitters_see_the_rows_of_the_user():
+    """Rows of zero weight are left out after the splits."""
+    weight, fold = np.ones(N), np.where(np.arange(N) < 60, 0, -1)
+    weight[::7] = 0
+    kept = weight > 0
+    found = regressor(validation=PredefinedSplit(fold)).fit(X, Y, weight)
+    again = regressor(validation=PredefinedSplit(fold[kept])).fit(X[kept], Y[kept])
+    assert same(found, again)
+
+
+def test_target_encoding_leaves_out_groups():
+    level = pd.Series(GROUPS % 7).astype("category")
+    frame = pd.DataFrame({"level": level, "x": X[:, 0]})
+    model = regressor(target_encoding=True).fit(frame, Y, groups=GROUPS)
+    assert not np.array_equal(
+        model.predict(frame), regressor(target_encoding=True).fit(frame, Y).predict(frame)
+    )
+
+
+def test_random_validation_ignores_groups():
+    assert same(regressor(validation="random").fit(X, Y, groups=GROUPS), regressor().fit(X, Y))
+
+
+def test_warm_start_continues_with_the_same_groups():
+    whole = regressor(n_estimators=9).fit(X, Y, groups=GROUPS)
+    model = regressor(n_estimators=4, warm_start=True).fit(X, Y, groups=GROUPS)
+    model.set_params(n_estimators=9).fit(X, Y, groups=GROUPS)
+    assert np.allclose(model.predict(X), whole.predict(X))
+    with pytest.raises(InvalidData, match="the first fit were held out by groups"):
+        model.set_params(n_estimators=12).fit(X, Y)
+
+
+def test_a_checkpoint_belongs_to_its_groups(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "fit", every_stages=1)
+    regressor().fit(X, Y, groups=GROUPS, callbacks=[checkpoint, lambda event: event.stage == 3])
+    with pytest.raises(InvalidData, match=r"a fit to different data \(groups\)"):
+        regressor().fit(X, Y, groups=GROUPS[::-1], callbacks=[checkpoint])
+
+
+def test_files_and_clones(tmp_path):
+    model = regressor(validation=GroupKFold(3), validation_gap=None).fit(X, Y, groups=GROUPS)
+    model.save(tmp_path / "model.hilboost")
+    loaded = hilboost.load(tmp_path / "model.hilboost")
+    assert loaded.validation == "auto"
+    assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
+
+
+def test_scikit_learn_routes_groups_and_times():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = regressor().set_fit_request(groups=True, time=True)
+        model = model.set_params(validation="time")
+        params = {"groups": GROUPS, "time": TIME}
+        assert len(cross_val_score(model, X, Y, params=params, cv=GroupKFold(3))) == 3
+
+
+class Overlapping(KFold):
+    def split(self, X, y=None, groups=None):  # noqa: N803
+        for learned, held in super().split(X):
+            yield np.append(learned, held[0]), held
+
+
+class Empty(KFold):
+    def split(self, X, y=None, groups=None):  # noqa: N803
+        yield from ((held[:0], held) for _, held in super().split(X))
+
+
+class Nothing(KFold):
+    def split(self, X, y=None, groups=None):  # noqa: N803
+        return iter(())
+
+
+class Far(KFold):
+    def split(self, X, y=None, groups=None):  # noqa: N803
+        yield np.array([0, 1]), np.array([10**6])
+
+
+_MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({}, {"groups": GROUPS, "time": TIME}, "groups and time were both passed; set validation="),
+        ({"validation": "groups"}, {}, "requires the groups of the rows; pass groups=... to fit"),
+        ({"validation": "time"}, {}, "requires the time of the rows; pass time=... to fit"),
+        ({}, {"groups": np.zeros(N)}, "groups has a single label"),
+        ({}, {"groups": GROUPS[1:]}, "groups must hold one label for each of the 300 rows"),
+        ({}, {"groups": np.where(TIME == 7, np.nan, GROUPS)}, "row .* of groups is missing"),
+        ({}, {"time": np.zeros(N)}, "time is the same in all rows"),
+        ({}, {"time": TIME[1:]}, "time must hold one value for each of the 300 rows"),
+        ({}, {"time": _MISSING}, f"row {np.argmax(TIME == 7)} of time is missing"),
+        ({}, {"time": np.where(TIME == 7, np.inf, TIME)}, "of time is missing or infinite"),
+        ({}, {"time": DAYS.astype(str)}, "time must hold numbers or dates; got .*pandas.to_datet"),
+        ({"validation_gap": 3}, {}, "validation_gap is the time before .*; pass time=... to fit"),
+        ({"validation_gap": timedelta(1)}, {"time": TIME}, "a duration, but time holds numbers"),
+        ({"validation_gap": timedelta(-1)}, {"time": DAYS}, "validation_gap is negative"),
+        ({"validation_gap": 10**4}, {"time": DAYS}, "validation_gap leaves out all rows"),
+        ({"validation": Overlapping(3)}, {}, "split 0 .* learns from rows that it holds out"),
+        ({"validation": Empty(3)}, {}, "split 0 of validation=Empty learns from no rows"),
+        ({"validation": Nothing(3)}, {}, "validation=Nothing returned no splits"),
+        ({"validation": Far(3)}, {}, "validation: Far returned no indices of rows"),
+        ({"validation": RepeatedKFold()}, {}, "several splits .* hold out the same row"),
+        ({"validation": GroupKFold(3)}, {}, "validation: The 'groups' parameter should not be"),
+        ({"validation": KFold(301)}, {}, "validation: Cannot have number of splits"),
+        ({"validation": KFold(3), "cv_folds": 2}, {}, "cv_folds=2 and a splitter both set"),
+        (
+            {"validation": KFold(3), "learner": hilboost.KernelBoostingRegressor(stages="full")},
+            {},
+            "validation has 3 splits, but this fit holds out rows once",
+        ),
+    ],
+)
+def test_bad_input(parameters, arguments, message):
+    with pytest.raises((InvalidData, InvalidParameter), match=message):
+        regressor(**{"early_stopping": True} | parameters).fit(X, Y, **arguments)
+
+
+@pytest.mark.parametrize("value", ["group", GroupKFold, 5, None])
+def test_other_values_of_validation(value):
+    with pytest.raises((InvalidParameter, ValueError, TypeError), match="validation"):
+        regressor(validation=value).fit(X, Y)
+
+
+def test_rankings_refuse_splits_of_a_group():
+    with pytest.raises(InvalidData, match="validation divides the rows of a group"):
+        BoostingRanker(validation=KFold(3)).fit(X, Y > 0, groups=GROUPS)
+
+
+def test_workers_hold_out_rows_at_random():
+    with pytest.raises(InvalidParameter, match="validation='time' is not supported by several"):
+        check_supported(regressor(validation="time"))
+
+
+def _drifting(n):
+    return np.cumsum(np.random.default_rng(1).normal(size=n)), np.random.default_rng(2).normal(
+        size=(n, 2)
+    )
+
+
+@pytest.mark.parametrize("of_classes", [False, True])
+def test_rows_in_order_of_time_are_noted_once(of_classes):
+    y, features = _drifting(400)
+    model, y = (BoostingClassifier, y > np.median(y)) if of_classes else (BoostingRegressor, y)
+    few = {"n_estimators": 2, "learner": "tree"}
+    with pytest.warns(
+        DataWarning, match=r"neighboring rows agree far .* pass time=... or grou"
+    ) as w:
+        model(**few).fit(features, y)
+    assert len(w) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(**few, validation="random").fit(features, y)
+        model(**few).fit(features, y, time=np.arange(400))
+        model(**few, early_stopping=False).fit(features, y)
+        model(**few).fit(features, y, X_val=features + 1, y_val=y)
+        order = np.random.default_rng(0).permutation(400)
+        model(**few).fit(features[order], y[order])
+
+
+def test_sorted_rows_are_not_noted():
+    grid = np.linspace(0, 10, 500)
+    model = regressor(n_estimators=2)
+    model.fit(grid[:, None], np.sin(grid))
+    order = np.argsort(Y)
+    model.fit(X[order], Y[order])
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["numbers", "classes", "rare", "constant"]))
+def test_shuffled_rows_are_never_noted(seed, kind):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 3000))
+    y = {
+        "numbers": rng.standard_cauchy(n),
+        "classes": rng.integers(0, rng.integers(1, 9), n),
+        "rare": (rng.random(n) < 0.02).astype(int),
+        "constant": np.zeros(n),
+    }[kind]
+    assert told_of_ordered_rows(rng.normal(size=(n, 2)), y, kind in ("classes", "rare")) == []
