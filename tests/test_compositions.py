@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import OUTPUTS
 
@@ -243,6 +244,18 @@ def uncertainty(row, column):
     return getattr(model, predict)(X, coverage=0.7, **more)
 
 
+def held_out_rows(row, column):
+    kind, learner = row.split(": ") if ": " in row else (row, "trees")
+    model, labels, more = MODELS.get(kind, (KernelBoostingRegressor, Y, {}))
+    if kind in MODELS:
+        model = partial(model, learner=LEARNERS.get(learner, learner), early_stopping=True, **FEW)
+    if column == "`time`":
+        return model().fit(X, labels, **more, time=np.arange(N))
+    more = {"groups": np.arange(N) % 7} | more
+    given = {} if column == "`groups`" else {"validation": GroupKFold(3)}
+    return model(**given).fit(X, labels, **more)
+
+
 def _of_numbers(kind, *arguments, **parameters):
     return partial(kind, *arguments, **parameters), Y, "predict_interval"
 
@@ -290,6 +303,7 @@ TABLES = {
     "Output spaces": spaces_and_learners,
     "Losses of the distance in an output space": distances_and_learners,
     "Uncertainty": uncertainty,
+    "Held-out rows": held_out_rows,
 }
 
 

@@ -263,3 +263,45 @@ def test_competing_causes():
     done = run("evaluate", "model", "train.csv", "--event", "failed", "--json")
     assert json.loads(done.stdout)["scores"]["concordance"] > 0.5, done.output
     assert "may be the numbers of causes" in refused(*start)
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_that_depend_on_each_other():
+    frame = pages().rename(columns={"query": "patient"})
+    frame["day"] = pd.date_range("2024-01-01", periods=240)[::-1].astype(str)
+    frame["score"] = frame["a"] + frame["relevance"]
+    write(frame, "train.csv")
+    start = ("fit", "train.csv", "--target", "score", "--out", "model", "--set", "learner=tree")
+    X, y = frame[["a", "b", "c", "relevance"]], frame["score"]
+    for options, given in (
+        (("--group-rows", "patient", "--ignore", "day"), {"groups": frame["patient"]}),
+        (("--time", "day", "--ignore", "patient"), {"time": pd.to_datetime(frame["day"])}),
+    ):
+        done = run(*start, *options, *FAST)
+        assert done.exit_code == 0, done.output
+        model = BoostingRegressor(n_estimators=5, random_state=0, learner="tree").fit(X, y, **given)
+        np.testing.assert_allclose(hilboost.load("model").predict(X), model.predict(X))
+    held = run(*start, "--time", "day", "--ignore", "patient", "--valid", "train.csv", *FAST)
+    assert held.exit_code == 0, held.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_columns_that_rows_are_not_divided_by():
+    write(pages().assign(day="soon"), "train.csv")
+    start = ("fit", "train.csv", "--out", "model", "--target", "relevance")
+    regression = (*start, "--task", "regression")
+    for options, message in (
+        (
+            (*regression, "--time", "day"),
+            "contain numbers or dates, but data row 1 contains 'soon'",
+        ),
+        ((*regression, "--time", "query", "--group-rows", "query"), "are both 'query'"),
+        ((*regression, "--time", "a", "--group-rows", "query"), "groups and time were both passed"),
+    ):
+        assert message in refused(*options)
+    of_kernels = misused(*regression, "--time", "a", "--family", "kernel")
+    assert "--time is not supported with --family kernel" in of_kernels
+    assert "remove --group-rows" in misused(*start, "--group", "query", "--group-rows", "day")
+    write(machines(), "machines.csv")
+    start = ("fit", "machines.csv", "--target", "hours", "--event", "failed", "--out", "model")
+    assert "--time is not supported with --task survival" in misused(*start, "--time", "a")

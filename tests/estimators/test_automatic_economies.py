@@ -35,7 +35,8 @@ def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
 
     def machines(loss_of):
         folds, team = np.arange(300) % 2, ThreadTeam()
-        members = Members((X,) * 2, folds, (np.ones(4),) * 2, 0, team, None, loss_of)
+        learned = tuple(np.flatnonzero(folds != k).astype(np.uint32) for k in range(2))
+        members = Members((X,) * 2, folds, learned, (np.ones(4),) * 2, 0, team, None, loss_of)
         if kind == "shared":
             return SharedCenters(learner, LINEAR, members)
         return OwnCenters(learner, [LINEAR, LINEAR], members)

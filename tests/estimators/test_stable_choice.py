@@ -60,7 +60,8 @@ def test_large_folds_need_no_rows_that_are_left_out():
     for n in (999, 1000):
         Z = RNG.normal(size=(n, 2))
         folds, table = np.arange(n) % 2, Rows(Z, Z[:, :1])
-        members = Members((Z,) * 2, folds, (np.ones(2),) * 2, 0, ThreadTeam())
+        learned = tuple(np.flatnonzero(folds != k).astype(np.uint32) for k in range(2))
+        members = Members((Z,) * 2, folds, learned, (np.ones(2),) * 2, 0, ThreadTeam())
         own = OwnCenters(MetricKernelLearner(), [table] * 2, members).left_out()
         assert SharedCenters(MetricKernelLearner(), table, members).left_out() is None
         assert (own is None) == (n == 1000)

@@ -7,9 +7,14 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
-from hilboost.reductions.row_splits import most_folds, parts, splits
+from hilboost.reductions.row_splits import parts, splits, splits_of_members
 
 _KEY = key_of(0, Purpose.FOLDS)
+
+
+def _members(target, n_folds, fraction=0.1):
+    found = splits_of_members(_KEY, np.zeros(target.n_units), n_folds, fraction, target)
+    return [(len(learned), len(held)) for learned, held in found]
 
 
 def _splits(target, n_folds, fraction=0.1):
@@ -33,7 +38,8 @@ def test_groups_are_held_out_as_a_whole(n_folds):
 def test_folds_of_groups_are_few_and_balanced():
     groups = np.repeat(np.arange(3), [500, 50, 50])
     target = Target(np.zeros((600, 1)), dependence=Dependence(groups=groups))
-    assert most_folds(target, 5, 0.1) == 3
+    assert len(_members(target, 5)) == 3
+    assert _members(target, 1) == []
     assert len(_splits(target, 1)[0].held) == 50  # a group of the size that is wanted
     assert sorted(len(held) for _, held in _splits(target, 2)) == [100, 500]
 
@@ -43,7 +49,8 @@ def test_the_latest_rows_are_held_out(n_folds):
     times = np.random.default_rng(0).integers(0, 100, 1000)
     target = Target(np.zeros((1000, 1)), dependence=Dependence(times=times, gap=3))
     found = _splits(target, n_folds)
-    assert len(found) == most_folds(target, n_folds, 0.1) == n_folds
+    assert len(found) == n_folds
+    assert _members(target, n_folds)[n_folds:] == [(1000, 0)]
     for learned, held in found:
         assert times[learned].max() < times[held].min() - 3
     assert times[found[-1].held].max() == times.max()
@@ -54,7 +61,7 @@ def test_the_latest_rows_are_held_out(n_folds):
 def test_rows_of_the_same_time_stay_together():
     times = np.repeat([0, 1, 2], [10, 10, 80])
     target = Target(np.zeros((100, 1)), dependence=Dependence(times=times))
-    assert most_folds(target, 4, 0.1) == 1
+    assert _members(target, 4) == [(20, 80), (100, 0)]
     ((learned, held),) = _splits(target, 1)
     assert np.array_equal(held, np.arange(20, 100))
     assert np.array_equal(learned, np.arange(20))
@@ -77,7 +84,7 @@ def test_groups_of_a_ranking_are_as_late_as_their_latest_row():
 def test_splits_of_the_user_are_taken_as_they_are():
     roles = np.array([[LEARNED, LEARNED], [HELD, LEARNED], [0, HELD]], dtype=np.int8)
     target = Target(np.zeros((3, 1)), dependence=Dependence(roles=roles))
-    assert most_folds(target, 7, 0.1) == 2
+    assert _members(target, 7) == [(1, 1), (2, 1), (3, 0)]
     assert [[a.tolist() for a in split] for split in _splits(target, 7)] == [
         [[0], [1]],
         [[0, 1], [2]],

@@ -96,13 +96,16 @@ class LossRecorder:
         by_fold: list[Scored] = []
         if couples == {True}:
             for k, held in enumerate(state.held_out):
+                if not len(held):  # from the member of all rows
+                    continue
                 by_fold.append((target.part(held), state.raw_of(k, team.n_threads)[held]))
         else:
             out_of_fold = state.raw_of(0, team.n_threads).copy(order="F")
             for k, held in enumerate(state.held_out[1:], start=1):
                 out_of_fold[held] = state.raw_of(k, team.n_threads)[held]
             if True in couples:
-                by_fold = [(target.part(held), out_of_fold[held]) for held in state.held_out]
+                judged = [held for held in state.held_out if len(held)]
+                by_fold = [(target.part(held), out_of_fold[held]) for held in judged]
             held_by_some = (folds >= 0) & (folds < len(state.members))
             if any(not metric.couples_rows for metric in self.config.metrics):
                 whole = [(target.rows(held_by_some), out_of_fold[held_by_some])]

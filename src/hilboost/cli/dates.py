@@ -167,6 +167,22 @@ def expanded(
     return pd.DataFrame(found)
 
 
+def as_times(column: pd.Series[Any], order: str | None = None) -> pd.Series[Any]:
+    """Convert a column of ``--time``: numbers stay, and dates become times."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column):
+        return column
+    parsed = _parsed(column, _order_of(column, order)).dt.tz_localize(None)
+    if parsed.isna().any():
+        row = int(parsed.isna().to_numpy().argmax())
+        raise CliError(
+            f"Column '{column.name}' of --time must contain numbers or dates, but data row "
+            f"{row + 1} contains '{column.iloc[row]}'; replace it by a date."
+        )
+    return parsed
+
+
 def _note_no_dates(column: pd.Series[Any], parsed: pd.Series[Any]) -> None:
     odd = column[parsed.isna() & column.notna()]
     if len(odd):

@@ -93,6 +93,9 @@ _PHRASES = {
     r"drop the (columns?), or convert": r"exclude the \1 with --ignore, or convert",
     r"drop the column unless": "exclude it with --ignore unless",
     r"pass X_val and y_val": "add --valid TABLE",
+    r"pass time=\.\.\. or groups=\.\.\.( to fit)?": "add --time COLUMN or --group-rows COLUMN",
+    r"pass time=\.\.\.( to fit)?": "add --time COLUMN",
+    r"pass groups=\.\.\.( to fit)?": "add --group-rows COLUMN",
     r"set validation_fraction to a number": "pass --set validation_fraction=NUMBER",
     r"pass other rows as X_val": "pass other rows with --valid",
     r"mark (it|them) as categorical with \.astype\('category'\)": r"name \1 in "

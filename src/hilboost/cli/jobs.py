@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from hilboost.cli.columns import (
     survival_target,
     without_columns,
 )
-from hilboost.cli.dates import date_columns, expanded, with_calendar, without_dates
+from hilboost.cli.dates import as_times, date_columns, expanded, with_calendar, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, save_model
 from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
@@ -57,7 +58,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         note(f"the names {first_few(padded)} begin or end with spaces, which are part of them.")
     # The weight column is removed from the features separately.
     features = without_columns(features, [name for name in job.ignore if name != job.weights])
-    asides = (job.weights, job.group, job.event, job.offset)
+    asides = (job.weights, job.group, job.event, job.offset, job.time)
     dates = [name for name in date_columns(features) if name not in asides]
     if job.dates == "expand":
         if not dates:
@@ -66,6 +67,7 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     elif job.dates != "text":
         features = without_dates(features, dates)
     task = _task(targets, job)
+    _refuse_divisions(job, task.name)
     rows = _rows(features, targets, job, task.name)
     categories = job.settings.get("categorical_features", "from_dtype")
     X = rows["X"]
@@ -125,6 +127,7 @@ def _validation_rows(
         target,
         job.drop_missing_target,
     )
+    job = replace(job, group_rows=None, time=None)  # which divide the rows of the fit
     aside = (job.weights, job.group, job.event, job.offset)
     needed = [*features.columns, *(name for name in aside if name)]
     return _rows(align_columns(held_out, needed)[0], held_targets, job, task)
@@ -169,6 +172,8 @@ def _refuse_columns_named_twice(job: FitJob) -> None:
         ("--group", job.group),
         ("--event", job.event),
         ("--offset", job.offset),
+        ("--group-rows", job.group_rows),
+        ("--time", job.time),
     ):
         if name is not None and name in options:
             raise CliError(f"{options[name]} and {option} are both '{name}'; change one.")
@@ -176,16 +181,33 @@ def _refuse_columns_named_twice(job: FitJob) -> None:
             options[name] = option
 
 
+def _refuse_divisions(job: FitJob, task: TaskName) -> None:
+    """Reject ``--group-rows`` and ``--time`` where a fit does not hold out rows by them."""
+    kind = "--family kernel" if job.family == "kernel" else f"--task {task}"
+    if job.group_rows is not None and task == "ranking":
+        raise UsageError("--group already keeps groups whole; remove --group-rows.")
+    for option, name in (("--group-rows", job.group_rows), ("--time", job.time)):
+        if name is not None and (
+            job.family == "kernel" or (option == "--time" and task == "survival")
+        ):
+            raise UsageError(f"{option} is not supported with {kind}; remove it.")
+
+
 def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: TaskName) -> _Rows:
     features, weights = split_aside(features, job.weights, "--weights")
-    features, groups = split_aside(features, job.group, "--group")
+    option = "--group" if job.group_rows is None else "--group-rows"
+    features, groups = split_aside(features, job.group or job.group_rows, option)
+    if job.time in features.columns:
+        column = as_times(features[job.time], job.dialect.date_order)
+        features = features.assign(**{str(job.time): column})
+    features, times = split_aside(features, job.time, "--time")
     features, event = split_aside(features, job.event, "--event")
     features, offset = split_aside(features, job.offset, "--offset")
     y = prepare_targets(targets, task)
     if event is not None:
         assert job.event is not None
         y = survival_target(y, event, job.event, job.loss == "discrete_hazard")
-    more = {"sample_weight": weights, "groups": groups, "offset": offset}
+    more = {"sample_weight": weights, "groups": groups, "time": times, "offset": offset}
     given = {name: values for name, values in more.items() if values is not None}
     return {"X": features_for_fit(features), "y": y, **given}
 

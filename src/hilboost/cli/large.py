@@ -59,6 +59,8 @@ def _refuse(job: FitJob, path: Path) -> None:
         ("--family kernel", job.family == "kernel"),
         ("--group", job.group is not None),
         ("--event", job.event is not None),
+        ("--group-rows", job.group_rows is not None),
+        ("--time", job.time is not None),
         ("--drop-missing-target", job.drop_missing_target),
         (f"--dates {job.dates}", job.dates not in (None, "ignore")),
         ("--missing", bool(job.dialect.missing)),

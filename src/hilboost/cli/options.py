@@ -113,6 +113,17 @@ class FitJob:
     group: Group = None
     event: Event = None
     offset: Offset = None
+    group_rows: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN",
+            help="Column of groups that are held out as a whole, such as a patient or a shop.",
+        ),
+    ] = None
+    time: Annotated[
+        str | None,
+        Option(metavar="COLUMN", help="Column of numbers or dates; the latest rows are held out."),
+    ] = None
     ignore: Annotated[
         list[str],
         Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),

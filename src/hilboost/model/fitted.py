@@ -74,6 +74,7 @@ class FittedModel:
     # the models whose mean is ``model``: one for each fold, or a single one.  ``None`` if the model
     # was read from a file and cannot be continued.
     members: tuple[AdditiveModel, ...] | None = None
+    last_is_model: bool = False  # whether ``model`` is the last of them, instead of their mean
     # units in which the members were fitted; ``None`` for the units of the target
     units: TargetUnits | None = None
     # encoding of category columns that base models cannot read directly

@@ -51,8 +51,6 @@ def is_forest(fitted: FittedModel) -> bool:
 
 def _n_members(fitted: FittedModel) -> int:
     """Count the members of an ensemble, in a model of a file by the terms of the first stage."""
-    if fitted.members is not None:
-        return len(fitted.members)
     if fitted.resolved is None or fitted.resolved.cv_folds == 1 or not fitted.model.stages:
         return 1
     return sum(term.columns.start == 0 for term in fitted.model.stages[0].terms)

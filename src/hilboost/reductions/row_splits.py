@@ -1,12 +1,14 @@
 """Divisions of rows into those that a model learns from and those that judge it.
 
 Without a record of their dependence, rows (or the groups of a ranking) are divided at random.
-Groups are held out as a whole.  With times, the latest rows are held out, and several members
-divide these into blocks, each of which is judged by the member of all rows before it::
+Groups are held out as a whole.  With times, the latest rows are held out, in blocks, each of which
+judges a member that learned from the rows before it.  A last member, whose number of stages these
+blocks decide, learns from all rows, because the latest ones tell most about the future::
 
-    time       ──────────────────────────────▶
-    member 0   learned learned learned  held
-    member 1   learned learned learned learned  held
+    time       ───────────────────────────────▶
+    member 0   learned learned held
+    member 1   learned learned learned held
+    member 2   learned learned learned learned
 """
 
 from __future__ import annotations
@@ -26,8 +28,7 @@ from hilboost.core.target import Target
 from hilboost.reductions import draws
 from hilboost.reductions.sums import count_units
 
-_SHARE_OF_SEVERAL = 2.0  # of the rows of a single part, which blocks of time hold together
-_MOST_HELD = 0.5
+_MOST_HELD = 0.5  # of the rows, by all blocks of time together
 
 
 class Split(NamedTuple):
@@ -37,18 +38,35 @@ class Split(NamedTuple):
     held: NDArray[np.intp]
 
 
-def most_folds(target: Target, n_folds: int, fraction: float) -> int:
-    """Return the number of splits that the rows allow, at most ``n_folds`` unless given."""
+def splits_of_members(
+    key: np.uint64, strata: NDArray[Any], n_folds: int, fraction: float, target: Target
+) -> tuple[Split, ...]:
+    """Splits of the members of an ensemble; none if a single model holds out a part of the rows.
+
+    If members do not learn from all rows that they do not hold out, a last one learns from all.
+    """
+    dependence, n = target.dependence, len(target.y)
+    by_time = dependence is not None and dependence.kind == "time"
+    n_folds = min(n_folds, _n_units(target))
+    if n_folds == 1 and not (by_time or _has_roles(target)):
+        return ()
+    found = splits(key, strata, n_folds, fraction, target)
+    if len(found) == 1 and not by_time:
+        return ()
+    if not by_time and all(len(learned) + len(held) == n for learned, held in found):
+        return tuple(found)
+    return (*found, Split(np.arange(n), np.empty(0, dtype=np.intp)))
+
+
+def _has_roles(target: Target) -> bool:
+    return target.dependence is not None and target.dependence.roles is not None
+
+
+def _n_units(target: Target) -> int:
     dependence = target.dependence
-    if dependence is None:
-        return min(n_folds, count_units(target))
-    if dependence.roles is not None:
-        return dependence.roles.shape[1]
-    if dependence.times is not None:
-        times = _times_of_units(target, dependence)
-        return len(_forward(times, n_folds, fraction, dependence.gap))
-    assert dependence.groups is not None
-    return min(n_folds, len(np.unique(dependence.groups)))
+    if dependence is None or dependence.groups is None:
+        return count_units(target)
+    return len(np.unique(dependence.groups))
 
 
 def splits(
@@ -111,11 +129,14 @@ def _times_of_units(target: Target, dependence: Dependence) -> NDArray[Any]:
 
 
 def _forward(times: NDArray[Any], n_blocks: int, fraction: float, gap: float) -> list[Split]:
-    """Hold out the latest rows, in blocks; a block and the rows before it share no time."""
+    """Hold out the latest rows, in blocks of a fraction of all; rows of equal time stay together.
+
+    Blocks are as far ahead of what a member learned from as new rows of the same duration will be.
+    """
+    n_blocks = max(1, min(n_blocks, int(_MOST_HELD / fraction)))
     values, counts = np.unique(times, return_counts=True)
     n_before, n = np.cumsum(counts) - counts, len(times)
-    held = fraction if n_blocks == 1 else min(_SHARE_OF_SEVERAL * fraction, _MOST_HELD)
-    places = n - held * n * (1 - np.arange(n_blocks) / n_blocks)
+    places = n - fraction * n * np.arange(n_blocks, 0, -1)
     first = np.unique(np.clip(np.searchsorted(n_before, places), 1, len(values) - 1))
     found = []
     for start, end in zip(first, [*first[1:], len(values)], strict=True):

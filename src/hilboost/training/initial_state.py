@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.boosting.loop import add_held_out
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
@@ -26,7 +25,6 @@ from hilboost.encoders.encoding import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
-from hilboost.reductions.row_splits import splits
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Recipe
@@ -181,14 +179,12 @@ def _fold_rows(
     recipe: Recipe,
 ) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
     """Assign held-out rows to members, others to -1, and find the training rows of each member."""
-    if recipe.n_folds == 1:
+    if not recipe.splits:
         return None, [None]
-    target, key = recipe.data.target, key_of(recipe.config.seed, Purpose.FOLDS)
-    found = splits(key, recipe.data.strata, recipe.n_folds, recipe.held_share, target)
-    folds = np.full(len(target.y), -1, dtype=np.int64)
-    for k, split in enumerate(found):
+    folds = np.full(len(recipe.data.target.y), -1, dtype=np.int64)
+    for k, split in enumerate(recipe.splits):
         folds[split.held] = k
-    return folds, [split.learned.astype(np.uint32) for split in found]
+    return folds, [split.learned.astype(np.uint32) for split in recipe.splits]
 
 
 def _encoded(

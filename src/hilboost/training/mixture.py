@@ -61,7 +61,7 @@ class KernelTrial:
         self._inputs = tuple(arrays[id(X)] for X in run.initial.inputs)
         self._shares = len(arrays) == 1 and (
             self._state.folds is None
-            or (len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS and self._state.divides_all_rows)
+            or (len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS and not run.recipe.last_is_model)
         )
         self._held = self._held_rows()
         self._target = joined([target for _, target in self._held])
@@ -254,7 +254,10 @@ class KernelTrial:
         return self._run.initial.phases("trying a kernel machine", estimate)
 
     def _evaluated(self, machine: MetricExpansion, member: int) -> tuple[MetricExpansion, Floats]:
-        return machine, machine.evaluate(self._held[member][0], self._run.team)
+        X, n_outputs = self._held[member][0], self._recipe.n_outputs
+        if not len(X):  # of the member of all rows
+            return machine, np.empty((0, n_outputs))
+        return machine, machine.evaluate(X, self._run.team)
 
     @cached_property
     def _machines(self) -> KernelMachines:

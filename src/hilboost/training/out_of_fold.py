@@ -42,7 +42,7 @@ def calibrated(
         rest = np.flatnonzero(~held)
         raw[rest] = fitted.predict_raw(data.X[rest], n_threads)
     compares = recipe.config.loss.couples_rows or data.codec.kind == "survival"
-    if compares or not _can_be_split(members):
+    if compares or not (recipe.last_is_model or _can_be_split(members)):
         return fitted, raw
     y = data.target.y if recipe.config.units is None else data.target.y * recipe.config.units.size
     scores = _scores(fitted.codec, fitted.loss, y, raw)
@@ -55,7 +55,7 @@ def calibrated(
     calibration = Calibration(
         of_all_rows(scores, target),
         None if counted is None else of_all_rows(counted, target),
-        of_all_rows(folds, target),
+        None if recipe.last_is_model else of_all_rows(folds, target),
     )
     return replace(fitted, calibration=calibration), raw
 
@@ -70,6 +70,8 @@ def _raw_out_of_fold(
     units, raw = recipe.config.units, np.empty((len(folds), recipe.n_outputs))
     for k, (member, X) in enumerate(zip(members, initial.inputs, strict=True)):
         rows = np.flatnonzero(folds == k)
+        if not len(rows):  # the member of all rows
+            continue
         raw[rows] = in_own_units(units, member).predict_raw(X[rows], n_threads)
     offset = offset_in_own_units(units, recipe.data.target)
     return raw if offset is None else raw + offset

@@ -18,6 +18,7 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
+from hilboost.reductions.row_splits import Split
 from hilboost.training.data import TrainingData
 from hilboost.training.shards import ShardPlan
 
@@ -81,8 +82,7 @@ class Recipe:
     # class may be missing in a subset of the rows
     initial_raw: Floats
     data: TrainingData  # training data with the held-out rows
-    n_folds: int = 1  # number of members of a cross-validated ensemble; 1 for a single model
-    held_share: float = 0.1  # of the rows, which a single model holds out
+    splits: tuple[Split, ...] = ()  # of the members of a cross-validated ensemble
     shards: ShardPlan = field(default_factory=ShardPlan)
     # encoder of category columns that base models cannot read directly
     encoder: Encoder | None = None
@@ -100,6 +100,16 @@ class Recipe:
     # selects λ of a kernel machine by the held-out loss: a function of the workspace, the kernel
     # and the number of basis vectors
     choose_penalty: Callable[..., tuple[float, float]] | None = None
+
+    @property
+    def n_folds(self) -> int:
+        """Number of members of a cross-validated ensemble; 1 for a single model."""
+        return max(1, len(self.splits))
+
+    @property
+    def last_is_model(self) -> bool:
+        """Whether the last member is the model, whose stages were counted by the others."""
+        return bool(self.splits) and not len(self.splits[-1].held)
 
     @property
     def n_outputs(self) -> int:

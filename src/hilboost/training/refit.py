@@ -63,7 +63,9 @@ def refit_leaves(
             raw += added
             stages.append(Stage(tuple(terms)))
     model = AdditiveModel(start, tuple(stages))
-    members = None if fitted.members is None else tuple(members_of(model, len(fitted.members)))
+    members = None
+    if fitted.members is not None and not fitted.last_is_model:
+        members = tuple(members_of(model, len(fitted.members)))
     return replace(fitted, model=model, members=members, calibration=None, kept=None, units=None)
 
 

@@ -309,7 +309,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
     if summary is not None:
         summary = summary.first(len(members[0].stages))
     return FittedModel(
-        model=_model(in_own, initial.encoding),
+        model=_model(in_own, initial.encoding, recipe.last_is_model),
         loss=(outcome.loss if units is None else units.plain).of_complete_targets,
         learner=outcome.learner,
         schema=data.schema,
@@ -322,6 +322,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
             {name: np.array(values) for name, values in state.metrics.items()},
         ),
         members=tuple(members),
+        last_is_model=recipe.last_is_model,
         units=units,
         encoding=initial.encoding,
         resolved=resolved_after(recipe.resolved, state),
@@ -333,8 +334,8 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
     )
 
 
-def _model(members: list[AdditiveModel], encoding: Encoding | None) -> AdditiveModel:
-    """Average the members, each of which reads its own encoded columns."""
-    if encoding is None:
-        return mean_of(members)
-    return mean_of([placed(encoding, k, model) for k, model in enumerate(members)])
+def _model(members: list[AdditiveModel], encoding: Encoding | None, last: bool) -> AdditiveModel:
+    """Average the members, each of which reads its own encoded columns; or return the last one."""
+    if encoding is not None:
+        members = [placed(encoding, k, model) for k, model in enumerate(members)]
+    return members[-1] if last else mean_of(members)

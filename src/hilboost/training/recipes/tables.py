@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.boosting.config import BoostingConfig
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.boosting.offsets import steps_beside_offsets
@@ -21,7 +22,7 @@ from hilboost.core.rule import Rule
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.reductions.row_splits import most_folds
+from hilboost.reductions.row_splits import Split, splits_of_members
 from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables.schema import category_columns
@@ -47,6 +48,7 @@ from hilboost.validation.weights import warn_of_light_weights
 
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
+_SHARE_OF_FOLDS = 0.1  # of the rows, in blocks of time without a validation_fraction
 _ENTRIES_BESIDES = 8
 """Other work on a row of a tree, in entries."""
 _ENTRIES_WORTH_SHARING, _SHARED = 2**21, 2
@@ -87,9 +89,10 @@ def table_recipe(
         resolved = replace(resolved, subsample=_share_of_rows(resolved, learner, begun))
     _check_learner(p, learner, data)
     metrics = _metrics(p, resolved, data)
-    data, n_folds = _with_held_out_rows(p, resolved, learner, data, seed)
+    data, splits = _with_held_out_rows(p, resolved, learner, data, seed)
+    n_folds = max(1, sum(len(split.held) > 0 for split in splits))
     plan = ShardPlan.of(
-        *(parameters["n_shards"], resolved, learner, data.target.n_rows, n_folds),
+        *(parameters["n_shards"], resolved, learner, data.target.n_rows, max(1, len(splits))),
         continued=continuation is not None,
     )
     data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
@@ -105,8 +108,7 @@ def table_recipe(
         _config(p, begun, learner, resolved, data, metrics, seed),
         initial_raw,
         data,
-        n_folds=n_folds,
-        held_share=_held_share(p),
+        splits=splits,
         shards=plan,
         encoder=encoder,
         resolved=resolved,
@@ -165,7 +167,7 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         symmetric_leaves=_symmetric_leaves(p, data),
         small_hessians=two_classes or (coupled and not loss.bounded_hessian),
         ranks=data.target.groups is not None,
-        noisy=loss.counts_positions,
+        noisy=loss.counts_positions or data.target.dependence is not None,
     )
     resolved = resolve(in_rows(p, scale), traits)
     if (coupled or loss.has_leaf_values) and is_designed(data, scale.row):
@@ -210,24 +212,16 @@ def _with_held_out_rows(
     learner: Learner,
     data: TrainingData,
     seed: int,
-) -> tuple[TrainingData, int]:
-    """Hold out rows for early stopping if necessary; also return the number of folds."""
-    if not resolved.early_stopping or data.held_out is not None:
-        return data, 1
-    if _stops_on_training_rows(p):
-        return data, 1
-    n_folds = 1
+) -> tuple[TrainingData, tuple[Split, ...]]:
+    """Hold out rows for early stopping if necessary, or return the splits of several members."""
+    if not resolved.early_stopping or data.held_out is not None or _stops_on_training_rows(p):
+        return data, ()
+    share, key = p["validation_fraction"] or _SHARE_OF_FOLDS, key_of(seed, Purpose.FOLDS)
     if learner.capabilities.works_on_folds:
-        n_folds = most_folds(data.target, resolved.cv_folds, _held_share(p))
-    if n_folds > 1:
-        return data, n_folds
-    in_place = _may_stay_in_place(learner, data)
-    return data.hold_out(_held_share(p), seed, in_place), 1
-
-
-def _held_share(p: Mapping[str, Any]) -> float:
-    """Share of the rows that a single model holds out."""
-    return float(p["validation_fraction"] or Recipe.held_share)
+        splits = splits_of_members(key, data.strata, resolved.cv_folds, share, data.target)
+        if splits:
+            return data, splits
+    return data.hold_out(share, seed, _may_stay_in_place(learner, data)), ()
 
 
 def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
