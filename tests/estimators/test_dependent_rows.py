@@ -301,7 +301,7 @@ def _drifting(n):
 
 @pytest.mark.parametrize("of_classes", [False, True])
 def test_rows_in_order_of_time_are_noted_once(of_classes):
-    y, features = _drifting(400)
+    y, features = _drifting(600)
     model, y = (BoostingClassifier, y > np.median(y)) if of_classes else (BoostingRegressor, y)
     few = {"n_estimators": 2, "learner": "tree"}
     with pytest.warns(
@@ -312,10 +312,10 @@ def test_rows_in_order_of_time_are_noted_once(of_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model(**few, validation="random").fit(features, y)
-        model(**few).fit(features, y, time=np.arange(400))
+        model(**few).fit(features, y, time=np.arange(600))
         model(**few, early_stopping=False).fit(features, y)
         model(**few).fit(features, y, X_val=features + 1, y_val=y)
-        order = np.random.default_rng(0).permutation(400)
+        order = np.random.default_rng(0).permutation(600)
         model(**few).fit(features[order], y[order])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.tables.files import column_of
 
-_FEWEST, _PAIRS = 200, 1000
+_FEWEST, _PAIRS = 500, 1000
 _AGREEMENT = 0.5  # of neighbors, from 0 by chance to 1
 _ERRORS = 8.0  # standard errors by which it must exceed chance
 _TOLD = (
