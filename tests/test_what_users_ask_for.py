@@ -129,7 +129,7 @@ def test_categories_unseen_or_beyond_255():
     effect = dict(zip(towns, RNG.normal(size=400), strict=True))
     table = pd.DataFrame({"town": np.repeat(towns, 10), "size": RNG.normal(size=4000)})
     y = table["town"].map(effect) + 0.1 * table["size"]
-    model = BoostingRegressor(random_state=0).fit(table[::2], y[::2])
+    model = BoostingRegressor(random_state=0, validation="random").fit(table[::2], y[::2])
     assert model.score(table[1::2], y[1::2]) > 0.9
     new = pd.DataFrame({"town": ["nowhere", None], "size": [0.0, 0.0]})
     assert abs(model.predict(new) - y.mean()).max() < 1
