@@ -58,10 +58,8 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         **BoostingEstimator.supported_by_workers,
         "learner": ("tree", "auto"),
         "n_shards": (1,),
-        "device": (None,),
-        "sketch": (None,),
+        **dict.fromkeys(("device", "sketch"), (None,)),
         "validation": ("auto", "random"),
-        "validation_gap": (None,),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _learner_names = LEARNERS
@@ -135,12 +133,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             use the other targets of the row.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
-        groups : array-like (n,), optional
-            Label of the group of each row, such as a patient or a shop, for predictions of new
-            groups.  Groups are held out as a whole (see ``validation``).
-        time : array-like (n,), optional
-            Time of each row, numbers or dates, for predictions of later rows.  The latest rows are
-            held out.
+        groups, time : array-like (n,), optional
+            Group of each row, such as a patient, for predictions of other groups, or time, numbers
+            or dates, for predictions of later rows; see ``validation``.
         offset : array-like (n,) or (n, r), optional
             Known part of ``predict_raw``, such as the logarithm of an exposure, ``np.log(years)``,
             with ``loss="poisson"``, or the predictions of another model.  The model learns the
@@ -175,11 +170,6 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """Create the loss from the parameters."""
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        if not (isinstance(self.validation, str) or is_name(self.cv_folds, "auto")):
-            raise InvalidParameter(
-                f"cv_folds={self.cv_folds} and a splitter both set the number of folds; set "
-                "cv_folds='auto', or validation='auto'."
-            )
         learner = self._learners(len(data.X), data.schema.categories)
         parameters = {**self._all_parameters(), "learner": learner}
         loss = self._make_loss(data.codec)
@@ -331,8 +321,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     ) -> Self:
         """Return a model with the same splits, and leaf values of other rows.
 
-        For data that change over time: new rows, even a few, move the predictions
-        without a new fit.
+        For data that change over time: even a few new rows move the predictions without a new fit.
 
         Parameters
         ----------

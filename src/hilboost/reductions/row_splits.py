@@ -13,6 +13,7 @@ blocks decide, learns from all rows, because the latest ones tell most about the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heapify, heapreplace
 from math import ceil
 from typing import Any, NamedTuple
@@ -56,6 +57,11 @@ def splits_of_members(
     if not by_time and all(len(learned) + len(held) == n for learned, held in found):
         return tuple(found)
     return (*found, Split(np.arange(n), np.empty(0, dtype=np.intp)))
+
+
+def last_is_model(splits: Sequence[Split]) -> bool:
+    """Whether the last member is the model, for which the others chose the number of stages."""
+    return bool(splits) and not len(splits[-1].held)
 
 
 def _has_roles(target: Target) -> bool:

@@ -107,11 +107,6 @@ class Recipe:
         return max(1, len(self.splits))
 
     @property
-    def last_is_model(self) -> bool:
-        """Whether the last member is the model, whose stages were counted by the others."""
-        return bool(self.splits) and not len(self.splits[-1].held)
-
-    @property
     def n_outputs(self) -> int:
         """Number of columns of ``raw``."""
         return len(self.initial_raw)

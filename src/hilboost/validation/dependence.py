@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, errors_of
-from hilboost.tables.reading import as_array
 from hilboost.validation.choices import is_name
 from hilboost.validation.groups import check_groups
 
@@ -93,7 +92,7 @@ def check_times(time: object, n: int) -> NDArray[Any]:
     """Return the time of each row, (n,): float64 of numbers, or int64 microseconds of dates."""
     if getattr(getattr(time, "dtype", None), "tz", None) is not None:  # a pandas type
         time = getattr(time, "dt", time).tz_convert(None)  # type: ignore[attr-defined]
-    found = np.asarray(time if hasattr(time, "__array__") else as_array(time, "time"))
+    found = np.asarray(time)
     if found.dtype.kind == "O" and all(isinstance(one, date | None) for one in found.flat):
         found = found.astype(_UNIT)
     if found.dtype.kind not in "biufM":

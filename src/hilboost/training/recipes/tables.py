@@ -216,12 +216,24 @@ def _with_held_out_rows(
     """Hold out rows for early stopping if necessary, or return the splits of several members."""
     if not resolved.early_stopping or data.held_out is not None or _stops_on_training_rows(p):
         return data, ()
+    _check_splitter(p, data)
     share, key = p["validation_fraction"] or _SHARE_OF_FOLDS, key_of(seed, Purpose.FOLDS)
     if learner.capabilities.works_on_folds:
         splits = splits_of_members(key, data.strata, resolved.cv_folds, share, data.target)
         if splits:
             return data, splits
     return data.hold_out(share, seed, _may_stay_in_place(learner, data)), ()
+
+
+def _check_splitter(p: Mapping[str, Any], data: TrainingData) -> None:
+    dependence, n_folds = data.target.dependence, p["cv_folds"]
+    if dependence is None or dependence.roles is None or is_auto(n_folds):
+        return
+    if n_folds != dependence.roles.shape[1]:  # which a continued fit has
+        raise InvalidParameter(
+            f"cv_folds={n_folds} and a splitter both set the number of folds; set "
+            "cv_folds='auto', or validation='auto'."
+        )
 
 
 def _may_stay_in_place(learner: Learner, data: TrainingData) -> bool:
