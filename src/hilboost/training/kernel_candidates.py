@@ -72,7 +72,7 @@ class Members:
         return np.flatnonzero(parts(key, _PARTS, self.dependent.rows(rows)) == k)
 
     def held(self, rows: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Places of those of some rows that judge a fit to the others."""
+        """Places of the rows that judge a fit to the others."""
         return self._fifth(rows, 0 if self.dependent is None else _PARTS - 1)
 
 
