@@ -35,6 +35,8 @@ DISTRIBUTIONS = {
     "catboost": ("catboost",),
     "sklearn": ("scikit-learn",),
     "chimeraboost": ("chimeraboost",),
+    "ngboost": ("ngboost",),
+    "lightgbmlss": ("lightgbmlss",),
     "numpy": ("numpy",),
     "scipy": ("scipy",),
 }
