@@ -71,6 +71,11 @@ def full():
     return KernelBoostingRegressor(**KERNEL).fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
 
 
+def distributions():
+    model = BoostingRegressor("normal", **PLAIN).fit(X[FIT], Y[FIT])
+    return model.calibrate(X[HELD], Y[HELD])
+
+
 def nested():
     model = SparseKernelRidge(n_basis=20, **KERNEL).fit(X[FIT], Y[FIT])
     return model.calibrate(X[HELD], Y[HELD])
@@ -84,7 +89,7 @@ def forest():
 
 MODELS = (
     *(trees, held, grouped, numbered, quantiles, targets, statistics, classes, by_class),
-    *(full, nested, forest),
+    *(full, nested, forest, distributions),
 )
 
 
@@ -149,6 +154,7 @@ def test_exports_do_not_change(tmp_path):
 
 S, W, F, G = (f"calibration.{name}" for name in ("scores", "weight", "folds", "groups"))
 P, Q, M = (f"calibration.{name}" for name in ("points", "squares", "masses"))
+L = "calibration.levels"
 EDITS = {
     "scores of two targets": (held, lambda a: {S: np.repeat(a[S], 2, axis=1)}),
     "scores missing": (held, lambda a: {S: changed(a[S], (0, 0), np.nan)}),
@@ -174,6 +180,10 @@ EDITS = {
     "negative square": (forest, lambda a: {Q: changed(a[Q], 0, -1.0)}),
     "no mass": (forest, lambda a: {M: changed(a[M], 0, 0.0)}),
     "fewer masses": (forest, lambda a: {M: a[M][1:]}),
+    "level above one": (distributions, lambda a: {L: changed(a[L], 0, 1.1)}),
+    "level missing": (distributions, lambda a: {L: changed(a[L], 0, np.nan)}),
+    "fewer levels": (distributions, lambda a: {L: a[L][1:]}),
+    "levels of folds": (trees, lambda a: {L: np.full(len(a[S]), 0.5)}),
     "too few pairs": (quantiles, lambda a: {S: a[S][:, :1]}),
 }
 

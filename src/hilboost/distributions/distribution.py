@@ -63,8 +63,8 @@ class Distribution(ABC):
 
         Parameters
         ----------
-        q : float or (k,) array-like
-            Levels between 0 and 1.
+        q : float, (k,) or (n, k) array-like
+            Levels between 0 and 1, for all rows or for each row.
 
         Returns
         -------
@@ -76,11 +76,12 @@ class Distribution(ABC):
             A level is not between 0 and 1.
         """
         levels = np.asarray(q, dtype=np.float64)
-        if levels.ndim > 1 or not ((levels >= 0) & (levels <= 1)).all():
+        own = levels.ndim == 2 and len(levels) == len(self)
+        if (levels.ndim > 1 and not own) or not ((levels >= 0) & (levels <= 1)).all():
             raise InvalidParameter(
                 f"q must be a number between 0 and 1, or a list of them; got {shown(q)}."
             )
-        found = self._quantile(np.tile(levels, (len(self), 1)))
+        found = self._quantile(levels if own else np.tile(levels, (len(self), 1)))
         return found if levels.ndim else found[:, 0]
 
     def cdf(self, y: ArrayLike) -> Floats:
@@ -110,6 +111,25 @@ class Distribution(ABC):
         (n,) or (n, k) float64
         """
         return self._at(y, self._density)
+
+    def pit(self, y: ArrayLike) -> Floats:
+        """Compute the probability integral transform, the level of each target.
+
+        Uniform between 0 and 1 if the distributions are calibrated.  Where a distribution function
+        jumps, as that of counts, a level of the jump is drawn.
+
+        Parameters
+        ----------
+        y : (n,) array-like
+
+        Returns
+        -------
+        (n,) float64
+        """
+        true = self._targets(y)
+        below = self._cdf(np.nextafter(true, -np.inf))
+        drawn = np.random.default_rng(0).uniform(size=true.shape)
+        return (below + drawn * (self._cdf(true) - below))[:, 0]
 
     def interval(self, coverage: float = 0.9) -> Floats:
         """Compute central intervals, which leave the same probability on both sides.

@@ -104,7 +104,10 @@ class ConformalPredictions:
         - **Numbers**: the absolute error; for a kernel machine with ``predict(X,
           return_std=True)``, in units of the standard deviation.  With several quantile levels, the
           distance to the interval between two of them, negative inside (conformalized quantile
-          regression).
+          regression).  Of a loss of distributions, such as ``"normal"``, the distance of the
+          probability integral transform from its middle, so that intervals end at quantiles.
+          Predicted distributions are calibrated, too: a level becomes the share of the rows with a
+          lower one.
         - **Classes**: the sum of the probabilities of all classes that are more probable than the
           true one (adaptive prediction sets); without probabilities, the difference between the
           highest score and that of the true class.
@@ -114,7 +117,8 @@ class ConformalPredictions:
         A new ``fit`` discards the calibration.  A warning says if more than a tenth of the rows
         are rows of the fit, for models that were not read from a file.
         """
-        scores = self._scores(self._raw_beside(X, offset), X, y)
+        raw = self._raw_beside(X, offset)
+        scores = self._scores(raw, X, y)
         weight = check_weights(sample_weight, scores)
         kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
         if weight is not None:
@@ -125,6 +129,9 @@ class ConformalPredictions:
             names, numbers = np.unique(labels[kept], return_inverse=True)
         calibration = Calibration(scores[kept], weight, None, numbers, names, by_class)
         calibration = self._with_scale(calibration, X, kept)
+        levels = self._levels(raw, X, y)
+        if levels is not None:
+            calibration = replace(calibration, levels=levels[kept])
         rows = self._checked(X)
         warn_of_training_rows(self.fitted_, rows if kept.all() else rows[np.flatnonzero(kept)])
         self.fitted_ = replace(self.fitted_, calibration=calibration)
@@ -135,6 +142,10 @@ class ConformalPredictions:
     ) -> Calibration:
         """Add the scale of the errors of each row, if the model learns it from the same rows."""
         return calibration
+
+    def _levels(self, raw: Floats, X: object, y: object) -> Floats | None:
+        """Probability integral transform (n,) of labels, if the model predicts distributions."""
+        return None
 
     def _labels_of_groups(
         self, groups: PerRow, y: object, n: int

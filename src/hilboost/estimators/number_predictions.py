@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.distributions import Distribution
+from hilboost.distributions import Distribution, ParametricDistribution
 from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.losses import number_loss
 from hilboost.estimators.signatures import public_methods, public_prediction
+from hilboost.losses import Normal
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.fitted import FittedModel
@@ -67,12 +68,21 @@ class NumberPredictions(ConformalPredictions):
         return self.fitted_.numbers.shaped(self.fitted_.loss.inverse_link(raw))
 
     @public_prediction
-    def predict_distribution(self, X: object, offset: PerRow = None) -> Distribution:
+    def predict_distribution(
+        self, X: object, *, groups: PerRow = None, offset: PerRow = None
+    ) -> Distribution:
         """Predict the distribution of the target of each row.
+
+        Of a loss such as ``"normal"``, of several quantiles with straight lines between them and
+        exponential tails, or the normal distribution of a kernel machine with ``predict(X,
+        return_std=True)``.  After :meth:`calibrate`, the levels of the targets of the calibration
+        rows are uniform.
 
         Parameters
         ----------
         X : array-like (n, d)
+        groups : array-like (n,), optional
+            Groups of the rows, if the model was calibrated by group.
         offset : array-like (n,) or (n, r), optional
             Added in link space, by estimators whose ``fit`` has this parameter.
 
@@ -85,9 +95,28 @@ class NumberPredictions(ConformalPredictions):
         Raises
         ------
         IncompatibleParts
-            The loss is not that of a distribution, such as ``"normal"``.
+            The model predicts no distributions.
         """
-        return self.fitted_.loss.distribution_of(self._raw_beside(X, offset))
+        raw, calibration = self._raw_beside(X, offset), self.fitted_.calibration
+        found = self._distribution(raw, X)
+        if calibration is None or calibration.levels is None:
+            return found
+        return calibration.calibrated(found, self._group_numbers(calibration, groups, len(raw)))
+
+    def _distribution(self, raw: Floats, X: object) -> Distribution:
+        """Distributions before calibration."""
+        scale = self._target_scale(X)
+        if scale is None or raw.shape[1] > 1:
+            return self.fitted_.loss.distribution_of(raw)
+        mean = self.fitted_.loss.inverse_link(raw)[:, 0]
+        return ParametricDistribution(Normal(), {"location": mean, "scale": scale})
+
+    def _levels(self, raw: Floats, X: object, y: object) -> Floats | None:
+        loss = self.loss_
+        several = levels_of(loss) or (self._target_scale(X) is not None and raw.shape[1] == 1)
+        if not several and not loss.has_distribution:
+            return None
+        return self._distribution(raw, X).pit(self.fitted_.encode_target(y, len(raw))[:, 0])
 
     @public_prediction
     def score(
@@ -150,6 +179,8 @@ class NumberPredictions(ConformalPredictions):
 
     def _scores(self, raw: Floats, X: object, y: object) -> Floats:
         target = self.fitted_.encode_target(y, len(raw))
+        if self.loss_.has_distribution:
+            return np.abs(self._distribution(raw, X).pit(target) - 0.5)[:, None]
         lower, upper = interval_ends(self.loss_, raw, target.shape[1])
         return interval_scores(target, lower, upper, self._target_scale(X))
 
@@ -192,6 +223,10 @@ class NumberPredictions(ConformalPredictions):
         coverage = check_coverage(coverage)
         codec, loss = self.fitted_.numbers, self.loss_
         raws = self._raws(X, calibration, offset)
+        if calibration.folds is None and loss.has_distribution:
+            numbers = self._group_numbers(calibration, groups, len(raws[0]))
+            half = np.broadcast_to(_factors(calibration, coverage, [0], numbers), (len(raws[0]), 1))
+            return loss.distribution_of(raws[0]).quantile(0.5 + half * [-1, 1])
         ends = np.array([interval_ends(loss, raw, codec.n_targets) for raw in raws])
         lower, upper = ends[:, 0], ends[:, 1]  # (members, n, k)
         n, k = lower.shape[1:]

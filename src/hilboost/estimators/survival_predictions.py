@@ -17,6 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.packages import required
 from hilboost.core.target import Target
 from hilboost.core.words import counted
+from hilboost.distributions import Distribution
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
 from hilboost.metrics.registry import same_metric
@@ -199,6 +200,31 @@ class SurvivalPredictions:
         later = self.predict_survival_function(X, times, strata=strata, offset=offset) > 0.5
         found: Floats = np.append(times, np.inf)[later.sum(axis=1)]
         return found
+
+    @public_prediction
+    def predict_distribution(
+        self, X: object, *, strata: PerRow = None, offset: PerRow = None
+    ) -> Distribution:
+        """Predict the distribution of the time of each row.
+
+        Between the times of events, the distribution function is interpolated, except with
+        ``loss="aft"``; after the last of them, the hazard of a row remains at its mean.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        strata : array-like (n,), optional
+            Required if the model was fitted with strata.
+        offset : array-like (n,) or (n, r), optional
+            Added to ``predict_raw``.
+
+        Returns
+        -------
+        hilboost.distributions.Distribution
+        """
+        raw = self._raw_beside(X, offset)
+        numbers = self.fitted_.codec.of_survival().strata_numbers(strata, len(raw))
+        return self._survival().distribution_of(raw, numbers)
 
     @public_prediction
     def predict_cumulative_hazard_function(

@@ -15,6 +15,7 @@ from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import SortedLink
 from hilboost.core.loss import Loss, TargetUnits
 from hilboost.core.target import Target
+from hilboost.distributions import Distribution, TabulatedDistribution
 from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._location import Majorized, location_units, width_of_kink
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
@@ -117,6 +118,13 @@ class Quantile(LeafLoss):
         result = np.empty_like(raw)
         result[:, np.argsort(self.levels)] = np.sort(raw, axis=1)
         return result
+
+    def distribution_of(self, raw: Floats) -> Distribution:
+        """Convert several quantiles to distributions, with exponential tails."""
+        if len(self.levels) == 1:
+            return super().distribution_of(raw)
+        levels, quantiles = np.sort(self.levels), np.sort(raw, axis=1)
+        return TabulatedDistribution.of(quantiles, levels)
 
     def leaf_values(
         self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice

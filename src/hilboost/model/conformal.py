@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, shown
+from hilboost.distributions import CalibratedDistribution, Distribution
+from hilboost.distributions.calibrated import knots_of
 from hilboost.model.additive import AdditiveModel, members_of
 from hilboost.model.distance_scale import DistanceScale
 
@@ -71,6 +73,9 @@ class Calibration:
     by_class: bool = False  # whether the groups are the classes of the labels
     # for structured outputs, the expected distance of labels from predicted points
     scale: DistanceScale | None = None
+    # (n,) float64 or None: the probability integral transform of the labels, for models that
+    # predict distributions
+    levels: Floats | None = field(default=None, repr=False)
     _rankings: dict[tuple[str, int, int], Ranking] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -140,6 +145,18 @@ class Calibration:
         needed = self._needed(sum(part.total for part in rankings), coverage)
         below = sum(part.below(values) for part, values in zip(rankings, scores, strict=True))
         return np.asarray(below < needed)
+
+    def calibrated(self, distribution: Distribution, groups: NDArray[np.int64]) -> Distribution:
+        """Calibrate distributions of new rows, whose groups (n,) are empty if there are none."""
+        levels, weight = self.levels, self.weight
+        if levels is None:
+            return distribution
+        of_group: list[Any] = [slice(None)]
+        if len(groups):
+            assert self.group_names is not None
+            of_group = [self.groups == k for k in range(len(self.group_names))]
+        knots = [knots_of(levels[k], None if weight is None else weight[k]) for k in of_group]
+        return CalibratedDistribution.of(distribution, knots, groups)
 
     def group_numbers(self, groups: NDArray[Any]) -> NDArray[np.int64]:
         """Convert the groups of new rows to their numbers, (n,)."""

@@ -8,10 +8,14 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
+from hilboost.distributions import TabulatedDistribution
 from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import UPPER
 from hilboost.losses.discrete_hazard import DiscreteHazard
+
+_FARTHEST, _N_POINTS = 12.0, 241  # of logarithms of times from their location, in scales
+_LEAST_HAZARD, _PARTS, _CLIPPED = 1e-12, 16, 500.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class SurvivalCurves:
             assert self.distribution is not None
             with np.errstate(divide="ignore"):
                 z = (np.log(times)[None] + risk[:, None] - self.location) / self.scale
-            return -DISTRIBUTIONS[self.distribution].log_above(np.clip(z, -500.0, 500.0))
+            return -DISTRIBUTIONS[self.distribution].log_above(np.clip(z, -_CLIPPED, _CLIPPED))
         place = np.searchsorted(self.times, times, side="right")
         padded = np.column_stack([np.zeros(len(self.hazard)), self.hazard])
         return np.exp(risk)[:, None] * padded[strata.astype(np.intp)][:, place]
@@ -60,6 +64,27 @@ class SurvivalCurves:
         now = np.exp(-_between_ends(loss.ends, total, times))
         gained = np.exp(-before)[:, place] - now
         return summed[:, :, place] + share[:, :, place] * gained[:, None]
+
+    def distribution_of(self, raw: Floats, strata: Floats) -> TabulatedDistribution:
+        """Distributions of times, with straight lines between those of events.
+
+        After the last event, the hazard of each row remains at its mean.
+        """
+        if self.discrete is None and self.hazard is None:
+            assert self.distribution is not None
+            z = np.append(-np.inf, np.linspace(-_FARTHEST, _FARTHEST, _N_POINTS))
+            times = np.exp(self.location - raw[:, :1] + self.scale * z)
+            hazard = -DISTRIBUTIONS[self.distribution].log_above(np.maximum(z, -_CLIPPED))[None]
+        else:
+            times = np.append(0.0, self.times)[None]
+            if self.discrete is not None:  # the hazard is constant between the ends
+                ends = np.append(0.0, self.discrete.ends)
+                steps = np.arange(_PARTS * len(ends) - _PARTS + 1) / _PARTS
+                times = np.interp(steps, np.arange(len(ends)), ends)[None]
+            hazard = self.cumulative_hazard(raw, strata, times[0])
+        after = times[:, -1] / np.maximum(hazard[:, -1], _LEAST_HAZARD)
+        tails = np.column_stack([np.zeros(len(after)), after])
+        return TabulatedDistribution.of(times, -np.expm1(-hazard), tails)
 
     def median(self, risk: Floats) -> Floats:
         """Median time of accelerated failure times, (n,)."""

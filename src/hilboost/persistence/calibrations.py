@@ -2,9 +2,9 @@
 
 Header: ``calibration`` with ``by_class``; ``groups`` and ``groups_dtype`` if there are groups; and
 ``width`` if the scale of structured outputs is not constant.  Arrays: ``calibration.scores`` (n, k)
-and, where the calibration has them, ``calibration.weight``, ``calibration.folds`` and
-``calibration.groups``, (n,); of the scale, ``calibration.points`` (m, r), ``calibration.squares``
-and ``calibration.masses``, (m,).
+and, where the calibration has them, ``calibration.weight``, ``calibration.levels``,
+``calibration.folds`` and ``calibration.groups``, (n,); of the scale, ``calibration.points`` (m, r),
+``calibration.squares`` and ``calibration.masses``, (m,).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def to_file(calibration: Calibration) -> tuple[Header, Arrays]:
     if names is not None:
         fields |= {"groups": names.tolist(), "groups_dtype": label_dtype(names, "group").str}
     arrays = {"scores": calibration.scores, "weight": calibration.weight}
+    arrays["levels"] = calibration.levels
     for name in ("folds", "groups"):
         numbers = getattr(calibration, name)
         arrays[name] = None if numbers is None else numbers.astype(np.int64)
@@ -70,8 +71,13 @@ def from_file(
         names = read_labels(fields["groups"], fields["groups_dtype"], "groups")
         require(int(groups.max()) == len(names) - 1, "calibration.groups")
     require(names is not None or not fields["by_class"], "calibration")
+    levels = None
+    if _NAME + "levels" in arrays:
+        levels = require_finite(arrays, _NAME + "levels")
+        inside = bool(((levels >= 0) & (levels <= 1)).all())
+        require(len(levels) == len(scores) and inside and folds is None, "calibration.levels")
     scale = _read_scale(fields, arrays, len(model.initial_raw), codec)
-    return Calibration(scores, weight, folds, groups, names, fields["by_class"], scale)
+    return Calibration(scores, weight, folds, groups, names, fields["by_class"], scale, levels)
 
 
 def _read_scale(

@@ -20,7 +20,7 @@ def distribution_facts(
 ) -> dict[str, Any]:
     """Compute the levels of targets (n,) in their distributions, and scores and parameters."""
     counts, edges = np.histogram(
-        _levels(y, predicted), bins=_BINS, range=(0, 1), weights=columns.weights
+        predicted.pit(y), bins=_BINS, range=(0, 1), weights=columns.weights
     )
     return {
         "pit": {"edges": edges.tolist(), "counts": counts.tolist()},
@@ -34,9 +34,3 @@ def distribution_facts(
             for name, values in parameters.items()
         },
     }
-
-
-def _levels(y: Floats, predicted: Distribution) -> Floats:
-    """Probability integral transform, (n,); where counts jump, a random level of the jump."""
-    upper, below = predicted.cdf(y), predicted.cdf(np.nextafter(y, -np.inf))
-    return below + np.random.default_rng(0).uniform(size=len(y)) * (upper - below)

@@ -1,0 +1,81 @@
+"""Distributions of quantiles, kernel machines and survival models, and their calibration."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.cases import PLAIN
+
+import hilboost
+from hilboost import BoostingRegressor, BoostingSurvival, KernelBoostingRegressor
+from hilboost.core.errors import IncompatibleParts, InvalidData
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(900, 3))
+Y = np.sin(3 * X[:, 0]) + np.exp(X[:, 1]) * RNG.normal(size=900)
+FIT, HELD_OUT, NEW = slice(0, 300), slice(300, 600), slice(600, 900)
+
+MODELS = {
+    "normal": BoostingRegressor("normal", **PLAIN),
+    "quantiles": BoostingRegressor("quantile", quantile=(0.9, 0.1, 0.5), **PLAIN),
+    "kernel machine": KernelBoostingRegressor(random_state=0),
+}
+
+
+def distance_from_uniform(levels):
+    """In units of the 95 % bound for as many calibration rows as new ones."""
+    return stats.kstest(levels, "uniform").statistic / (1.358 * np.sqrt(2 / len(levels)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_calibrated_levels_are_uniform(name, tmp_path):
+    model = MODELS[name].fit(X[FIT], Y[FIT] * 1e6)
+    plain = model.predict_distribution(X[NEW])
+    np.testing.assert_allclose(plain.crps(Y[NEW] * 1e6).mean() / 1e6, 0.75, atol=0.15)
+    model.calibrate(X[HELD_OUT], Y[HELD_OUT] * 1e6)
+    found = model.predict_distribution(X[NEW])
+    assert distance_from_uniform(found.pit(Y[NEW] * 1e6)) < 1
+    low, high = model.predict_interval(X[NEW], 0.8).T
+    assert 0.75 < ((low <= Y[NEW] * 1e6) & (Y[NEW] * 1e6 <= high)).mean() < 0.87
+    model.save(tmp_path / "model", training_data=True)
+    loaded = hilboost.load(tmp_path / "model").predict_distribution(X[NEW])
+    np.testing.assert_array_equal(loaded.quantile(0.3), found.quantile(0.3))
+
+
+def test_groups_are_calibrated_separately():
+    model = BoostingRegressor("normal", **PLAIN).fit(X[FIT], Y[FIT])
+    group = np.where(X[:, 2] > 0, "a", "b")
+    shifted = Y + 5 * (group == "a")
+    weight = np.where(np.arange(900) % 7, 1.0, 0.0)
+    model.calibrate(X[HELD_OUT], shifted[HELD_OUT], weight[HELD_OUT], groups=group[HELD_OUT])
+    found = model.predict_distribution(X[NEW], groups=group[NEW])
+    for name in ("a", "b"):
+        here = group[NEW] == name
+        assert distance_from_uniform(found.pit(shifted[NEW])[here]) < 1
+    low, high = model.predict_interval(X[NEW], 0.8, groups=group[NEW]).T
+    assert ((low <= shifted[NEW]) & (shifted[NEW] <= high)).mean() > 0.75
+    with pytest.raises(InvalidData, match="calibrated by group"):
+        model.predict_distribution(X[NEW])
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
+def test_times_of_events(loss):
+    time, end = RNG.exponential(np.exp(X[:, 0])), RNG.exponential(4.0, size=900)
+    y = np.array(list(zip(time <= end, np.minimum(time, end), strict=True)), dtype="?,f8")
+    model = BoostingSurvival(loss, **PLAIN | {"n_estimators": 30}).fit(X[FIT], y[FIT])
+    found = model.predict_distribution(X[NEW])
+    some = model.event_times_[[5, 50, 100]]
+    expected = 1 - model.predict_survival_function(X[NEW], some)
+    at = found.cdf(np.tile(some, (300, 1)))
+    np.testing.assert_allclose(at, expected, atol=2e-3)
+    assert stats.kstest(found.pit(time[NEW]), "uniform").statistic < 0.15
+    assert np.isfinite(found.crps(time[NEW])).all()
+    assert np.isfinite(found.log_score(time[NEW])).all()
+    assert (found.quantile([0.0, 0.01]) >= 0).all()
+
+
+def test_models_without_distributions():
+    with pytest.raises(IncompatibleParts, match="predicts no distributions"):
+        BoostingRegressor("quantile", **PLAIN).fit(X, Y).predict_distribution(X)
+    two = KernelBoostingRegressor(random_state=0).fit(X[:50], np.column_stack([Y, -Y])[:50])
+    with pytest.raises(IncompatibleParts, match="predicts no distributions"):
+        two.predict_distribution(X)
