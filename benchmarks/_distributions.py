@@ -74,7 +74,7 @@ TABLES = {
     "spread_of_two": Data("heteroscedastic", spread_of_two, set_aside=True),
     "cpu_act": Data("plain", tables.cpu_act, set_aside=True),
 }
-"""No setting is chosen by the tables that are set aside."""
+"""No distribution was chosen by the tables that are set aside, but their scores were seen."""
 
 COUNTS = ("count", "many zeros")
 
