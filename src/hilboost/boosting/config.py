@@ -11,9 +11,10 @@ from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.callback import Callback
 from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
+from hilboost.core.target_units import TargetUnits
 from hilboost.rules import Shrinkage
 
 

@@ -13,9 +13,10 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import loss_sums
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.reductions.sums import mass_of, total_of
 

@@ -34,7 +34,7 @@ class Dependence:
 
     @property
     def kind(self) -> str:
-        """What decides about the rows, in a word."""
+        """The kind of validation, in a word."""
         if self.roles is not None:
             return "a splitter"
         return "groups" if self.times is None else "time"

@@ -11,7 +11,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.target import Target
 
 if TYPE_CHECKING:
-    from hilboost.distributions import Distribution
+    from hilboost.core.distribution import Distribution
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
-from hilboost.distributions.distribution import Distribution
 from hilboost.distributions.tabulated import interpolated
 
 _MOST_STEPS = 50
@@ -19,7 +19,7 @@ _BELOW_ONE = np.nextafter(1.0, 0.0)
 def knots_of(levels: Floats, weight: Floats | None) -> Floats:
     """Levels that equal parts of the calibration rows do not exceed, (m,), from 0 to 1.
 
-    ``levels`` (k,) are those of the targets of calibration rows.  There are as many steps as the
+    ``levels`` (k,) belong to the targets of calibration rows.  There are as many steps as the
     root of the number of rows, up to 50, and one row more, which lies anywhere.
     """
     order = np.argsort(levels)

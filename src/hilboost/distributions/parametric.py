@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
+from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
-from hilboost.distributions.distribution import Distribution
 
 
 class Family(Protocol):
-    """What a family computes; its parameters ``p`` are arrays that broadcast with ``y``."""
+    """Formulas of a family; its parameters ``p`` are arrays that broadcast with ``y``."""
 
     def mean(self, p: tuple[Floats, ...]) -> Floats:
         """Mean."""

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
+from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
-from hilboost.distributions.distribution import Distribution
 
 _TINY = 1e-290
 _LEAST_WIDTH = 1e-6  # between two points, as a fraction of the range of all

@@ -34,7 +34,7 @@ from hilboost.export.scalar_trees import scalar_trees
 from hilboost.kernels.base import block_operators
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
 from hilboost.learners.kernel_machine.inputs import _FARTHEST
-from hilboost.losses.distribution_loss import FARTHEST, LARGEST_LOGIT
+from hilboost.losses._parameter_kinds import FARTHEST, LARGEST_LOGIT
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import as_path, atomic_path
@@ -98,15 +98,15 @@ def _sorted(graph: Graph, raw: str, link: SortedLink) -> str:
 
 def _parameters(graph: Graph, raw: str, link: DistributionLink) -> str:
     """Convert each column of ``raw`` to its parameter."""
-    columns = []
+    parts = []
     for k, (name, least) in enumerate(link.kinds):
         column = graph.add("Gather", raw, graph.integers(k), axis=1)
         if name != "identity":
             bound = FARTHEST if name == "log" else LARGEST_LOGIT
             column = graph.add("Clip", column, graph.constant(-bound), graph.constant(bound))
             column = graph.add("Exp" if name == "log" else "Sigmoid", column)
-        columns.append(graph.plus(column, least) if least else column)
-    return graph.add("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+        parts.append(graph.plus(column, least) if least else column)
+    return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
 
 
 def _scores(graph: Graph, raw: str, link: ScoresLink) -> str:

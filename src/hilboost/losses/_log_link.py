@@ -10,8 +10,9 @@ from hilboost.backends.newton_steps import LONGEST_STEP
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.link import LogLink
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.losses._columns import known_column, row_sums
 from hilboost.reductions.sums import mean
 

@@ -4,75 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import DistributionLink
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
+from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.distributions.parametric import ParametricDistribution
-from hilboost.distributions.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.losses._maximum_likelihood import best_raw
+from hilboost.losses._parameter_kinds import (
+    KINDS,
+    SUPPORTS,
+    Kind,
+    center_and_spread,
+    damping,
+    least_scale,
+    size_of,
+)
 from hilboost.losses.poisson import Poisson
 from hilboost.losses.squared_error import SquaredError
-from hilboost.reductions.quantiles import quantile
-from hilboost.reductions.sums import extremes, mean
+from hilboost.reductions.sums import mean
 
-FARTHEST = 150.0
-"""Bound of logarithms, so that products of parameters stay finite."""
-LARGEST_LOGIT = 30.0
-_LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
-_ROUNDING = 0.29  # standard deviation of a rounding error, in units of the last digit
 _STEP = 1e-5  # of differences
 _INFORMATION_NODES = 64
 _MOST_COUNTS = 2000
 _SMALLEST_INFORMATION = 1e-12
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a parameter is: its link, and how it depends on the unit of the target."""
-
-    link: Literal["identity", "log", "logit"]
-    has_unit: bool = False  # whether it is multiplied if the target is
-    least: float = 0.0  # what a parameter with a logarithm exceeds
-    # range of ``raw`` in a fit, with targets in units of their spread
-    low: float = -np.inf
-    high: float = np.inf
-
-    def value(self, raw: Floats) -> Floats:
-        """Convert ``raw`` (n,) to the parameter."""
-        if self.link == "identity":
-            return raw
-        if self.link == "log":
-            return self.least + np.exp(np.clip(raw, -FARTHEST, FARTHEST))
-        return expit(np.clip(raw, -LARGEST_LOGIT, LARGEST_LOGIT))
-
-    def raw(self, value: Floats) -> Floats:
-        """Convert the parameter to ``raw``."""
-        if self.link == "identity":
-            return value
-        if self.link == "log":
-            return np.log(np.maximum(value - self.least, np.finfo(np.float64).tiny))
-        return logit(value)
-
-
-KINDS = {
-    "location": Kind("identity", has_unit=True),
-    "scale": Kind("log", has_unit=True),
-    "level": Kind("log", has_unit=True),
-    "rate": Kind("log"),
-    "positive": Kind("log", low=np.log(1e-3), high=np.log(1e6)),
-    "above_one": Kind("log", least=1.0, low=np.log(1e-2), high=np.log(1e3)),
-    "probability": Kind("logit", low=-12.0, high=12.0),
-    "number": Kind("identity", low=-10.0, high=10.0),
-}
 
 
 Parameters = tuple[Floats, ...]
@@ -84,12 +48,12 @@ class DistributionLoss(Loss):
 
     A subclass declares :attr:`parameters` and :attr:`support`, and defines :meth:`scipy`, a
     distribution of ``scipy.stats`` with these parameters.  It may override any other method by a
-    formula, of which :meth:`score` and :meth:`information` save the most time.  Arguments of the
+    formula; :meth:`score` and :meth:`information` save the most time.  Arguments of the
     methods are ``y`` and the parameters in their order, as arrays that broadcast.
 
     With ``learner="auto"``, the first parameter is fitted first if :attr:`has_location`.
 
-    Steps are those of Newton with the Fisher information in place of the hessian, damped where
+    Steps are Newton steps with the Fisher information in place of the hessian, damped where
     they change a logarithm by much.  A fit uses targets in units of their spread, so that the model
     does not depend on the unit of the target, and no scale becomes far smaller than the spread.
     """
@@ -214,7 +178,7 @@ class DistributionLoss(Loss):
         -------
         tuple of float
         """
-        center, spread = _center_and_spread(target)
+        center, spread = center_and_spread(target)
         values = {
             "location": center,
             "scale": spread,
@@ -305,7 +269,7 @@ class DistributionLoss(Loss):
 
     @property
     def link(self) -> DistributionLink:
-        """The parameters, of which ``inverse_link`` is the mean."""
+        """The parameters; ``inverse_link`` gives the mean."""
         least = -np.inf if self.support == "numbers" else 0.0
         kinds = tuple((kind.link, kind.least) for kind in self.kinds)
         return DistributionLink(tuple(self.parameters), kinds, least)
@@ -356,7 +320,7 @@ class DistributionLoss(Loss):
         hessian = np.maximum(hessian, _SMALLEST_INFORMATION)
         for k, kind in enumerate(self.kinds):
             if kind.link != "identity":
-                hessian[:, k] *= _damping(negative[:, k] / hessian[:, k])
+                hessian[:, k] *= damping(negative[:, k] / hessian[:, k])
         if self.bounds is not None:
             low, high = self.bounds
             outside = ((raw <= low) & (negative < 0)) | ((raw >= high) & (negative > 0))
@@ -399,7 +363,7 @@ class DistributionLoss(Loss):
 
     def check_rows(self, y: Floats) -> None:
         """Reject targets outside of the support."""
-        possible, words, other = _SUPPORTS[self.support]
+        possible, words, other = SUPPORTS[self.support]
         wrong = ~possible(y[:, 0])
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -416,7 +380,7 @@ class DistributionLoss(Loss):
         """The spread of the target, and the bounds of a fit."""
         first, *others = self.parameters.values()
         has_unit = np.array([kind.has_unit for kind in self.kinds])
-        size = _size(target, self.support) if has_unit.any() else 1.0
+        size = size_of(target, self.support) if has_unit.any() else 1.0
         fitted = copy(self)
         fitted.bounds = self.bounds_of(target.with_y(target.y / size))
         logarithms = np.array([kind.link == "log" for kind in self.kinds])
@@ -446,53 +410,9 @@ class DistributionLoss(Loss):
         return np.array(low), np.array([kind.high for kind in self.kinds])
 
 
-def least_scale(values: Floats, target: Target) -> float:
-    """Return the smallest scale of rows, for values (n,) in units of their spread."""
-    distinct = np.unique(values)
-    rounding = _ROUNDING * float(np.diff(distinct).min(initial=np.inf))
-    return max(_LEAST_SCALE, min(rounding, 1.0))
-
-
-def _damping(steps: Floats) -> Floats:
-    """Factors of hessians that shorten steps of logarithms, ``s``, to ``log(1 + s)``."""
-    size = np.abs(steps)
-    return np.where(size > 1e-6, size / np.log1p(np.maximum(size, 1e-6)), 1.0)
-
-
-def _center_and_spread(target: Target) -> tuple[float, float]:
-    """Median and mean absolute deviation, which is positive."""
-    y = target.y[:, 0]
-    center = quantile(y, 0.5, target)
-    spread = float(mean(target.with_y(np.abs(target.y - center)))[0])
-    return center, spread if spread > 0 else abs(center) or 1.0
-
-
-def _size(target: Target, support: str) -> float:
-    """Return the unit of a fit: half of the range of the middle nine tenths; never zero."""
-    y = target.y[:, 0]
-    center = quantile(y, 0.5, target)
-    if support == "positive":
-        return center
-    spread = 0.5 * (quantile(y, 0.95, target) - quantile(y, 0.05, target))
-    if spread <= 1e-12 * abs(center):
-        low, high = extremes(y, target)
-        spread = high - low
-    return float(spread) if spread > 1e-12 * abs(center) else abs(center) or 1.0
-
-
 _LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
     "location": (SquaredError(), np.positive),
     "level": (SquaredError(), np.log),
     "rate": (Poisson(), np.positive),
     "probability": (SquaredError(), logit),
-}
-_SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
-    "numbers": (np.isfinite, "finite targets", "squared_error"),
-    "positive": (lambda y: y > 0, "positive targets", "normal"),
-    "counts": (
-        lambda y: (y >= 0) & (y == np.rint(y)),
-        "counts (whole numbers that are not negative)",
-        "normal",
-    ),
-    "fractions": (lambda y: (y > 0) & (y < 1), "targets between 0 and 1", "normal"),
 }

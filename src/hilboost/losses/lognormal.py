@@ -10,7 +10,8 @@ from scipy.stats import lognorm
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.losses.distribution_loss import DistributionLoss, Parameters, least_scale
+from hilboost.losses._parameter_kinds import least_scale
+from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
 
 _LARGEST = 300.0  # exponent

@@ -10,8 +10,9 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.losses._columns import known_column
 from hilboost.reductions.sums import count_rows
 

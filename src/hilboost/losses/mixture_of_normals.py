@@ -113,7 +113,7 @@ class MixtureOfNormals(DistributionLoss):
         return (np.exp(log_weights) * ndtr((y - locations) / scales)).sum(axis=0)
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
-        """Quantiles of the levels, by bisection between those of the components."""
+        """Quantiles of the levels, by bisection between the quantiles of the components."""
         locations, scales, _ = self._parts(p)
         ends = locations + scales * ndtri(levels)
         low, high = ends.min(axis=0), ends.max(axis=0)

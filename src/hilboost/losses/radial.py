@@ -14,8 +14,9 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.leaf_loss import LeafLoss
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.losses._columns import row_sums
 from hilboost.losses._location import RELATIVE_WIDTH, SmoothLoss
 

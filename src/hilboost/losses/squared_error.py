@@ -7,8 +7,9 @@ import numpy as np
 from hilboost.backends.squared_error import add_squares
 from hilboost.core.dtypes import RAW, Floats
 from hilboost.core.gradients import Gradients, Structure
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.losses._columns import array_for
 from hilboost.losses._location import location_units
 from hilboost.reductions.sums import mean

@@ -13,7 +13,8 @@ from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
+from hilboost.core.target_units import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding

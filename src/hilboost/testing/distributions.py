@@ -17,7 +17,7 @@ _DRAWS = 4000
 
 
 class DistributionContract(LossContract):
-    """Tests of a :class:`~hilboost.losses.DistributionLoss`, besides those of every loss.
+    """Tests of a :class:`~hilboost.losses.DistributionLoss`, besides the tests of every loss.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class DistributionContract(LossContract):
         return loss, target, found, tuple(one[:, None] for one in loss.values_of(raw))
 
     def test_hessian_is_the_derivative_of_the_gradient(self) -> None:
-        """The information is the mean square of the scores of draws; the hessian is no less."""
+        """The information is the mean square of the scores of draws; the hessian may be larger."""
         loss, target, found, parameters = self._drawn_rows()
         squares = [
             np.broadcast_to(score**2, (len(found), _DRAWS))

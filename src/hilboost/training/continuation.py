@@ -16,7 +16,7 @@ from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.learner import Learner
-from hilboost.core.loss import TargetUnits
+from hilboost.core.target_units import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders.encoding import Encoding
 from hilboost.learners.mixed import names_of

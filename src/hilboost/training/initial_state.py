@@ -18,8 +18,9 @@ from hilboost.boosting.units import continued_in_units, in_units
 from hilboost.callbacks.phases import Phases
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
-from hilboost.core.loss import Loss, TargetUnits
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.core.target_units import TargetUnits
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
 from hilboost.losses.masked import with_missing_targets

@@ -102,8 +102,7 @@ def table_recipe(
     if data.target.offset is not None and data.codec.kind != "survival" and not loss.couples_rows:
         averaged = partial(steps_beside_offsets, loss, initial_raw)
     encoder = encoder_for(learner, data, averaged, p["target_encoding"])
-    settings = replace(settings, encoder=encoder)
-    learner = table_learner(settings)
+    learner = table_learner(settings := replace(settings, encoder=encoder))
     recipe = Recipe(
         _config(p, begun, learner, resolved, data, metrics, seed),
         initial_raw,

@@ -32,7 +32,7 @@ def by_gradients(
     The first has length scales from the gradients of fits to some hundred rows.  These fits start
     from equal scales, and from the dependence of the targets on single columns, which shows on more
     rows.  Unlike the likelihood, they need no model of the noise.  A linear map and an
-    additive kernel follow if they are clearly better.  There is no kernel if no column varies, or
+    additive kernel follow if they are clearly better.  The list is empty if no column varies, or
     if there are very few rows.
     """
     X, numeric = np.asarray(sampled.X, dtype=np.float64), np.array(columns.numeric)

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
-from hilboost.distributions.quadrature import crps_of_quantiles, nodes_between
+from hilboost.core.quadrature import crps_of_quantiles, nodes_between
 
 _SMALLEST_DENSITY = 1e-300
 _RELATIVE_WIDTH = 1e-4  # of the differences of the distribution function, between its quartiles

@@ -1,0 +1,108 @@
+"""Kinds of the parameters of distributions, and the units and bounds of their fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import expit, logit
+
+from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
+from hilboost.reductions.quantiles import quantile
+from hilboost.reductions.sums import extremes, mean
+
+FARTHEST = 150.0
+"""Bound of logarithms, so that products of parameters stay finite."""
+LARGEST_LOGIT = 30.0
+_LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
+_ROUNDING = 0.29  # standard deviation of a rounding error, in units of the last digit
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Link of a parameter, and how it depends on the unit of the target."""
+
+    link: Literal["identity", "log", "logit"]
+    has_unit: bool = False  # whether it is multiplied if the target is
+    least: float = 0.0  # what a parameter with a logarithm exceeds
+    # range of ``raw`` in a fit, with targets in units of their spread
+    low: float = -np.inf
+    high: float = np.inf
+
+    def value(self, raw: Floats) -> Floats:
+        """Convert ``raw`` (n,) to the parameter."""
+        if self.link == "identity":
+            return raw
+        if self.link == "log":
+            return self.least + np.exp(np.clip(raw, -FARTHEST, FARTHEST))
+        return expit(np.clip(raw, -LARGEST_LOGIT, LARGEST_LOGIT))
+
+    def raw(self, value: Floats) -> Floats:
+        """Convert the parameter to ``raw``."""
+        if self.link == "identity":
+            return value
+        if self.link == "log":
+            return np.log(np.maximum(value - self.least, np.finfo(np.float64).tiny))
+        return logit(value)
+
+
+KINDS = {
+    "location": Kind("identity", has_unit=True),
+    "scale": Kind("log", has_unit=True),
+    "level": Kind("log", has_unit=True),
+    "rate": Kind("log"),
+    "positive": Kind("log", low=np.log(1e-3), high=np.log(1e6)),
+    "above_one": Kind("log", least=1.0, low=np.log(1e-2), high=np.log(1e3)),
+    "probability": Kind("logit", low=-12.0, high=12.0),
+    "number": Kind("identity", low=-10.0, high=10.0),
+}
+
+
+def least_scale(values: Floats, target: Target) -> float:
+    """Return the smallest scale of rows, for values (n,) in units of their spread."""
+    distinct = np.unique(values)
+    rounding = _ROUNDING * float(np.diff(distinct).min(initial=np.inf))
+    return max(_LEAST_SCALE, min(rounding, 1.0))
+
+
+def damping(steps: Floats) -> Floats:
+    """Factors of hessians that shorten steps of logarithms, ``s``, to ``log(1 + s)``."""
+    size = np.abs(steps)
+    return np.where(size > 1e-6, size / np.log1p(np.maximum(size, 1e-6)), 1.0)
+
+
+def center_and_spread(target: Target) -> tuple[float, float]:
+    """Median and mean absolute deviation, which is positive."""
+    y = target.y[:, 0]
+    center = quantile(y, 0.5, target)
+    spread = float(mean(target.with_y(np.abs(target.y - center)))[0])
+    return center, spread if spread > 0 else abs(center) or 1.0
+
+
+def size_of(target: Target, support: str) -> float:
+    """Return the unit of a fit: half of the range of the middle nine tenths; never zero."""
+    y = target.y[:, 0]
+    center = quantile(y, 0.5, target)
+    if support == "positive":
+        return center
+    spread = 0.5 * (quantile(y, 0.95, target) - quantile(y, 0.05, target))
+    if spread <= 1e-12 * abs(center):
+        low, high = extremes(y, target)
+        spread = high - low
+    return float(spread) if spread > 1e-12 * abs(center) else abs(center) or 1.0
+
+
+SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
+    "numbers": (np.isfinite, "finite targets", "squared_error"),
+    "positive": (lambda y: y > 0, "positive targets", "normal"),
+    "counts": (
+        lambda y: (y >= 0) & (y == np.rint(y)),
+        "counts (whole numbers that are not negative)",
+        "normal",
+    ),
+    "fractions": (lambda y: (y > 0) & (y < 1), "targets between 0 and 1", "normal"),
+}
+"""Which targets are possible, the words for them, and another loss."""
