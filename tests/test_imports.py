@@ -51,7 +51,11 @@ def test_the_package_alone_loads_nothing_heavy(steps):
 
 def test_estimators_load_neither_plots_nor_commands(steps):
     assert "hilboost.estimators.regressor" in steps[1]
-    of_others = ("learners.kernel_machine.full", "learners.kernel_machine.tuning", "engine.vector")
+    of_others = (
+        "learners.kernel_machine.full",
+        "learners.kernel_machine.tuning.search",
+        "engine.vector",
+    )
     assert not {f"hilboost.{name}" for name in of_others} & steps[1]
     assert not {"sklearn.metrics", "sklearn.pipeline", "hilboost.outputs.registry"} & steps[1]
     plots = {"matplotlib", "typer", "hilboost.cli", "onnx", "jinja2", "hilboost.report"}

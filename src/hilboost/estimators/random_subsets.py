@@ -33,7 +33,7 @@ from hilboost.learners.kernel_machine.conversion import Conversion
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.kernel_machine.tuning import choose
+from hilboost.learners.kernel_machine.tuning.choose import choose
 from hilboost.learners.kernel_machine.workspace import Workspace
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec

@@ -344,13 +344,16 @@ def _compare_onnx(exported: Any, model: Any, X: object) -> None:
     from onnxruntime import InferenceSession
 
     session = InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
-    output = "prediction"
+    output, expected = "prediction", predictions(model, X)
     if is_classifier(model):
         output = "probabilities" if gives_probabilities(model.loss_) else "scores"
+    elif model.loss_.has_distribution:
+        output = "parameters"
+        expected = np.column_stack([*model.predict_distribution(X).parameters.values()])
     (found,) = session.run([output], {"X": np.asarray(X, dtype=np.float64)})
     ensure_close(
         found,
-        predictions(model, X),
+        expected,
         "The ONNX model must give equal predictions.",
         rtol=1e-6,
         atol=1e-8,

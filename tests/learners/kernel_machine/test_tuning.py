@@ -13,7 +13,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning import choose, scoring, search
+from hilboost.learners.kernel_machine.tuning import scoring, search
+from hilboost.learners.kernel_machine.tuning.choose import choose
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
