@@ -28,6 +28,7 @@ PAGES = {
 GOES_ON = (
     "index.md",
     "howto/",
+    "distributions.md",
     "ranking.md",
     "survival.md",
     "recipes/imbalanced.md",

@@ -76,5 +76,4 @@ def test_other_learners_check_their_inputs_themselves():
     tree = BoostingRegressor(learner=DecisionTreeRegressor(max_depth=2), **FEW)
     assert np.isfinite(tree.fit(ODD, Y).predict(ODD)).all()
     machine = BoostingRegressor(learner=["tree", "kernel"], **FEW)
-    with pytest.raises(InvalidData, match="column 0, which kernels do not support"):
-        machine.fit(ODD, Y)
+    assert np.isfinite(machine.fit(ODD, Y).predict(ODD)).all()

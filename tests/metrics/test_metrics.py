@@ -224,7 +224,7 @@ def test_checkpoints_keep_the_metrics(tmp_path):
         (
             "auc",
             InvalidParameter,
-            "is a metric of classes; for numbers, use one of mae, mape",
+            "is a metric of classes; for numbers, use one of crps, interval_score",
         ),
         (["mae", "neg_mean_absolute_error"], InvalidParameter, "contains 'mae' twice"),
         ([sk.r2_score], InvalidType, "FunctionMetric"),

@@ -80,6 +80,11 @@ class KernelMachineEstimator(BoostingEstimator):
     def _work(self, recipe: Recipe) -> int:
         return len(recipe.data.X) ** 2
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = is_auto(self.get_params(deep=False)["kernel"])
+        return tags
+
     @property
     def _summary(self) -> KernelMachineSummary:
         summary = self.fitted_.kernel_machine

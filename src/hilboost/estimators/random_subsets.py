@@ -17,7 +17,7 @@ from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, Seed
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidColumn, InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -266,8 +266,11 @@ class NonAdditiveEnsemble(SubsetEnsemble):
         """Combine the predictions of the members; for a classifier, sum their votes."""
         X = self._checked(X)
         n_threads = threads_for(self.n_jobs, len(X) * len(self.members_) * 1000)
-        with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
-            return self._combined(X, team)
+        try:
+            with ThreadTeam(n_threads) as team, array_api.one_blas_thread():
+                return self._combined(X, team)
+        except InvalidColumn as error:
+            raise error.named(self.fitted_.schema.names) from None
 
     def _stages(self, X: object) -> Iterator[Floats]:
         """Yield the predictions of the single stage."""

@@ -63,8 +63,8 @@ KINDS = {
 
 def least_scale(values: Floats, target: Target) -> float:
     """Return the smallest scale of rows, for values (n,) in units of their spread."""
-    distinct = np.unique(values)
-    rounding = _ROUNDING * float(np.diff(distinct).min(initial=np.inf))
+    steps = np.diff(np.unique(values))
+    rounding = _ROUNDING * float(steps.min()) if len(steps) else 0.0
     return max(_LEAST_SCALE, min(rounding, 1.0))
 
 

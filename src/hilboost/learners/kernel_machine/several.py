@@ -80,7 +80,9 @@ class SeveralKernelsLearner(MachineLearner):
         if setting.standardize == "auto" and raw:
             untouched = tuple(sorted({*setting.categorical, *raw}))
             setting = replace(setting, standardize=True, categorical=untouched)
-        return SeveralKernelsState(setting.prepare(X, weight, seed, n_threads))
+        workspace = setting.prepare(X, weight, seed, n_threads)
+        inputs = replace(workspace.inputs, completion=None)
+        return SeveralKernelsState(replace(workspace, inputs=inputs))
 
     def fit(
         self,
