@@ -176,9 +176,11 @@ def _choose(task: str) -> None:
 
 def _try_losses() -> None:
     X, y, weight = _table()
-    for loss in regression_losses():
+    possible = {"counts": np.rint(y), "fractions": y / (1 + y)}
+    for name, kind in regression_losses().items():
+        target = possible.get(getattr(kind, "support", ""), y)
         for given in None, weight:
-            _fit(hilboost.BoostingRegressor(loss, **_STAGES), X, y, given)
+            _fit(hilboost.BoostingRegressor(name, **_STAGES), X, target, given)
     for loss in classification_losses():
         for n_classes in _N_CLASSES.values():
             _fit(hilboost.BoostingClassifier(loss, **_STAGES), X, _classes(y, n_classes), weight)

@@ -45,6 +45,15 @@ def test_degenerate_columns(kind):
         assert np.isfinite(one.kernel.plain.block(X, X)).all()
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson"])
+def test_any_loss_can_have_an_additive_kernel(loss):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, size=(600, 6))
+    y = 7 + np.sin(3 * X).sum(axis=1)
+    model = KernelBoostingRegressor(loss, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
 def test_a_linear_map_and_a_sum_of_functions_are_found():
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, size=(1000, 6))

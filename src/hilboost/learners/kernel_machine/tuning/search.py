@@ -220,8 +220,10 @@ class Search:
         if best.folds is not None or self.is_hasty:
             return best.folds
         if self.has_few_rows:
-            suits = best.kernel.scale_groups and not self.has_many_targets
-            return self.few_rows.folds_of(best.kernel.family) if suits else None
+            if not best.kernel.scale_groups or self.has_many_targets:
+                return None
+            family = best.kernel.family
+            return self.few_rows.folds_of(family if family in FAMILIES else USUAL_FAMILY)
         rows = self.sampled.rows[ROWS_OF_LIKELIHOOD : ROWS_OF_LIKELIHOOD + _ROWS_OF_FOLDS]
         return FoldKernels.of_unseen(best.kernel.plain, rows, FOLDS)
 
