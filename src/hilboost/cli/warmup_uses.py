@@ -250,9 +250,12 @@ def _explain() -> None:
 def _fit_kernel_machines() -> None:
     X, y, _ = _table()
     X = np.nan_to_num(X)
-    for kernel in "gaussian", "matern52", "laplace", "additive":
-        _fit(hilboost.SparseKernelRidge(kernel=kernel, random_state=0, n_basis=30), X, y)
     for precision in "float64", "float32":
+        for kernel in "gaussian", "matern52", "laplace", "additive":
+            machine = hilboost.SparseKernelRidge(
+                kernel=kernel, precision=precision, n_basis=30, random_state=0
+            )
+            _fit(machine, X, y)
         _fit(hilboost.KernelBoostingRegressor(random_state=0, precision=precision), X, y)
     for n_classes in _N_CLASSES.values():
         _fit(hilboost.KernelBoostingClassifier(random_state=0), X, _classes(y, n_classes))
