@@ -26,7 +26,8 @@ GROUPS = {
         "monotonic_cst interaction_cst categorical_features target_encoding standardize"
     ),
     "Early stopping and step lengths": (
-        "line_search early_stopping cv_folds validation_fraction n_iter_no_change tol eval_metric"
+        "line_search early_stopping cv_folds validation validation_gap validation_fraction "
+        "n_iter_no_change tol eval_metric"
     ),
     "Computation": (
         "time_budget memory_budget precision device warm_start random_state n_jobs verbose"
