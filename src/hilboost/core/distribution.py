@@ -224,6 +224,12 @@ class Distribution(ABC):
 
     def _targets(self, y: ArrayLike) -> Floats:
         """Targets of the rows, (n, 1)."""
+        names = np.asarray(y).dtype.names
+        if names is not None:
+            raise InvalidData(
+                f"y must contain one number for each of the {len(self)} rows; got fields "
+                f"{', '.join(names)}, of which only distributions of a loss have a log_score."
+            )
         found = np.asarray(y, dtype=np.float64)
         found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
         if found.shape != (len(self),):

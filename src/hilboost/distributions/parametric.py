@@ -9,6 +9,8 @@ import numpy as np
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
+from hilboost.distributions.bounds import log_likelihood
+from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 
 class Family(Protocol):
@@ -28,6 +30,9 @@ class Family(Protocol):
 
     def log_density(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
         """Logarithm of the density, or of the probability of a count."""
+
+    def log_tail(self, y: Floats, p: tuple[Floats, ...], upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
 
     def crps(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
         """Continuous ranked probability score."""
@@ -76,6 +81,10 @@ class ParametricDistribution(Distribution):
     def _density(self, y: Floats) -> Floats:
         return np.exp(self.family.log_density(y, self._rows))
 
+    def _targets(self, y: object) -> Floats:
+        refuse_bounds(y)
+        return super()._targets(y)  # type: ignore[arg-type]
+
     def _crps(self, y: Floats) -> Floats:
         return self.family.crps(y, self._rows)[:, 0]
 
@@ -84,10 +93,15 @@ class ParametricDistribution(Distribution):
 
         Parameters
         ----------
-        y : (n,) array-like
+        y : (n,) array-like, structured array or data frame
+            Of censored rows, bounds as in :meth:`hilboost.BoostingRegressor.fit`: the score is
+            minus the logarithm of the probability between them.
 
         Returns
         -------
         (n,) float64
         """
-        return -self.family.log_density(self._targets(y), self._rows)[:, 0]  # type: ignore[arg-type]
+        if holds_bounds(y):
+            bounds = check_bounds(y, len(self))
+            return -log_likelihood(self.family, bounds, tuple(self.parameters.values()))
+        return -self.family.log_density(self._targets(y), self._rows)[:, 0]

@@ -16,6 +16,7 @@ from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.losses import number_loss
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.losses import Normal
+from hilboost.losses.bounded import refused
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.model.fitted import FittedModel
@@ -27,6 +28,8 @@ from hilboost.model.scores import (
     nearest_pair,
     positive_scale,
 )
+from hilboost.tables.arrays import frame_columns
+from hilboost.tables.bounds import holds_bounds
 from hilboost.validation.weights import check_weights
 
 
@@ -45,7 +48,17 @@ class NumberPredictions(ConformalPredictions):
 
     def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         advice = f"use {self.classifier} for classes"
-        return NumberCodec.learn(y, n, self._takes_missing_targets(), advice)
+        takes_bounds = holds_bounds(y) and self._takes_bounds(y)
+        return NumberCodec.learn(y, n, self._takes_missing_targets(), advice, takes_bounds)
+
+    def _takes_bounds(self, y: object) -> bool:
+        """Whether columns of these names are bounds, as structured arrays always are."""
+        loss = None if self.loss is None else self._make_loss(NumberCodec(1, True))
+        if loss is None or not loss.has_distribution:
+            if frame_columns(y) is None:
+                raise refused(self.loss or type(self).__name__)
+            return False
+        return True
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return number_loss(self.loss, self.get_params(deep=False))

@@ -18,6 +18,7 @@ from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
+from hilboost.tables.bounds import are_exact, as_bounds, stand_ins
 from hilboost.tables.files import of_used_levels
 from hilboost.tables.schema import Schema
 from hilboost.tables.text_columns import TextColumn
@@ -202,10 +203,20 @@ def training_data(
             )
     found = [_validation_set(estimator, data, name, given) for name, given in sets.items()]
     if not found:
-        return data
+        return _with_numbers(data)
     for sentence in told_of_overlap(estimator, data, found[0]):
         warn_caller(sentence, DataWarning)
-    return replace(data, validation=(replace(found[0], name=""), *found[1:]))
+    return _with_numbers(replace(data, validation=(replace(found[0], name=""), *found[1:])))
+
+
+def _with_numbers(data: TrainingData) -> TrainingData:
+    """Replace bounds by numbers if every row is exact."""
+    targets = [data.target, *(one.target for one in data.validation)]
+    if not any(data.codec.has_bounds(target) for target in targets):
+        return data
+    if not all(are_exact(as_bounds(target.y)).all() for target in targets):
+        return data
+    return data.with_targets(lambda target: target.with_y(target.y[:, :1].copy()))
 
 
 def held_out_by(target: Target) -> str:
@@ -220,7 +231,8 @@ def _with_dependence(
     target, codec = checked.target, checked.codec
     assert codec is not None
     validation, gap = estimator.validation, estimator.validation_gap
-    y = target.y[:, 0] if codec.n_classes is None else target.y[:, 0].astype(np.intp)
+    y = stand_ins(target.y) if codec.has_bounds(target) else target.y[:, 0]
+    y = y if codec.n_classes is None else target.y[:, 0].astype(np.intp)
     found = dependence_of(validation, gap, rows.groups, rows.time, y, estimator.ranks_groups)
     stops = estimator.get_params(deep=False)["early_stopping"] is not False
     is_random = found is None and is_name(validation, "auto") and not estimator.ranks_groups
@@ -235,7 +247,7 @@ def encoding(
 ) -> Callable[[Any, int], tuple[TargetCodec, Floats]]:
     """Return the function that encodes labels by a codec that is known."""
     allows = estimator._takes_missing_targets()
-    return lambda labels, n: (codec, codec.encode(labels, n, allows))
+    return lambda labels, n: (codec, codec.encode_rows(labels, n, allows))
 
 
 def rows_of_fit(

@@ -128,9 +128,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             not.  Text columns are categorical by default (see ``categorical_features``).  Trees
             accept sparse matrices.
         y : array-like (n,) or (n, c)
-            Targets.  With several targets, some targets of a row may be NaN.  Trees support this
-            if the loss is a sum over the targets (squared error, Poisson, gamma, Tweedie), and
-            use the other targets of the row.
+            Targets.  Some of several targets of a row may be NaN.  Trees support this if the loss
+            is a sum over them (squared error, Poisson, gamma, Tweedie), and use the others.  With a
+            continuous distribution, bounds in a structured array or a frame: see its guide.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
         groups, time : array-like (n,), optional

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
+from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.losses.poisson import Poisson
+from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.sums import extremes, mean
 
@@ -18,6 +22,7 @@ FARTHEST = 150.0
 """Bound of logarithms, so that products of parameters stay finite."""
 LARGEST_LOGIT = 30.0
 _LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
+_SMALLEST_INFORMATION = 1e-12
 _ROUNDING = 0.29  # standard deviation of a rounding error, in units of the last digit
 
 
@@ -74,6 +79,25 @@ def damping(steps: Floats) -> Floats:
     return np.where(size > 1e-6, size / np.log1p(np.maximum(size, 1e-6)), 1.0)
 
 
+def damped(
+    scores: Floats,  # (n, r)
+    information: Floats,  # (n, r)
+    raw: Floats,  # (n, r)
+    kinds: Sequence[Kind],
+    bounds: tuple[Floats, Floats] | None,
+) -> Gradients:
+    """Return scores that do not point out of the bounds, with more information for short steps."""
+    hessian = np.maximum(information, _SMALLEST_INFORMATION)
+    for k, kind in enumerate(kinds):
+        if kind.link != "identity":
+            hessian[:, k] *= damping(scores[:, k] / hessian[:, k])
+    if bounds is not None:
+        low, high = bounds
+        outside = ((raw <= low) & (scores < 0)) | ((raw >= high) & (scores > 0))
+        scores = np.where(outside, 0.0, scores)
+    return Gradients(scores, hessian)
+
+
 def center_and_spread(target: Target) -> tuple[float, float]:
     """Median and mean absolute deviation, which is positive."""
     y = target.y[:, 0]
@@ -106,3 +130,11 @@ SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
     "fractions": (lambda y: (y > 0) & (y < 1), "targets between 0 and 1", "normal"),
 }
 """Which targets are possible, the words for them, and another loss."""
+
+LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
+    "location": (SquaredError(), np.positive),
+    "level": (SquaredError(), np.log),
+    "rate": (Poisson(), np.positive),
+    "probability": (SquaredError(), logit),
+}
+"""Loss and function of the target by which a parameter of this kind is fitted first."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import logit
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData
@@ -22,21 +21,18 @@ from hilboost.distributions.parametric import ParametricDistribution
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import (
     KINDS,
+    LOCATIONS,
     SUPPORTS,
     Kind,
     center_and_spread,
-    damping,
+    damped,
     least_scale,
     size_of,
 )
-from hilboost.losses.poisson import Poisson
-from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.sums import mean
 
 _STEP = 1e-5  # of differences
-_INFORMATION_NODES = 64
 _MOST_COUNTS = 2000
-_SMALLEST_INFORMATION = 1e-12
 
 
 Parameters = tuple[Floats, ...]
@@ -244,6 +240,26 @@ class DistributionLoss(Loss):
         """
         return np.asarray(self.scipy(p).ppf(levels))
 
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``; of censored rows.
+
+        Parameters
+        ----------
+        y : float64 array
+        p : tuple of float64 arrays
+        upper : bool
+
+        Returns
+        -------
+        float64 array
+        """
+        try:
+            frozen = self.scipy(p)
+        except IncompatibleParts:  # a class with formulas instead
+            below = self.cdf(y, p)
+            return np.log1p(-below) if upper else np.log(below)
+        return np.asarray(frozen.logsf(y) if upper else frozen.logcdf(y))
+
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Continuous ranked probability score of ``y`` (n, 1), (n, 1).
 
@@ -317,15 +333,7 @@ class DistributionLoss(Loss):
             negative[:, k] = score
         for k, information in enumerate(self.information(values)):
             hessian[:, k] = information
-        hessian = np.maximum(hessian, _SMALLEST_INFORMATION)
-        for k, kind in enumerate(self.kinds):
-            if kind.link != "identity":
-                hessian[:, k] *= damping(negative[:, k] / hessian[:, k])
-        if self.bounds is not None:
-            low, high = self.bounds
-            outside = ((raw <= low) & (negative < 0)) | ((raw >= high) & (negative > 0))
-            negative = np.where(outside, 0.0, negative)
-        return Gradients(negative, hessian)
+        return damped(negative, hessian, raw, self.kinds, self.bounds)
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood, beside offsets if there are any."""
@@ -391,7 +399,7 @@ class DistributionLoss(Loss):
             shift=np.where(has_unit & logarithms, np.log(size), 0.0),
             factor=np.where(has_unit & ~logarithms, size, 1.0),
             constant=float(np.log(size)),
-            location=_LOCATIONS[first] if self.has_location and others and target.y.any() else None,
+            location=LOCATIONS[first] if self.has_location and others and target.y.any() else None,
         )
 
     def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
@@ -408,11 +416,3 @@ class DistributionLoss(Loss):
         least = np.log(least_scale(target.y[:, 0], target))
         low = [least if kind == "scale" else KINDS[kind].low for kind in self.parameters.values()]
         return np.array(low), np.array([kind.high for kind in self.kinds])
-
-
-_LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
-    "location": (SquaredError(), np.positive),
-    "level": (SquaredError(), np.log),
-    "rate": (Poisson(), np.positive),
-    "probability": (SquaredError(), logit),
-}

@@ -42,6 +42,12 @@ class Laplace(DistributionLoss):
         location, scale = p
         return scale**-2.0, np.ones_like(location)
 
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        z = (p[0] - y if upper else y - p[0]) / p[1]
+        far = -np.abs(z) - np.log(2)
+        return np.where(z < 0, far, np.log1p(-np.exp(far)))
+
     def best_constant(self, target: Target) -> Floats:
         """Median, and logarithm of the mean absolute deviation."""
         center = quantile(target.y[:, 0], 0.5, target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import lognorm
 
 from hilboost.core.dtypes import Floats
@@ -46,6 +46,11 @@ class LogNormal(DistributionLoss):
         """Orthogonal, so that its diagonal is all of it."""
         median, sigma = p
         return sigma**-2.0, np.full_like(median, 2.0)
+
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        z = np.log(y / p[0]) / p[1]
+        return np.asarray(log_ndtr(-z if upper else z))
 
     def bounds_of(self, target: Target) -> tuple[Floats, Floats]:
         """Like the scale of a normal distribution, of the logarithms."""

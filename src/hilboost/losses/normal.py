@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
@@ -99,6 +99,11 @@ class Normal(DistributionLoss):
     def cdf(self, y: Floats, p: Parameters) -> Floats:
         """Probability of at most ``y``."""
         return ndtr((y - p[0]) / self._scale(p))
+
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        z = (y - p[0]) / self._scale(p)
+        return np.asarray(log_ndtr(-z if upper else z))
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
         """Quantiles of the levels."""

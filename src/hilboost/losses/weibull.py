@@ -48,6 +48,12 @@ class Weibull(DistributionLoss):
         scale, shape = p
         return shape**2.0, np.full_like(scale, _OF_SHAPE)
 
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        scale, shape = p
+        exponent = np.exp(np.minimum(shape * np.log(y / scale), _LARGEST))
+        return -exponent if upper else np.log(-np.expm1(-exponent))
+
     def std(self, p: Parameters) -> Floats:
         """Standard deviation."""
         inverse = 1 / np.maximum(p[1], _SMALLEST_SHAPE)

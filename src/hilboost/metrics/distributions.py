@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
+from hilboost.tables.bounds import as_fields, holds_bounds
 
 
 class _Predicts(Protocol):
@@ -25,7 +26,7 @@ class _Score(Metric):
     of_distributions = True
 
     @abstractmethod
-    def _scores(self, predicted: Distribution, y: Floats) -> Floats:
+    def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row, (n,)."""
 
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
@@ -34,7 +35,9 @@ class _Score(Metric):
 
     def parts_of_distribution(self, target: Target, predicted: Distribution) -> MetricParts:
         """Score of each row, with its weight."""
-        return MetricParts(self._scores(predicted, target.y[:, 0]), target.weight)
+        has_bounds = target.y.shape[1] > 1
+        y = as_fields(target.y) if has_bounds else target.y[:, 0]
+        return MetricParts(self._scores(predicted, y), target.weight)
 
     def __call__(
         self, estimator: _Predicts, X: object, y: object, sample_weight: PerRow = None
@@ -52,7 +55,8 @@ class _Score(Metric):
         -------
         float
         """
-        scores = self._scores(estimator.predict_distribution(X), np.asarray(y, dtype=np.float64))
+        y = y if holds_bounds(y) else np.asarray(y, dtype=np.float64)
+        scores = self._scores(estimator.predict_distribution(X), y)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         return -float(np.average(scores, weights=weight))
 
@@ -62,7 +66,7 @@ class CRPS(_Score):
 
     names = ("crps",)
 
-    def _scores(self, predicted: Distribution, y: Floats) -> Floats:
+    def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row."""
         return predicted.crps(y)
 
@@ -72,7 +76,7 @@ class LogScore(_Score):
 
     names = ("log_score",)
 
-    def _scores(self, predicted: Distribution, y: Floats) -> Floats:
+    def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row."""
         return predicted.log_score(y)
 
@@ -99,6 +103,6 @@ class IntervalScore(_Score):
             )
         self.coverage = coverage
 
-    def _scores(self, predicted: Distribution, y: Floats) -> Floats:
+    def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row."""
         return predicted.interval_score(y, self.coverage)

@@ -22,6 +22,7 @@ from hilboost.outputs.distances import spanning_rows
 from hilboost.reductions.rows import distinct
 from hilboost.reductions.sums import masses_of_groups, total_weight
 from hilboost.tables.arrays import frame_columns
+from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 from hilboost.validation.targets import (
     as_sequence,
     check_classes,
@@ -70,6 +71,14 @@ class TargetCodec(ABC):
     def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:  # (n, c) float64
         """Encode labels, (n, c); ``allow_missing`` accepts NaN for some of several targets."""
 
+    def encode_rows(self, y: object, n: int, allow_missing: bool = False) -> Floats:
+        """Encode labels of rows of a fit, which may be bounds of numbers, (n, c)."""
+        return self.encode(y, n, allow_missing)
+
+    def has_bounds(self, target: Target) -> bool:
+        """Whether the encoded target of a fit holds bounds of numbers."""
+        return False
+
     def united(self, other: TargetCodec) -> TargetCodec:
         """Return the codec of the labels of two tables, which are of the same kind."""
         raise InvalidData("labels in an output space cannot be divided among workers.")
@@ -111,9 +120,19 @@ class NumberCodec(TargetCodec):
 
     @classmethod
     def learn(
-        cls, y: object, n: int, allow_missing: bool, advice: str = ""
+        cls,
+        y: object,
+        n: int,
+        allow_missing: bool,
+        advice: str = "",
+        takes_bounds: bool = False,
     ) -> tuple[NumberCodec, Floats]:
-        """Return the codec and the encoded training target; ``advice`` is for a target of text."""
+        """Return the codec and the encoded training target; ``advice`` is for a target of text.
+
+        A target of bounds is encoded by :func:`hilboost.tables.bounds.check_bounds`.
+        """
+        if takes_bounds and holds_bounds(y):
+            return cls(1, True), check_bounds(y, n)
         encoded, flat = check_regression_target(y, n, allow_missing, advice)
         names = frame_columns(y) if encoded.shape[1] > 1 else None
         return cls(encoded.shape[1], flat, None if names is None else tuple(names)), encoded
@@ -131,8 +150,19 @@ class NumberCodec(TargetCodec):
         """Return the number of outputs that the link has, or else one for each target."""
         return (loss.link and loss.link.n_outputs) or self.n_targets
 
+    def encode_rows(self, y: object, n: int, allow_missing: bool = False) -> Floats:
+        """Return the numbers themselves, or bounds, (n, 4)."""
+        bounds = self.n_targets == 1 and holds_bounds(y)
+        return check_bounds(y, n) if bounds else self.encode(y, n, allow_missing)
+
+    def has_bounds(self, target: Target) -> bool:
+        """Whether there are more columns than targets."""
+        return target.y.shape[1] > self.n_targets
+
     def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
         """Return the numbers themselves."""
+        if self.n_targets == 1:
+            refuse_bounds(y)
         encoded, _ = check_regression_target(y, n, allow_missing)
         if encoded.shape[1] != self.n_targets:
             raise InvalidData(

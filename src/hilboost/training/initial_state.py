@@ -23,9 +23,11 @@ from hilboost.core.target import Target
 from hilboost.core.target_units import TargetUnits
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
+from hilboost.losses.bounded import BoundedLoss, refused
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.snapshot import FitSnapshot
+from hilboost.tables.bounds import as_bounds
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Recipe
@@ -44,6 +46,17 @@ class InitialState:
     others: tuple[Validation, ...] = ()  # further validation sets
     phases: Phases = field(default_factory=Phases)  # announces what the fit does between its stages
     offset_range: tuple[float, float] | None = None  # of the rows of all workers
+
+
+def _with_bounds(loss: Loss, data: TrainingData) -> tuple[Loss, TrainingData]:
+    """Return the loss and the data of targets of which some hold bounds, if there are any."""
+    targets = [data.target, *(one.target for one in data.validation)]
+    if not any(data.codec.has_bounds(target) for target in targets):
+        return loss, data
+    if not loss.has_distribution:
+        raise refused(type(loss).__name__)
+    data = data.with_targets(lambda target: target.with_y(as_bounds(target.y)))
+    return BoundedLoss(loss), data
 
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:
@@ -80,6 +93,7 @@ def start_of(
     continuation: Continuation | None = None,  # its stages are converted to the units in place
 ) -> Start:
     """Return the loss for these targets, if it accepts them, and its best constant."""
+    loss, data = _with_bounds(loss, data)
     loss = _checked_loss(loss, data)
     if uses_units and loss.takes_integer_codes:  # in fewer bytes
         data = data.with_targets(lambda target: target.with_y(data.codec.compact(target.y)))

@@ -17,6 +17,7 @@ from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
+from hilboost.tables.bounds import stand_ins
 from hilboost.training.recipe import Outcome
 
 
@@ -36,14 +37,15 @@ class KernelFinish:
         machine: MachineState | SeveralKernelsState | None = outcome.learner_data
         if machine is None:  # there was nothing to fit
             return replace(outcome, kernel_machine=KernelMachineSummary(None, None))
-        member, X = outcome.state.members[0], outcome.data.X
+        member, X, target = outcome.state.members[0], outcome.data.X, outcome.data.target
+        y = stand_ins(target.y)[:, None] if outcome.data.codec.has_bounds(target) else target.y
         check_predictions(
             *(member.model().predict_raw, X, member.raw, outcome.initial_raw),
-            outcome.data.target.y,
+            y,
             machine.workspace.precision,
             machine.workspace.seed,
         )
-        residual = outcome.data.target.y - outcome.initial_raw
+        residual = y - outcome.initial_raw
         choice = machine.choice
         summary = KernelMachineSummary(
             kernel=None if choice is None else choice.kernel,

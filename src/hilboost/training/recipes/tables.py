@@ -19,6 +19,7 @@ from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
+from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
@@ -98,10 +99,7 @@ def table_recipe(
     data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
     resolved = replace(resolved, n_shards=plan.now, cv_folds=n_folds)
     _warn_of_weights(p, learner, scale, resolved, data)
-    averaged = data.codec.averaged
-    if data.target.offset is not None and data.codec.kind != "survival" and not loss.couples_rows:
-        averaged = partial(steps_beside_offsets, loss, initial_raw)
-    encoder = encoder_for(learner, data, averaged, p["target_encoding"])
+    encoder = encoder_for(learner, data, _averaged(begun, data), p["target_encoding"])
     learner = table_learner(settings := replace(settings, encoder=encoder))
     recipe = Recipe(
         _config(p, begun, learner, resolved, data, metrics, seed),
@@ -144,6 +142,14 @@ def _config(
         units=begun.units,
         metrics=metrics,
     )
+
+
+def _averaged(begun: Start, data: TrainingData) -> Callable[..., Target]:
+    """Return the function of the target whose means encode categories."""
+    steps = data.target.offset is not None or data.codec.has_bounds(data.target)
+    if steps and data.codec.kind != "survival" and not begun.loss.couples_rows:
+        return partial(steps_beside_offsets, begun.loss, begun.initial_raw)
+    return data.codec.averaged
 
 
 def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedParameters:
