@@ -62,7 +62,7 @@ def test_files_hold_what_earlier_versions_wrote():
 def test_every_class_that_declares_it_is_in_files():
     declared = {
         part
-        for package in ("hilboost.learners", "hilboost.outputs")
+        for package in ("hilboost.learners", "hilboost.losses", "hilboost.outputs")
         for part in classes_with(package, "in_files")
     }
     assert declared == set(own_classes().values()) - set(loss_classes().values())

@@ -22,11 +22,14 @@ from hilboost.losses.registry import (
     regression_losses,
     survival_losses,
 )
+from hilboost.losses.scipy_distribution import SCIPY, ScipyDistribution
 
 
 def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a regressor from its parameters."""
     loss = of_scikit_learn(loss)
+    if isinstance(loss, SCIPY):
+        return ScipyDistribution.of(loss)
     if isinstance(loss, str):
         if same_loss(loss, classification_losses()) and not same_loss(loss, regression_losses()):
             raise InvalidParameter(

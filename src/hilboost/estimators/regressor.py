@@ -24,9 +24,10 @@ class BoostingRegressor(NumberPredictions, RegressorMixin, TableBoosting):
         ``"gamma"``, ``"tweedie"``, a distribution for :meth:`predict_distribution` (``"normal"``,
         ``"laplace"``, ``"student_t"``, ``"mixture_of_normals"``, ``"lognormal"``,
         ``"gamma_shape"``, ``"weibull"``, ``"negative_binomial"``, ``"zero_inflated_poisson"``,
-        ``"beta"``), a custom :class:`hilboost.Loss`, or a function of ``y`` and ``raw`` that
-        returns the gradient and the hessian of each row.  Several threads call losses and metrics
-        of your own at once, unless ``n_jobs=1``.
+        ``"beta"``, or a continuous one of ``scipy.stats``, such as ``scipy.stats.t(df=4)``), a
+        custom :class:`hilboost.Loss`, or a function of ``y`` and ``raw`` that returns the gradient
+        and the hessian of each row.  Several threads call losses and metrics of your own at once,
+        unless ``n_jobs=1``.
     learner : str, scikit-learn regressor, Learner or list of these, default="auto"
         Base learner that is fitted to the gradients: histogram trees (``"tree"``), sparse kernel
         machines (``"kernel"``), ridge regression (``"linear"``), clones of a given regressor, or a

@@ -35,6 +35,7 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import loss_classes
+from hilboost.losses.scipy_distribution import SCIPY, ScipyDistribution
 from hilboost.persistence.require import Arrays, require, require_kind, require_list
 
 PLAIN = (str, int, float, bool, type(None))
@@ -47,7 +48,7 @@ def own_classes() -> Mapping[str, type]:
     """Built-in classes whose objects are supported by model files, by class name."""
     named = [
         (part.__name__, part)
-        for package in ("hilboost.learners", "hilboost.outputs")
+        for package in ("hilboost.learners", "hilboost.losses", "hilboost.outputs")
         for part in classes_in(package, object)
         if vars(part).get("in_files")
     ]
@@ -76,6 +77,8 @@ class ValueWriter:
             raise IncompatibleParts(
                 f"model files support at most {_DEEPEST} nested levels; {what} has more. {PICKLE}"
             )
+        if isinstance(value, SCIPY):
+            value = ScipyDistribution.of(value)
         if isinstance(value, np.generic) and value.dtype.kind in "biufU":
             value = value.item()
         if type(value) in PLAIN:
