@@ -11,7 +11,12 @@ from sklearn.metrics import mean_poisson_deviance
 from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
 
 import hilboost
-from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import (
+    BoostingRanker,
+    BoostingRegressor,
+    BoostingSurvival,
+    KernelBoostingRegressor,
+)
 from hilboost.cli.columns import survival_target
 from hilboost.cli.tables import read_table
 
@@ -281,6 +286,10 @@ def test_rows_that_depend_on_each_other():
         assert done.exit_code == 0, done.output
         model = BoostingRegressor(n_estimators=5, random_state=0, learner="tree").fit(X, y, **given)
         np.testing.assert_allclose(hilboost.load("model").predict(X), model.predict(X))
+        done = run(*start[:-2], *options, "--family", "kernel", "--random-state", 0)
+        assert done.exit_code == 0, done.output
+        machine = KernelBoostingRegressor(random_state=0).fit(X, y, **given)
+        np.testing.assert_allclose(hilboost.load("model").predict(X), machine.predict(X))
     held = run(*start, "--time", "day", "--ignore", "patient", "--valid", "train.csv", *FAST)
     assert held.exit_code == 0, held.output
 
@@ -299,8 +308,6 @@ def test_columns_that_rows_are_not_divided_by():
         ((*regression, "--time", "a", "--group-rows", "query"), "groups and time were both passed"),
     ):
         assert message in refused(*options)
-    of_kernels = misused(*regression, "--time", "a", "--family", "kernel")
-    assert "--time is not supported with --family kernel" in of_kernels
     assert "remove --group-rows" in misused(*start, "--group", "query", "--group-rows", "day")
     write(machines(), "machines.csv")
     start = ("fit", "machines.csv", "--target", "hours", "--event", "failed", "--out", "model")

@@ -146,7 +146,9 @@ def advance(
     loss = loss.drawn(turn.key(Purpose.LOSS))
     now = _gradients(config, loss, target, member, team)
     apart = None if member.rows is None else member.outside
-    sample = RowSample(sample.rows, sample.weight, apart, turn.stage, config.rate)
+    sample = RowSample(
+        sample.rows, sample.weight, apart, turn.stage, config.rate, target.dependence
+    )
     fitted: tuple[FittedTerm, ...] = tuple(
         config.learner.fit(member.data, now, sample, turn.generator())
     )

@@ -183,14 +183,10 @@ def _refuse_columns_named_twice(job: FitJob) -> None:
 
 def _refuse_divisions(job: FitJob, task: TaskName) -> None:
     """Reject ``--group-rows`` and ``--time`` where a fit does not hold out rows by them."""
-    kind = "--family kernel" if job.family == "kernel" else f"--task {task}"
     if job.group_rows is not None and task == "ranking":
         raise UsageError("--group already keeps groups whole; remove --group-rows.")
-    for option, name in (("--group-rows", job.group_rows), ("--time", job.time)):
-        if name is not None and (
-            job.family == "kernel" or (option == "--time" and task == "survival")
-        ):
-            raise UsageError(f"{option} is not supported with {kind}; remove it.")
+    if job.time is not None and task == "survival":
+        raise UsageError("--time is not supported with --task survival; remove it.")
 
 
 def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: TaskName) -> _Rows:

@@ -40,6 +40,12 @@ class Dependence:
         return "groups" if self.times is None else "time"
 
     @property
+    def divides(self) -> bool:
+        """Whether rows differ in their group or, without groups, in their time."""
+        of_rows = self.times if self.groups is None else self.groups
+        return of_rows is not None and bool((of_rows != of_rows[:1]).any())
+
+    @property
     def arrays(self) -> tuple[NDArray[Any] | None, ...]:
         """The arrays of the rows."""
         return self.groups, self.times, self.roles

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 
 
@@ -28,6 +29,8 @@ class RowSample:
         Number of the stage.
     rate : float or None
         Factor of the outputs; ``None`` if it is not known yet.
+    dependence : Dependence or None
+        By what learners hold out rows of the table, if not at random.
     """
 
     rows: NDArray[np.uint32] | None
@@ -35,3 +38,4 @@ class RowSample:
     apart: NDArray[np.uint32] | None = None
     stage: int = 0
     rate: float | None = None
+    dependence: Dependence | None = None

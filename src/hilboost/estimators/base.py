@@ -70,6 +70,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "warm_start": (False,),
         "time_budget": (None,),
+        "validation": ("auto", "random"),
     }
     """Parameters to which several workers are limited, with their values, the default first."""
 
@@ -181,6 +182,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         y: object,
         sample_weight: PerRow = None,
         *,
+        groups: PerRow = None,
+        time: object = None,
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: PerRow = None,
@@ -197,6 +200,10 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             Targets, one or several numbers per row, or class labels.
         sample_weight : array-like (n,), optional
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
+        groups, time : array-like (n,), optional
+            Group of each row, for predictions of other groups, or time, numbers or dates, for
+            predictions of later rows.  Kernel, λ and standard deviations are then chosen by whole
+            groups that are left out, or by blocks of later rows; see ``validation``.
         X_val, y_val, sample_weight_val : array-like or dict, optional
             Validation data for early stopping; see :meth:`BoostingRegressor.fit`.
         callbacks : sequence of callables
@@ -214,7 +221,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             See :meth:`BoostingRegressor.fit`.
         """
         held_out = FitArguments(X_val, y_val, sample_weight_val)
-        return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
+        rows = FitArguments(X, y, sample_weight, groups, time=time)
+        return self._fit(rows, held_out, callbacks)
 
     def _fit(
         self,

@@ -24,6 +24,7 @@ from hilboost.core.words import with_article
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods, with_parameters
+from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.basis.select import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -48,6 +49,8 @@ _OF_THE_LOOP = (
     "subsample",
     "early_stopping",
     "validation_fraction",
+    "validation",
+    "validation_gap",
     "n_iter_no_change",
 )
 
@@ -135,6 +138,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         "standardize": ["boolean", _AUTO],
         "categorical_features": [str, "array-like", None],
         "early_stopping": [_AUTO, "boolean"],
+        **BY_GROUPS_OR_TIME,
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -170,6 +174,8 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     categorical_features: Any = "from_dtype"
     early_stopping: bool | str = "auto"
     validation_fraction: float = 0.1
+    validation: Any = "auto"
+    validation_gap: Any = None
     n_iter_no_change: int = 5
     tol: float = 3e-3
     time_budget: float | None = None

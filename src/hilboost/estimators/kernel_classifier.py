@@ -40,8 +40,9 @@ class KernelBoostingClassifier(ClassPredictions, ClassifierMixin, KernelBoosting
         ``"squared_error"`` and ``"log_loss"``, and otherwise by the loss itself.
     tuning, n_basis, subset_size, selection, n_candidates, solver, cg_iterations, penalty, \
 reweight, refit_every, length_scale_factors, learning_rate, subsample, standardize, \
-categorical_features, early_stopping, validation_fraction, n_iter_no_change, tol, time_budget, \
-memory_budget, precision, device, random_state, n_jobs, verbose : optional
+categorical_features, early_stopping, validation_fraction, validation, validation_gap, \
+n_iter_no_change, tol, time_budget, memory_budget, precision, device, random_state, n_jobs, \
+verbose : optional
         See :class:`KernelBoostingRegressor`.
     class_weight : dict, "balanced" or None, default=None
 

@@ -98,6 +98,13 @@ default="from_dtype"
         them best.  ``"auto"`` stops early only if ``X_val`` and ``y_val`` are given, and uses
         these.
     validation_fraction : float, default=0.1
+    validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
+        Which rows are held out together, by early stopping, by the choice of kernel and λ, and by
+        the scale of standard deviations.  ``"groups"`` leaves out whole groups, and ``"time"``
+        predicts blocks of later rows from the rows before them.  "auto" does either if ``groups``
+        or ``time`` is passed to ``fit``.  Early stopping accepts a splitter with a single split.
+    validation_gap : float, timedelta or None, default=None
+        See :class:`BoostingRegressor`.
     n_iter_no_change : int, default=5
     tol : float, default=3e-3
         Relative residual of the linear system at which full stages stop.

@@ -126,6 +126,8 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
         Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    validation, validation_gap : optional
+        See :class:`AveragedKernelRidge`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -80,6 +81,8 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         y: Any,
         sample_weight: PerRow = None,
         *,
+        groups: PerRow = None,
+        time: object = None,
         X_val: object = None,
         y_val: object = None,
         sample_weight_val: PerRow = None,
@@ -98,6 +101,9 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         sample_weight : array-like (n,), optional
             A row with weight 2 counts twice.  Rows with zero weight are ignored, but a Gram matrix
             keeps its size, and predicted indices refer to all of its rows.
+        groups, time : array-like (n,), optional
+            Group of each row, for predictions of other groups, or time, numbers or dates, for
+            predictions of later rows; see ``validation``.
         X_val, y_val, sample_weight_val : optional
             Held-out data for early stopping.  If ``y`` is a Gram matrix, ``y_val`` contains the
             kernel values with the training outputs, (n_val, n).
@@ -113,25 +119,28 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         ValueError, TypeError
             Invalid parameters or data.  The message names the row and suggests a fix.
         """
+        rows = FitArguments(X, y, sample_weight, groups, time=time)
         if sample_weight is not None and y is not None:
-            y = as_sequence(y)
-            X, y, sample_weight = self._with_weight(X, y, sample_weight)
-        held_out = FitArguments(X_val, y_val, sample_weight_val)
-        return self._fit(FitArguments(X, y, sample_weight), held_out, callbacks)
+            rows = self._without_zero_weights(replace(rows, y=as_sequence(y)))
+        return self._fit(rows, FitArguments(X_val, y_val, sample_weight_val), callbacks)
 
-    def _with_weight(self, X: object, y: object, sample_weight: PerRow) -> tuple[Any, Any, Any]:
+    def _without_zero_weights(self, given: FitArguments) -> FitArguments:
         """Remove rows with zero weight, so that their labels do not span the output space."""
-        weight = np.asarray(without_mask(sample_weight))
-        for table, what in ((X, "X"), (y, "y")):
+        weight = np.asarray(without_mask(given.sample_weight))
+        for table, what in ((given.X, "X"), (given.y, "y")):
             if is_sparse(table):
                 check_sparse(table, what)
-        if not weight.shape == (n_rows(X),) == (n_rows(y),):
-            return X, y, sample_weight  # later checks report the wrong length
+        beside = {"groups": given.groups, "time": given.time}
+        beside = {name: values for name, values in beside.items() if values is not None}
+        if any(weight.shape != (n_rows(one),) for one in (given.X, given.y, *beside.values())):
+            return given  # later checks report the wrong length
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
         if not 0 < len(rows) < len(weight) or space.predicts_rows:
-            return X, y, sample_weight
-        return _safe_indexing(X, rows), space.take_rows(y, rows), weight[rows]
+            return given
+        kept = {name: _safe_indexing(values, rows) for name, values in beside.items()}
+        X, y = _safe_indexing(given.X, rows), space.take_rows(given.y, rows)
+        return replace(given, X=X, y=y, sample_weight=weight[rows], **kept)
 
     # Prediction
 

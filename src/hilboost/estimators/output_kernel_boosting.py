@@ -20,6 +20,7 @@ from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import changed, with_parameters
+from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
@@ -126,6 +127,12 @@ default="from_dtype"
         numbers with a kernel).  All but the first decode all rows in each stage.
     validation_fraction : float, default=0.1
         Fraction of the rows held out with ``early_stopping=True``.
+    validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
+        Which rows are held out together, for early stopping, for the choice between the learners of
+        ``learner="auto"``, and by kernel machines for the choice of kernel and λ; see
+        :class:`BoostingRegressor`.
+    validation_gap : float, timedelta or None, default=None
+        See :class:`BoostingRegressor`.
     n_iter_no_change : int, default=50
         Number of stages without improvement after which training stops.
     random_state : int, RandomState or None, default=None
@@ -176,6 +183,7 @@ default="from_dtype"
     _resumes = True
     embeds_labels = True
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "validation": ("auto", "random"),
         "learner": ("extra_trees", "ok3", "ok3-et", "kernel", "auto"),
         "loss": ("squared_error", SquaredError),
     }
@@ -194,6 +202,7 @@ default="from_dtype"
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "early_stopping": [_AUTO, "boolean"],
+        **BY_GROUPS_OR_TIME,
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
@@ -215,6 +224,8 @@ default="from_dtype"
     early_stopping: bool | str = "auto"
     metric: str = "embedding"
     validation_fraction: float = 0.1
+    validation: Any = "auto"
+    validation_gap: Any = None
     n_iter_no_change: int = 50
     random_state: Seed = None
     n_jobs: int | None = None

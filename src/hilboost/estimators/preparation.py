@@ -184,7 +184,7 @@ def training_data(
     told = told_of_copies(checked.X, checked.schema, rows.y, rows.groups, checked.target.offset)
     for sentence in told if before is None else ():
         warn_caller(sentence, DataWarning)
-    if divides and estimator.is_tabular:
+    if divides:
         checked = _with_dependence(estimator, checked, rows, is_new=not sets and before is None)
         if before is not None and before.held_out_by not in (None, held_out_by(checked.target)):
             raise InvalidData(
@@ -234,7 +234,7 @@ def _with_dependence(
     y = stand_ins(target.y) if codec.has_bounds(target) else target.y[:, 0]
     y = y if codec.n_classes is None else target.y[:, 0].astype(np.intp)
     found = dependence_of(validation, gap, rows.groups, rows.time, y, estimator.ranks_groups)
-    stops = estimator.get_params(deep=False)["early_stopping"] is not False
+    stops = estimator.is_tabular and estimator.get_params(deep=False)["early_stopping"] is not False
     is_random = found is None and is_name(validation, "auto") and not estimator.ranks_groups
     if is_new and stops and is_random and codec.kind in ("numbers", "classes"):
         for sentence in told_of_ordered_rows(checked.X, y, codec.n_classes is not None):

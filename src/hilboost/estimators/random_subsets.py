@@ -26,6 +26,7 @@ from hilboost.core.target import Target
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
+from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig
@@ -120,6 +121,7 @@ class SubsetEnsemble(KernelMachineEstimator):
             Interval(RealNotInt, 0, 1, closed="neither"),
         ],
         "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        **BY_GROUPS_OR_TIME,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -130,6 +132,8 @@ class SubsetEnsemble(KernelMachineEstimator):
     subset_size: float | str = 1000
     kernel: Any = "auto"
     regularization: float | str = "auto"
+    validation: Any = "auto"
+    validation_gap: Any = None
     random_state: Seed = None
     n_jobs: int | None = None
 
@@ -167,7 +171,8 @@ class SubsetEnsemble(KernelMachineEstimator):
         try:
             in_units = Gradients(gradients.negative_gradient / sizes)
             conversion = Conversion.of(workspace.distinct, in_units)
-            workspace = workspace.observing(in_units.negative_gradient / conversion.unit)
+            observed = in_units.negative_gradient / conversion.unit
+            workspace = workspace.observing(observed, target.dependence)
             seen, weight = conversion.seen(in_units, RowSample(None, target.weight))
             choice = choose(config, workspace, seen, weight, size)
             workspace, lam = choice.settled(workspace, weight)

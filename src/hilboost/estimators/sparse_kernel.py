@@ -51,6 +51,8 @@ class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     memory_budget: float | str = "auto"
     precision: str = "auto"
     time_budget: float | None = None
+    validation: Any = "auto"
+    validation_gap: Any = None
     random_state: Seed = None
     n_jobs: int | None = None
 

@@ -53,7 +53,7 @@ precision : optional
         Approximate time limit of a fit in seconds.  It limits kernel selection and the number of
         steps, but not basis selection.  With a limit, the model depends on the speed of the
         machine.
-    random_state, n_jobs : optional
+    validation, validation_gap, random_state, n_jobs : optional
         See :class:`SparseKernelRidge`.
     class_weight : dict, "balanced" or None, default=None
     tol : float, default=1e-5

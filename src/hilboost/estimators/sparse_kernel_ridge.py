@@ -60,6 +60,12 @@ default="from_dtype"
     time_budget : float or None, default=None
         Approximate time limit of a fit in seconds.  It limits kernel selection, but not basis
         selection.  With a limit, the model depends on the speed of the machine.
+    validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
+        Which rows are held out together, by the choice of kernel and λ.  ``"groups"`` leaves out
+        whole groups, and ``"time"`` predicts blocks of later rows from the rows before them.
+        "auto" does either if ``groups`` or ``time`` is passed to ``fit``.
+    validation_gap : float, timedelta or None, default=None
+        See :class:`BoostingRegressor`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, ClassVar
@@ -11,14 +12,18 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends import array_api
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
+from hilboost.core.target import Target
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
 from hilboost.model import AdditiveModel
 from hilboost.model.resolved import is_auto
+from hilboost.reductions.row_splits import Split, in_turn
 
+_FOLDS = 5
 _FACTORS = 10.0 ** np.arange(-12.0, 2.5, 0.5)  # of the largest eigenvalue
 
 
@@ -33,7 +38,7 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
 
     Parameters
     ----------
-    n_estimators, subset_size, kernel, regularization : optional
+    n_estimators, subset_size, kernel, regularization, validation, validation_gap : optional
         See :class:`AveragedKernelRidge`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
@@ -41,7 +46,8 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
     penalty : float or "auto", default="auto"
         µ, in units of the squared target; several targets are divided by their spreads.
         ``"auto"`` minimizes the leave-one-out error of the weights over a grid, with the members as
-        they are; a sample weight above 1 counts as that many rows.
+        they are; a sample weight above 1 counts as that many rows.  Groups are held out in fifths,
+        and later rows in blocks.
 
     Attributes
     ----------
@@ -82,17 +88,32 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
             residual = (target.y - maker.initial_raw) / maker.sizes
             y = (root[:, None] * residual).ravel()
             copies = np.repeat(np.maximum(root**2, 1), target.y.shape[1])
-            weights, self.penalty_ = stacked_weights(F, y, self.penalty, copies)
+            turns = held_out_turns(target)
+            weights, self.penalty_ = stacked_weights(F, y, self.penalty, copies, turns)
         return self._sum(maker, members, weights)
 
 
+def held_out_turns(target: Target) -> list[Split]:
+    """Parts of the entries of the targets (n, c) that are held out in turn; none by one row."""
+    if target.dependence is None or not target.dependence.divides:
+        return []
+    of_rows = np.arange(target.y.size).reshape(target.y.shape)
+    found = in_turn(key_of(0, Purpose.FOLDS_COMPARED), _FOLDS, target.dependence)
+    return [Split(*(of_rows[rows].ravel() for rows in split)) for split in found]
+
+
 def stacked_weights(
-    F: Floats, y: Floats, penalty: float | str, copies: Floats | float = 1.0
+    F: Floats,
+    y: Floats,
+    penalty: float | str,
+    copies: Floats | float = 1.0,
+    turns: Sequence[Split] = (),
 ) -> tuple[Floats, float]:
     """Compute the ``c`` (M,) that minimizes ``½ |y - F c|² + ½ µ |c|²``, and µ.
 
-    With ``"auto"``, µ minimizes the exact leave-one-out error over multiples of the largest
-    eigenvalue of ``F'F``; of a row that stands for ``copies``, one is left out.  Cost O(n M²).
+    With ``"auto"``, µ minimizes the error of entries that are held out in ``turns``, or the exact
+    leave-one-out error, over multiples of the largest eigenvalue of ``F'F``; of a row that stands
+    for ``copies``, one is left out.  Cost O(n M²).
     """
     U, d, Vt = np.linalg.svd(F, full_matrices=False)
     kept = d > np.finfo(float).eps * max(F.shape) * (d[0] if len(d) else 0.0)
@@ -108,7 +129,17 @@ def stacked_weights(
 
     if is_auto(penalty):
         grid = d[0] ** 2 * _FACTORS
-        mu = float(grid[np.argmin([left_out(m) for m in grid])])
+        held = [_errors(F, y, turn, grid) for turn in turns]
+        errors = np.sum(held, axis=0) if held else np.array([left_out(m) for m in grid])
+        mu = float(grid[np.argmin(errors)])
     else:
         mu = float(penalty)
     return Vt.T @ (d / (d**2 + mu) * b), mu
+
+
+def _errors(F: Floats, y: Floats, turn: Split, grid: Floats) -> Floats:
+    """Squared error of held-out entries for each µ of a grid."""
+    U, d, Vt = np.linalg.svd(F[turn.learned], full_matrices=False)
+    b = U.T @ y[turn.learned]
+    weights = Vt.T @ (d[:, None] / (d[:, None] ** 2 + grid) * b[:, None])
+    return np.asarray(((y[turn.held, None] - F[turn.held] @ weights) ** 2).sum(axis=0))

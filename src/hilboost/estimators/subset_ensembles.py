@@ -75,6 +75,12 @@ class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subs
         Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
+    validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
+        Which rows are held out together, by the choice of kernel and λ.  ``"groups"`` leaves out
+        whole groups, and ``"time"`` predicts blocks of later rows from the rows before them.
+        "auto" does either if ``groups`` or ``time`` is passed to ``fit``.
+    validation_gap : float, timedelta or None, default=None
+        See :class:`BoostingRegressor`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
@@ -107,7 +113,8 @@ class ConvexKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subset
 
     Parameters
     ----------
-    n_estimators, subset_size, kernel, regularization, random_state, n_jobs : optional
+    n_estimators, subset_size, kernel, regularization, validation, validation_gap, random_state, \
+n_jobs : optional
         See :class:`AveragedKernelRidge`.
 
     Attributes
@@ -172,6 +179,8 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
         Kernel of all members.  Length scales are in units of the standardized columns.
     regularization : float or "auto", default="auto"
         Noise variance λ, for a function with prior variance ``k(x, x)``.
+    validation, validation_gap : optional
+        See :class:`AveragedKernelRidge`.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
         Number of threads, which fit the members in parallel.  ``None`` and -1 mean all cores.
@@ -234,7 +243,7 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
     subset_size : int, float in (0, 1) or "auto", default="auto"
         Number of rows per member, or fraction of all rows; whole sample weights count as rows.
         ``"auto"`` draws three percent of the rows, but at least 100, or as many as there are.
-    kernel, regularization, random_state : optional
+    kernel, regularization, validation, validation_gap, random_state : optional
         See :class:`AveragedKernelRidge`.
     n_jobs : int or None, default=None
         Number of threads.  ``None`` and -1 mean all cores.

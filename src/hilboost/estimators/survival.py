@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
@@ -19,6 +19,7 @@ from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting
+from hilboost.estimators.validation_parameters import BY_GROUPS
 from hilboost.losses.registry import survival_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -83,11 +84,7 @@ time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose : op
         **TableBoosting._parameter_constraints,
         "ties": [StrOptions({"breslow", "efron"})],
         "n_intervals": [Interval(Integral, 1, None, closed="left")],
-        "validation": [
-            StrOptions({"auto", "random", "groups"}),
-            HasMethods(["split", "get_n_splits"]),
-        ],
-        "validation_gap": [None],
+        **BY_GROUPS,
         "distribution": [StrOptions({"normal", "logistic", "extreme"})],
     }
 

@@ -59,7 +59,6 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "learner": ("tree", "auto"),
         "n_shards": (1,),
         **dict.fromkeys(("device", "sketch"), (None,)),
-        "validation": ("auto", "random"),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _learner_names = LEARNERS

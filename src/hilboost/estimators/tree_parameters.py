@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.core.metric import Metric
+from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
 
 _AUTO = StrOptions({"auto"})
 OF_TREES = (
@@ -61,11 +60,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "early_stopping": [_AUTO, "boolean"],
     "cv_folds": [_AUTO, Interval(Integral, 1, None, closed="left")],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-    "validation": [
-        StrOptions({"auto", "random", "groups", "time"}),
-        HasMethods(["split", "get_n_splits"]),
-    ],
-    "validation_gap": [timedelta, np.timedelta64, Interval(Real, 0, None, closed="left"), None],
+    **BY_GROUPS_OR_TIME,
     "n_iter_no_change": [_AUTO, Interval(Integral, 1, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "time_budget": [Interval(Real, 0, None, closed="neither"), None],

@@ -232,7 +232,7 @@ class MixedLearner(Learner):
             is_held = data.part_of_row[inside] == data.schedule.stage % _PARTS
             if is_held.any() and not is_held.all():
                 learned = inside[~is_held].astype(dtypes.ROW)
-                drawn = RowSample(learned, sample.weight, stage=sample.stage)
+                drawn = replace(sample, rows=learned, rate=None)
                 return Comparison(drawn, inside[is_held], sample.weight, True)
         rows = slice(None) if sample.rows is None else sample.rows
         return Comparison(sample, rows, sample.weight, False)

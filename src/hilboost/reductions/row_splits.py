@@ -100,6 +100,28 @@ def splits(
     return [Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in several]
 
 
+def in_turn(key: np.uint64, n_parts: int, dependence: Dependence) -> list[Split]:
+    """Hold out whole groups in turn, or blocks of the later half, judged by what is before them.
+
+    There are fewer parts if there are fewer groups or times.
+    """
+    if dependence.groups is None:
+        assert dependence.times is not None
+        fraction = _MOST_HELD / n_parts
+        return _forward(dependence.times, n_parts, fraction, dependence.gap)
+    folds = _balanced(key, dependence.groups, n_parts)
+    return [Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
+
+
+def once(key: np.uint64, fraction: float, dependence: Dependence) -> Split:
+    """Hold out whole groups with about a fraction of the rows, or the latest rows."""
+    if dependence.groups is None:
+        assert dependence.times is not None
+        return _forward(dependence.times, 1, fraction, dependence.gap)[0]
+    folds, held = _folds_of_groups(key, dependence, 1, fraction)
+    return Split(np.flatnonzero(folds != held), np.flatnonzero(folds == held))
+
+
 def parts(
     key: np.uint64, n_parts: int, target: Target, rows: NDArray[np.integer] | None = None
 ) -> Ints:

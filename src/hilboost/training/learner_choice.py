@@ -13,7 +13,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.learners.kernel_machine.kernel_learner import tuned_briefly
-from hilboost.reductions.row_splits import parts
+from hilboost.reductions.row_splits import Split, in_turn, parts
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 from hilboost.training.train import train
@@ -48,10 +48,9 @@ def best_learner(
     Kernels are chosen among fewer families than in a fit.
     """
     part = replace(_some_rows(data, seed), validation=())
-    folds = parts(key_of(seed, Purpose.FOLDS_COMPARED), _FOLDS, part.target)
     errors = dict.fromkeys(recipes, 0.0)
-    for fold in range(_FOLDS):
-        learned, held = (part.rows(np.flatnonzero(here)) for here in (folds != fold, folds == fold))
+    for split in _halves(part, key_of(seed, Purpose.FOLDS_COMPARED)):
+        learned, held = (part.rows(rows) for rows in split)
         found = {}
         for name, recipe_of in recipes.items():
             recipe = recipe_of(learned)
@@ -67,6 +66,15 @@ def best_learner(
         if all(_is_clear(found[name] - found[best]) for name in recipes if name != best):
             break
     return best
+
+
+def _halves(data: TrainingData, key: np.uint64) -> list[Split]:
+    """Hold out each half of the rows in turn: of the groups, or of the later half by time."""
+    dependence = data.target.dependence
+    if dependence is not None and dependence.divides:
+        return in_turn(key, _FOLDS, dependence)
+    folds = parts(key, _FOLDS, data.target)
+    return [Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(_FOLDS)]
 
 
 def _is_clear(excess: Floats) -> bool:

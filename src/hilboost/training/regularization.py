@@ -33,7 +33,7 @@ from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observat
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels
 from hilboost.learners.kernel_machine.workspace import Workspace
-from hilboost.reductions.row_splits import parts
+from hilboost.reductions.row_splits import in_turn
 from hilboost.rules import PenalizedLineSearch
 
 _ROWS = 6000
@@ -47,6 +47,9 @@ _PRECISION = 1e-6  # of the mean loss
 _ROWS_OF_WHOLE_MACHINES = 1200
 _STAGES = 15
 _LEAST_FALL = 1e-2  # relative decrease of the penalized loss from its warm start
+
+Rows = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Rows to learn from, ascending, and rows that are held out."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,8 @@ class HeldOutPenalty:
         rng = np.random.default_rng((data.seed, 3))
         rows, target = _observations(np.arange(len(self.target.y)), self.target, data, rng)
         rows, trials = rows[:_ROWS], []
-        fold_of = _thirds(rows, self.target)
-        for k in range(1 if len(rows) > _ROWS_WORTH_ONE_SPLIT else _FOLDS):
-            learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
+        n_splits = 1 if len(rows) > _ROWS_WORTH_ONE_SPLIT else _FOLDS
+        for learn, held in _thirds(rows, self.target)[:n_splits]:
             basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
             if len(held) and len(learn):
                 here = replace(self, target=target)
@@ -99,10 +101,9 @@ class HeldOutPenalty:
         scored = self.loss.adapted(target, target.starting_raw(self.start))
         inside, target = _observations(inside, target, data, rng)
         given = folds if data.repetitions is None else None
-        rows, fold_of, kernels = _folds(inside, self.target, data, kernel, given)
+        rows, splits, kernels = _folds(inside, self.target, data, kernel, given)
         here, trials = replace(self, target=target), []
-        for k, own in enumerate(kernels):
-            learn, held = np.sort(rows[fold_of != k]), rows[fold_of == k]
+        for (learn, held), own in zip(splits, kernels, strict=True):
             if len(held) and len(learn):
                 trials.append(_WholeTrial(here, scored, data, own, learn, held))
         size = mean_diagonal(kernel, _inputs(data, rows))
@@ -265,23 +266,30 @@ def _folds(
     data: Workspace,
     kernel: Kernel,
     given: FoldKernels | None,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Kernel, ...]]:
-    """Return the first rows of some folds, the fold of each, and the kernel of each fold."""
+) -> tuple[NDArray[np.int64], list[Rows], tuple[Kernel, ...]]:
+    """Return the first rows of some folds, those without and in each fold, and its kernel."""
     if given is None or target.dependence is not None:
         rows = rows[:_ROWS_OF_WHOLE_MACHINES]
-        return rows, _thirds(rows, target), (kernel,) * _FOLDS
+        thirds = _thirds(rows, target)
+        return rows, thirds, (kernel,) * len(thirds)
     fold_of = given.of_rows(data.rows_of(rows))
     is_used = fold_of >= 0
     rows, fold_of = (part[is_used][:_ROWS_OF_WHOLE_MACHINES] for part in (rows, fold_of))
-    return rows, fold_of, given.kernels
+    folds = [(np.sort(rows[fold_of != k]), rows[fold_of == k]) for k in range(len(given.kernels))]
+    return rows, folds, given.kernels
 
 
-def _thirds(rows: NDArray[np.int64], target: Target) -> NDArray[np.int64]:
-    """Number of the third of each row: by its group or time, or else by its place."""
-    if target.dependence is not None:
-        return parts(key_of(0, Purpose.FOLDS_COMPARED), _FOLDS, target.rows(rows))
-    sizes = [len(part) for part in np.array_split(np.arange(len(rows)), _FOLDS)]
-    return np.repeat(np.arange(_FOLDS), sizes)
+def _thirds(rows: NDArray[np.int64], target: Target) -> list[Rows]:
+    """Rows without and in each third: by groups or times, the latest first, or by their places."""
+    dependence = target.dependence and target.dependence.rows(rows)
+    if dependence is None or not dependence.divides:
+        thirds = np.array_split(rows, _FOLDS)
+        return [
+            (np.sort(np.concatenate(thirds[:k] + thirds[k + 1 :])), thirds[k])
+            for k in range(_FOLDS)
+        ]
+    found = in_turn(key_of(0, Purpose.FOLDS_COMPARED), _FOLDS, dependence)
+    return [(np.sort(rows[learned]), rows[held]) for learned, held in reversed(found)]
 
 
 def _lowest(factors: Floats, errors: Floats) -> float:

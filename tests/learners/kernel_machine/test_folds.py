@@ -70,11 +70,11 @@ def test_predictions_for_every_penalty_are_those_of_ridge_regression():
 @pytest.mark.parametrize("n_folds", [1, FOLDS])
 def test_errors_are_those_of_machines_without_the_fold(n_folds):
     rows, kernel = draw(), Columns.of(3, ()).kernel("gaussian", 1.0)
-    places = np.array_split(np.arange(len(rows)), FOLDS)[:n_folds]
-    found = FoldErrors.of([kernel] * n_folds, rows, places, GRID, ThreadTeam())
+    splits = rows.splits(FOLDS)[:n_folds]
+    found = FoldErrors.of([kernel] * n_folds, rows, splits, GRID, ThreadTeam())
     np.testing.assert_array_equal(found.held.rows, np.arange(20 * n_folds))
-    for place in places:
-        rest = np.setdiff1d(np.arange(len(rows)), place)
+    for rest, place in splits:
+        assert np.array_equal(rest, np.setdiff1d(np.arange(len(rows)), place))
         K = kernel.block(rows.X[rest], rows.X[rest])
         for k, lam in enumerate(GRID):
             alpha = ridge(K, rows.Y[rest], lam, rows.weight[rest])
@@ -112,8 +112,8 @@ def test_a_kernel_without_solution_has_infinite_errors():
 
     rows = draw(r=1)
     assert np.isnan(predictions(Negative(1.0), rows, rows.X, GRID[:1])).all()
-    places = np.array_split(np.arange(len(rows)), FOLDS)
-    found = FoldErrors.of([Negative(1.0)] * FOLDS, rows, places, GRID[:1], ThreadTeam())
+    splits = rows.splits(FOLDS)
+    found = FoldErrors.of([Negative(1.0)] * FOLDS, rows, splits, GRID[:1], ThreadTeam())
     assert np.isinf(found.errors).all()
     assert not found.exceeds(found)
 

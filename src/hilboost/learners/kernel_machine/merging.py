@@ -25,7 +25,7 @@ _OFTEN, _FEW_DISTINCT = 10, 200
 
 
 def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
-    """Merge rows with equal inputs and targets; weights are summed.
+    """Merge rows with equal inputs and targets, and equal groups or times; weights are summed.
 
     If the merged weights differ, rows are sorted.  All later steps, including random subsets, then
     do not depend on whether rows were repeated or weighted.  If all merged weights are equal, rows
@@ -34,8 +34,10 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     """
     weight = target.weight
     if weight is not None and (weight == 1).all():
-        target, weight = Target(target.y), None
-    rank = row_ranks(X, target.y)
+        target, weight = Target(target.y, dependence=target.dependence), None
+    dependence = target.dependence
+    beside = () if dependence is None else tuple(map(_columns, dependence.arrays))
+    rank = row_ranks(X, target.y, *beside)
     m = int(rank.max(initial=-1)) + 1
     if weight is None and m == len(X):
         return X, target
@@ -44,7 +46,14 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     if (total == total[0]).all():
         first = np.sort(first)
         total = total[rank[first]]
-    return X[first], Target(target.y[first], total)
+    return X[first], Target(
+        target.y[first], total, dependence=dependence and dependence.rows(first)
+    )
+
+
+def _columns(of_rows: NDArray | None) -> NDArray:
+    """Groups, times or roles as columns to compare; none if there are none."""
+    return np.empty((0, 0)) if of_rows is None else of_rows.reshape(len(of_rows), -1)
 
 
 def row_ranks(*tables: Floats, exactly: bool = True) -> Ints:

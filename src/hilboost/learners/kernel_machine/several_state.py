@@ -120,7 +120,7 @@ class SeveralKernelsState(MemberState):
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
         self.conversion = Conversion.of(self.workspace.distinct, gradients)
         observed = gradients.negative_gradient / self.conversion.unit
-        self.workspace = self.workspace.observing(observed)
+        self.workspace = self.workspace.observing(observed, sample.dependence)
         self._is_least_squares = gradients.hessian is None
         found = self._chosen(stage, kernels, gradients, sample)
         self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)

@@ -79,7 +79,7 @@ class MachineState(MemberState):
         if self.conversion is None:
             self.conversion = Conversion.of(self.workspace.distinct, gradients)
             observed = gradients.negative_gradient / self.conversion.unit
-            self.workspace = self.workspace.observing(observed)
+            self.workspace = self.workspace.observing(observed, sample.dependence)
             if self.shared is not None:
                 self._first = self.conversion.seen(gradients, self.workspace.all_rows)
         self._corners = self.conversion.corners(gradients, sample)

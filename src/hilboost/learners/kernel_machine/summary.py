@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.base import first_of_equals
@@ -78,6 +79,8 @@ class KernelMachineSummary:
     path: Ints | None = None
     n_iter: int | None = None  # total number of steps on all nested machines
     stage_kernels: StageKernels | None = None  # kernels of the stages, if the user listed kernels
+    # by what rows are left out to compare variances with residuals, if not one by one
+    dependence: Dependence | None = None
     # factor of the variances of each target, or of all: from the first call of ``variance`` or from
     # a model file
     residual_factor: list[float] = field(default_factory=list, compare=False)
@@ -107,8 +110,9 @@ class KernelMachineSummary:
         return self.amplitude * self._variance[0](np.asarray(X, dtype=np.float64), team)
 
     def fit_to_residuals(self, model: KernelExpansion, weights: Floats, team: ThreadTeam) -> None:
-        """Compute the factor of approximate variances, if it is missing, and keep nothing else."""
-        if self.amplitude != 1 and not self.residual_factor and is_approximate(len(model.basis)):
+        """Compute the factor that a file keeps, if it is missing, and keep nothing else."""
+        is_kept = is_approximate(len(model.basis)) or self.dependence is not None
+        if self.amplitude != 1 and not self.residual_factor and is_kept:
             self._posterior(model, weights, team)
 
     def _posterior(
@@ -126,7 +130,10 @@ class KernelMachineSummary:
             found = replace(found, factors=np.array(self.residual_factor))
         elif self.amplitude != 1:
             own = weights if self.sizes is None else weights / self.sizes
-            found = found.fitted_to_residuals(own, self.noise, self.amplitude, team)
-        if found.prior is not None and self.amplitude != 1:
+            found = found.fitted_to_residuals(
+                own, self.noise, self.amplitude, team, self.dependence
+            )
+        is_kept = found.prior is not None or self.dependence is not None
+        if is_kept and self.amplitude != 1:
             self.residual_factor[:] = found.factors.tolist()
         return found

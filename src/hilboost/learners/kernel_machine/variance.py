@@ -9,9 +9,11 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import Gram, evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.left_out import left_out
 
 _EXACT_UP_TO = 5000
 _LANDMARKS = 2000
@@ -88,22 +90,30 @@ class PosteriorVariance:
         return np.maximum(unexplained, 0.0), posterior
 
     def fitted_to_residuals(
-        self, weights: Floats, D: Floats, amplitude: float, team: ThreadTeam
+        self,
+        weights: Floats,
+        D: Floats,
+        amplitude: float,
+        team: ThreadTeam,
+        dependence: Dependence | None = None,
     ) -> PosteriorVariance:
         """Multiply the variances by the mean squared z-score of training rows that are left out.
 
         The residual of a row that is left out is its weight in the expansion times the variance of
         this row given the others (Rasmussen & Williams 2006, eq. 5.12).  ``weights`` (n, r) solve
         the linear system with the diagonal ``D`` (n,), and ``amplitude`` is the common factor of
-        all variances so far.  Equal rows are left out together, which says nothing about the
-        spread of their targets: repetitions count as z-scores of 1.
+        all variances so far.  Up to 5,000 rows are left out by ``dependence``.  Equal rows are left
+        out together, which says nothing about the spread of their targets: repetitions count as
+        z-scores of 1.
         """
-        squares = self._squares(weights, D, team) / amplitude
+        squares = self._squares(weights, D, team, dependence) / amplitude
         share = min(1.0, len(D) / float((self.noise / D).sum()))  # of different rows among all
         found = 1 - share + share * np.array([_robust_mean(column) for column in squares.T])
         return replace(self, factors=found) if np.isfinite(found).all() and found.all() else self
 
-    def _squares(self, weights: Floats, D: Floats, team: ThreadTeam) -> Floats:
+    def _squares(
+        self, weights: Floats, D: Floats, team: ThreadTeam, dependence: Dependence | None
+    ) -> Floats:
         """Squared z-scores (m, r) of all rows, or of up to 2,000 rows beside the landmarks.
 
         In the latter case, the landmarks or, if they explain more, the 100 nearest neighbors of a
@@ -113,8 +123,8 @@ class PosteriorVariance:
         """
         if self.prior is None:
             targets = self.posterior @ (self.posterior.T @ weights)
-            residuals, _ = array_api.left_out(self.posterior, targets, team)
-            return residuals * weights
+            _, residual, scaled = left_out(self.posterior, targets, dependence, team)
+            return residual * scaled
         X = self.model.basis.astype(np.float64)
         others = np.setdiff1d(np.arange(len(X)), _landmark_rows(len(X)))
         n_judged = min(_JUDGED, len(others))
@@ -123,17 +133,17 @@ class PosteriorVariance:
         without = posterior / np.maximum(1 - posterior / D[rows], 1e-12)
         by_landmarks = unexplained + without + D[rows]
 
-        def left_out(some: Ints, n_neighbors: int) -> Floats:
+        def given_others(some: Ints, n_neighbors: int) -> Floats:
             blocks = [rows[some][block] for block in row_blocks(len(some), _JUDGED_AT_ONCE)]
             found = team.map(partial(self._given_neighbors, X, D, n_neighbors), blocks)
             return np.minimum(by_landmarks[some], np.concatenate(found))
 
-        variance = left_out(np.arange(n_judged), _NEAREST)
+        variance = given_others(np.arange(n_judged), _NEAREST)
         squares = weights[rows] ** 2 * (variance**2 / by_landmarks)[:, None]
         sums = np.cumsum(squares.sum(axis=1))
         drawn = np.searchsorted(sums, (np.arange(_COMPARED) + 0.5) / _COMPARED * sums[-1])
         drawn, times = np.unique(drawn, return_counts=True)
-        many, half = left_out(drawn, _NEIGHBORS), left_out(drawn, _NEIGHBORS // 2)
+        many, half = (given_others(drawn, k) for k in (_NEIGHBORS, _NEIGHBORS // 2))
         ratios = np.maximum(2 * many - half, many / 2) / variance[drawn]
         return squares * np.average(ratios**2, weights=times)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
 from hilboost.core.row_sample import RowSample
@@ -20,6 +21,16 @@ from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations, repetitions
 
 _FEWEST_OBSERVATIONS, _MOST_OBSERVATIONS = 500, 8000
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Rows of the table in random order, several of which may be the same distinct row."""
+
+    rows: NDArray[np.intp]  # (k,): numbers of the distinct rows
+    negative_gradient: Floats  # (k, r)
+    weight: Floats | None  # (k,): sample weights; ``None`` if each is one observation
+    dependence: Dependence | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +52,9 @@ class Workspace:
     source: Floats | None = None
     # other workers with the same rows: kernel values of all rows are divided among them
     exchange: Exchange | None = None
-    # (rows (k,), gradients (k, r)) or None: observations from which kernel and λ are chosen, if
-    # inputs were observed many times
-    observed: tuple[NDArray[np.intp], Floats] | None = None
+    # observations from which kernel and λ are chosen, if these are not all distinct rows
+    observed: Observations | None = None
+    dependence: Dependence | None = None  # of the distinct rows, by what some are held out
     row_weight: float = 1.0  # the weight that counts as one observation
 
     @property
@@ -68,14 +79,30 @@ class Workspace:
         n = self.n_rows if self.distinct is None else len(self.distinct.group)
         return repetitions(self.all_rows.weight, self.row_weight, n, self.distinct)
 
-    def observing(self, negative_gradient: Floats) -> Workspace:
-        """Draw observations from the first gradients (n, r) of all rows of the table."""
-        counts = self.repetitions
-        if counts is None:
-            return self
-        size = max(_FEWEST_OBSERVATIONS, min(self.n_rows, _MOST_OBSERVATIONS))
-        rows = draw_observations(counts, size, np.random.default_rng((self.seed, 6)))
-        return replace(self, observed=(self.rows_of(rows), negative_gradient[rows]))
+    def observing(self, negative_gradient: Floats, dependence: Dependence | None) -> Workspace:
+        """Draw observations from the first gradients (n, r) of all rows of the table.
+
+        Equal rows may belong to different groups or times, so that they are not merged if rows
+        depend on each other.
+        """
+        counts, distinct, weight = self.repetitions, self.distinct, None
+        if distinct is None:
+            changed = replace(self, dependence=dependence)
+        else:
+            of_distinct = dependence and dependence.rows(distinct.first)
+            changed = replace(self, dependence=of_distinct)
+        rng = np.random.default_rng((self.seed, 6))
+        if counts is not None:
+            size = max(_FEWEST_OBSERVATIONS, min(self.n_rows, _MOST_OBSERVATIONS))
+            rows = draw_observations(counts, size, rng)
+        elif dependence is not None and distinct is not None:
+            rows = rng.permutation(np.flatnonzero(distinct.weight))[:_MOST_OBSERVATIONS]
+            weight = distinct.weight[rows]
+        else:
+            return changed
+        own = dependence and dependence.rows(rows)
+        observed = Observations(self.rows_of(rows), negative_gradient[rows], weight, own)
+        return replace(changed, observed=observed)
 
     def in_float64(self) -> Workspace:
         """The workspace with kernel values in double precision, if the user left the choice."""

@@ -55,6 +55,7 @@ class KernelFinish:
             row_weight=self._row_weight(machine, outcome.data.target),
             sizes=None if self.given else self.sizes,
             stage_kernels=self._stage_kernels(machine, len(member.stages)),
+            dependence=machine.workspace.dependence,
         )
         loss, trial = outcome.loss, machine.trial
         if loss.sharpness is not None and trial is not None:

@@ -167,20 +167,25 @@ class StandardizedSample:
         inside = np.arange(workspace.X.shape[0]) if weight is None else np.flatnonzero(weight > 0)
         affordable = int(np.sqrt(workspace.memory / (_BYTES_OF_A_CANDIDATE * _AT_ONCE)) / 0.75)
         n_drawn = max(_FEWEST_ROWS, min(2 * ROWS_OF_HOLD_OUT, affordable))
-        if workspace.observed is not None:
-            rows, Y = workspace.observed
-            rows, Y, weight = rows[:n_drawn], Y[:n_drawn], None
+        observed, own, dependence = workspace.observed, None, workspace.dependence
+        if observed is not None:
+            rows, Y = observed.rows[:n_drawn], observed.negative_gradient[:n_drawn]
+            own, dependence = observed.weight, observed.dependence
+            own = None if own is None else own[:n_drawn]
+            dependence = dependence and dependence.rows(slice(n_drawn))
         else:
             rows = rng.permutation(inside)[:n_drawn]
             Y = gradients.negative_gradient[rows]
+            own = None if weight is None else weight[rows]
+            dependence = dependence and dependence.rows(rows)
         middle = Y.mean(axis=0)
         Y = Y - middle
         spread = _spread(Y)
-        w = np.ones(len(rows)) if weight is None else weight[rows] / weight[rows].mean()
-        mass = workspace.row_weight if weight is None else float(weight[rows].mean())
+        w = np.ones(len(rows)) if own is None else own / own.mean()
+        mass = workspace.row_weight if own is None else float(own.mean())
         # Rounding errors, which depend on the unit of the targets, would lead the search astray.
         Y = np.rint(Y / spread / _RESOLUTION) * _RESOLUTION
-        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y, w, rows)
+        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y, w, rows, dependence)
         return cls(sampled, middle, spread, len(inside), mass)
 
     def held_out(self, best: Candidate[Any]) -> tuple[Ints | None, Floats | None]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import Effort
@@ -33,6 +33,7 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import (
     Columns,
     TableKernel,
 )
+from hilboost.reductions.row_splits import Split
 
 FOLDS = 3
 _FEWEST_ROWS = 12
@@ -56,18 +57,18 @@ class FoldErrors:
         cls,
         kernels: Sequence[TableKernel],  # one for each fold
         rows: Sampled,
-        # sequence of (m,) int64: positions of the rows of each fold
-        places: Sequence[Ints],
+        splits: Sequence[Split],
         grid: Floats,  # (l,) float64
         team: ThreadTeam,
     ) -> Self:
         """Fit a machine without each fold, for every λ of the grid."""
 
         def of_fold(k: int) -> Floats:
-            return predictions(kernels[k], rows.without(places[k]), rows.X[places[k]], grid)
+            learned, held = splits[k]
+            return predictions(kernels[k], rows.part(learned), rows.X[held], grid)
 
-        predicted = np.concatenate(team.map(of_fold, range(len(places))), axis=1)
-        held = rows.part(np.concatenate(places))
+        predicted = np.concatenate(team.map(of_fold, range(len(splits))), axis=1)
+        held = rows.part(np.concatenate([split.held for split in splits]))
         errors = ((predicted - held.Y) ** 2).sum(axis=2)
         errors = np.where(np.isfinite(errors), errors, np.inf)
         return cls(tuple(kernels), errors, predicted, held)
@@ -139,12 +140,12 @@ class FewRows:
     team: ThreadTeam  # fits the folds in parallel
 
     @cached_property
-    def _places(self) -> tuple[Ints, ...]:
-        return tuple(np.array_split(np.arange(len(self.rows)), FOLDS))
+    def _splits(self) -> tuple[Split, ...]:
+        return tuple(self.rows.splits(FOLDS))
 
     @cached_property
     def _learned(self) -> tuple[Sampled, ...]:
-        return tuple(self.rows.without(place) for place in self._places)
+        return tuple(self.rows.part(split.learned) for split in self._splits)
 
     @cached_property
     def _grid(self) -> Floats:
@@ -164,9 +165,11 @@ class FewRows:
         free = self._free(first)
         if self._errors(first).exceeds(self._errors(free), _CLEARLY):
             return free[0]
-        usual = [*first, *self._alike(USUAL_FAMILY, self._starts, range(1, FOLDS))]
+        usual = [*first, *self._alike(USUAL_FAMILY, self._starts, range(1, len(self._splits)))]
         found = [
-            usual if family == USUAL_FAMILY else self._alike(family, usual, range(FOLDS))
+            usual
+            if family == USUAL_FAMILY
+            else self._alike(family, usual, range(len(self._splits)))
             for family in MAIN_FAMILIES
         ]
         errors = [self._errors(kernels) for kernels in found]
@@ -176,7 +179,7 @@ class FewRows:
 
     def folds_of(self, family: str) -> FoldKernels:
         """Kernels with scales of their own, each fitted without one of the folds."""
-        alike = self._alike(family, self._starts, range(FOLDS))
+        alike = self._alike(family, self._starts, range(len(self._splits)))
         return self._fold_kernels([each.kernel for each in self._free(alike)])
 
     @property
@@ -200,7 +203,7 @@ class FewRows:
 
     def _errors(self, found: Kernels) -> FoldErrors:
         kernels = [each.kernel for each in found]
-        return FoldErrors.of(kernels, self.rows, self._places[: len(found)], self._grid, self.team)
+        return FoldErrors.of(kernels, self.rows, self._splits[: len(found)], self._grid, self.team)
 
     def _best(self, errors: FoldErrors) -> Candidate[TableKernel]:
         """The kernel of all rows, with the largest λ that the folds do not speak against."""
@@ -215,5 +218,5 @@ class FewRows:
         )
 
     def _fold_kernels(self, kernels: Sequence[TableKernel]) -> FoldKernels:
-        folds = tuple(self.rows.rows[place] for place in self._places)
+        folds = tuple(self.rows.rows[split.held] for split in self._splits)
         return FoldKernels(folds, tuple(kernel.plain for kernel in kernels))

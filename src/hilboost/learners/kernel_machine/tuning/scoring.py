@@ -9,11 +9,17 @@ from typing import Generic
 import numpy as np
 
 from hilboost.backends import array_api
+from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
+from hilboost.learners.kernel_machine.left_out import left_out
+from hilboost.reductions.row_splits import Split, in_turn, once
+
+_KEY = key_of(0, Purpose.FOLDS_COMPARED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +69,40 @@ class Sampled:
     Y: Floats  # (m, r) float64: targets
     weight: Floats  # (m,) float64: sample weights
     rows: Ints  # (m,) int64: row numbers
+    dependence: Dependence | None = None  # by what rows are held out, if not at random
 
     def first(self, m: int) -> Sampled:
         """Return the first ``m`` rows."""
         return self.part(slice(m))
 
-    def without(self, places: Ints) -> Sampled:
-        """Return the rows at other places."""
-        return self.part(np.setdiff1d(np.arange(len(self)), places))
-
     def part(self, rows: slice | Ints) -> Sampled:
         """Return some of the rows."""
-        return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows])
+        dependence = self.dependence and self.dependence.rows(rows)
+        return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows], dependence)
+
+    @property
+    def in_time(self) -> Sampled:
+        """The rows in the order of time, if they have one."""
+        dependence = self.dependence
+        if dependence is None or dependence.groups is not None or dependence.times is None:
+            return self
+        return self.part(np.argsort(dependence.times, kind="stable"))
+
+    def splits(self, n_folds: int) -> list[Split]:
+        """Hold out each of several folds in turn, see :func:`in_turn`."""
+        dependence, every = self.dependence, np.arange(len(self))
+        if dependence is None or not dependence.divides:
+            folds = np.array_split(every, n_folds)
+            return [Split(np.setdiff1d(every, fold), fold) for fold in folds]
+        return in_turn(_KEY, n_folds, dependence)
+
+    @property
+    def divided(self) -> Split:
+        """The rows that are fitted, and those that judge the fit: another quarter, or more."""
+        m, every, dependence = n_learned(self), np.arange(len(self)), self.dependence
+        if dependence is None or not dependence.divides:
+            return Split(every[:m], every[m:])
+        return once(_KEY, 1 - m / len(self), dependence)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -86,29 +114,30 @@ def by_error(candidate: Candidate[AnyKernel]) -> float:
 
 
 def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
-    """The candidate with its weighted mean squared leave-one-out error."""
+    """The candidate with its weighted mean squared error on rows that are left out in turn."""
+    rows = rows.in_time
     K = evaluate(candidate.kernel, rows.X, rows.X)
     D = candidate.regularization / rows.weight
     try:
         factor = array_api.cholesky(array_api.add_to_diagonal(K, D))
     except ArithmeticError:
         return Candidate(candidate.kernel, candidate.regularization)
-    residual, _ = array_api.left_out(factor, rows.Y)
-    error = float(np.average((residual**2).sum(axis=1), weights=rows.weight))
+    places, residual, _ = left_out(factor, rows.Y, rows.dependence)
+    held = rows.part(places)
+    error = float(np.average((residual**2).sum(axis=1), weights=held.weight))
     return Candidate(
-        candidate.kernel, candidate.regularization, error, rows.Y - residual, rows.rows
+        candidate.kernel, candidate.regularization, error, held.Y - residual, held.rows
     )
 
 
 def n_learned(rows: Sampled) -> int:
-    """Number of rows, the first ones, that are fitted to predict the others."""
+    """Number of rows that are fitted to predict the others."""
     return min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
 
 
 def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
-    """The candidate, fitted to the first rows, with its error on the others."""
-    m = n_learned(rows)
-    learn, X, Y = rows.first(m), rows.X[m:], rows.Y[m:]
+    """The candidate, fitted to some of the rows, with its error on the others."""
+    learn, held = (rows.part(places) for places in rows.divided)
     K = evaluate(candidate.kernel, learn.X, learn.X)
     try:
         factor = array_api.cholesky(
@@ -117,9 +146,9 @@ def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKer
     except ArithmeticError:
         return Candidate(candidate.kernel, candidate.regularization)
     alpha = array_api.solve_cholesky(factor, learn.Y.copy())
-    predicted = evaluate(candidate.kernel, X, learn.X) @ alpha
-    error = float(np.average(((predicted - Y) ** 2).sum(axis=1), weights=rows.weight[m:]))
-    return Candidate(candidate.kernel, candidate.regularization, error, predicted, rows.rows[m:])
+    predicted = evaluate(candidate.kernel, held.X, learn.X) @ alpha
+    error = float(np.average(((predicted - held.Y) ** 2).sum(axis=1), weights=held.weight))
+    return Candidate(candidate.kernel, candidate.regularization, error, predicted, held.rows)
 
 
 Score = Callable[[Candidate[AnyKernel], Sampled], Candidate[AnyKernel]]

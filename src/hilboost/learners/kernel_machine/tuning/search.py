@@ -38,7 +38,6 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     extrapolated,
     held_out,
     leave_one_out,
-    n_learned,
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
@@ -165,7 +164,7 @@ class Search:
 
     def _with_gradients(self, best: Candidate[TableKernel]) -> Candidate[TableKernel]:
         """A kernel by gradients, if it is better on rows that it was not chosen by."""
-        rows = self.sampled.first(n_learned(self.sampled))
+        rows = self.sampled.part(self.sampled.divided.learned)
         rivals = by_gradients(self.columns, rows, self.team)
         before, *tried = self.team.map(partial(held_out, rows=self.sampled), [best, *rivals])
         rival = min(tried, key=by_error, default=before)
