@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SparseKernelRidge,
         StackedKernelRidge,
     )
+    from hilboost.estimators.adaptive_intervals import AdaptiveIntervals
     from hilboost.estimators.files import load, save, trusted_types
     from hilboost.estimators.label_weights import label_weights
     from hilboost.export import (
@@ -56,6 +57,7 @@ _MODULES = {
     "core.leaf_loss": "LeafLoss",
     "core.loss": "Loss",
     "core.metric": "Metric",
+    "estimators.adaptive_intervals": "AdaptiveIntervals",
     "estimators.files": "load save trusted_types",
     "estimators.label_weights": "label_weights",
     "export": "plot_kernels plot_tree to_onnx to_treelite to_xgboost_json tree_table",
@@ -63,6 +65,7 @@ _MODULES = {
 
 __all__ = [
     "AdaBoostKernelClassifier",
+    "AdaptiveIntervals",
     "AdaptiveLoss",
     "AveragedKernelRidge",
     "BayesianCommitteeMachine",

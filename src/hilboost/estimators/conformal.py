@@ -21,6 +21,7 @@ from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
 from hilboost.outputs.distances import labels_within, to_points
 from hilboost.training.out_of_fold import rows_counted
+from hilboost.validation.dependence import ages_in_half_lives
 from hilboost.validation.groups import check_groups
 from hilboost.validation.offsets import offset_of, warn_without
 from hilboost.validation.targets import as_sequence, check_length
@@ -65,6 +66,8 @@ class ConformalPredictions:
         *,
         groups: PerRow = None,
         offset: PerRow = None,
+        half_life: Any = None,
+        time: object = None,
     ) -> Self:
         """Calibrate prediction intervals or sets on held-out rows.
 
@@ -85,6 +88,12 @@ class ConformalPredictions:
         offset : array-like (n,) or (n, r), optional
             Known part of the predictions in link space, for estimators whose ``fit`` has this
             parameter.  Pass that of new rows to the prediction.
+        half_life : float or timedelta, optional
+            Age at which a row counts half as much, for data that drift: a number of rows, which are
+            then in the order of time, or with ``time``, a number in its unit, or of days if it
+            holds dates.
+        time : array-like (n,), optional
+            Time of each row, numbers or dates, for ``half_life``.
 
         Returns
         -------
@@ -114,15 +123,23 @@ class ConformalPredictions:
         - **Structured outputs**: the distance ``|φ(y) - F(x)|`` to the predicted point.  These
           models also keep the points of the rows, for ``predict(X, return_std=True)``.
 
+        With ``half_life``, quantiles of scores are weighted: the coverage of new rows differs from
+        that of exchangeable ones by at most the weighted mean change of the distribution of
+        scores since each row (Barber et al. 2023).
+
         A new ``fit`` discards the calibration.  A warning says if more than a tenth of the rows
         are rows of the fit, for models that were not read from a file.
         """
         raw = self._raw_beside(X, offset)
         scores = self._scores(raw, X, y)
         weight = check_weights(sample_weight, scores)
-        kept = np.ones(len(scores), dtype=bool) if weight is None else weight > 0
+        ages = ages_in_half_lives(half_life, time, len(scores))
+        kept = np.arange(len(scores)) if ages is None else np.argsort(-ages, kind="stable")
         if weight is not None:
+            kept = kept[weight[kept] > 0]
             weight = rows_counted(Target(scores[kept], weight[kept]))
+        if ages is not None:
+            weight = 0.5 ** ages[kept] * (1.0 if weight is None else weight)
         labels, by_class = self._labels_of_groups(groups, y, len(scores))
         names = numbers = None
         if labels is not None:
@@ -133,12 +150,12 @@ class ConformalPredictions:
         if levels is not None:
             calibration = replace(calibration, levels=levels[kept])
         rows = self._checked(X)
-        warn_of_training_rows(self.fitted_, rows if kept.all() else rows[np.flatnonzero(kept)])
+        warn_of_training_rows(self.fitted_, rows if len(kept) == len(scores) else rows[kept])
         self.fitted_ = replace(self.fitted_, calibration=calibration)
         return self
 
     def _with_scale(
-        self, calibration: Calibration, X: object, kept: NDArray[np.bool_]
+        self, calibration: Calibration, X: object, kept: NDArray[np.intp]
     ) -> Calibration:
         """Add the scale of the errors of each row, if the model learns it from the same rows."""
         return calibration
@@ -202,7 +219,7 @@ class CandidateSets(ConformalPredictions):
         return np.sqrt(to_points(self.output_, y, raw))[:, None]
 
     def _with_scale(
-        self, calibration: Calibration, X: object, kept: NDArray[np.bool_]
+        self, calibration: Calibration, X: object, kept: NDArray[np.intp]
     ) -> Calibration:
         points, squares = self.predict_raw(X)[kept], calibration.scores[:, 0] ** 2
         return replace(calibration, scale=DistanceScale.of(points, squares, calibration.weight))

@@ -50,8 +50,11 @@ def calibrated(
     if scores is None:
         return fitted, raw
     target = replace(data.target, weight=data.sample_weight)
-    if not held.all():
-        target, scores, folds = target.rows(held), scores[held], folds[held]
+    rows, dependence = np.flatnonzero(held), target.dependence
+    if dependence is not None and dependence.times is not None:
+        rows = rows[np.argsort(dependence.times[rows], kind="stable")]
+    if len(rows) < len(held) or dependence is not None:
+        target, scores, folds = target.rows(rows), scores[rows], folds[rows]
     counted = rows_counted(target)
     calibration = Calibration(
         of_all_rows(scores, target),

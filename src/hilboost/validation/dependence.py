@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from numbers import Real
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dependence import HELD, LEARNED, Dependence
-from hilboost.core.dtypes import PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter, errors_of
+from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, shown
 from hilboost.validation.choices import is_name
 from hilboost.validation.groups import check_groups
 
@@ -116,18 +117,48 @@ def check_times(time: object, n: int) -> NDArray[Any]:
 
 
 def _gap(gap: Any, times: NDArray[Any]) -> float:
-    """Return the gap in the unit of the times; a number of days if these are dates."""
-    if gap is None:
-        return 0
-    of_dates, is_duration = times.dtype == np.int64, isinstance(gap, timedelta | np.timedelta64)
+    return 0 if gap is None else _duration("validation_gap", gap, times)
+
+
+def _duration(name: str, given: Any, times: NDArray[Any]) -> float:
+    """Return a duration in the unit of the times; a number is one of days if these are dates."""
+    of_dates, is_duration = times.dtype == np.int64, isinstance(given, timedelta | np.timedelta64)
     if is_duration and not of_dates:
         raise InvalidParameter(
-            "validation_gap is a duration, but time holds numbers; set a number in their unit."
+            f"{name} is a duration, but time holds numbers; set a number in their unit."
         )
-    found = np.timedelta64(gap, "us").astype(np.int64) if is_duration else gap
+    found = np.timedelta64(given, "us").astype(np.int64) if is_duration else given
     if found < 0:
-        raise InvalidParameter("validation_gap is negative; set a positive duration.")
-    return int(found if is_duration else gap * _DAY) if of_dates else float(gap)
+        raise InvalidParameter(f"{name} is negative; set a positive duration.")
+    return int(found if is_duration else given * _DAY) if of_dates else float(given)
+
+
+def check_half_life(half_life: Any) -> float | None:
+    """Return a number of rows, or ``None``."""
+    if half_life is None:
+        return None
+    if not isinstance(half_life, Real) or not 0 < float(half_life) < np.inf:
+        raise InvalidParameter(
+            "half_life must be a positive number of rows, or a duration if time is passed; got "
+            f"{shown(half_life)}."
+        )
+    return float(half_life)
+
+
+def ages_in_half_lives(half_life: Any, time: object, n: int) -> Floats | None:
+    """Ages (n,) of rows before the latest one; ``None`` if they do not matter."""
+    if half_life is None:
+        if time is not None:
+            raise InvalidData(
+                "time has no effect on a calibration without half_life; pass half_life=..., the "
+                "age at which a row counts half as much, or leave time out."
+            )
+        return None
+    times = np.arange(n, dtype=np.float64) if time is None else check_times(time, n)
+    unit = check_half_life(half_life) if time is None else _duration("half_life", half_life, times)
+    if not unit:
+        raise InvalidParameter("half_life is 0; set a positive duration.")
+    return np.asarray((times.max() - times) / unit)
 
 
 def _roles(
