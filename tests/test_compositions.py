@@ -19,6 +19,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import OUTPUTS
 
 from hilboost import (
+    AveragedKernelRidge,
     BoostingClassifier,
     BoostingRanker,
     BoostingRegressor,
@@ -244,9 +245,20 @@ def uncertainty(row, column):
     return getattr(model, predict)(X, coverage=0.7, **more)
 
 
+HELD_OUT = {
+    "`KernelBoostingRegressor`": (KernelBoostingRegressor, Y),
+    "`KernelBoostingClassifier`": (KernelBoostingClassifier, CLASSES),
+    "`SparseKernelRidge`": (partial(SparseKernelRidge, n_basis=10), Y),
+    "`SparseKernelClassifier`": (partial(SparseKernelClassifier, n_basis=10), CLASSES),
+    "`AveragedKernelRidge`": (partial(AveragedKernelRidge, n_estimators=2, subset_size=20), Y),
+    "`OutputKernelBoostingRegressor`": (partial(OutputKernelBoostingRegressor, **FEW), Y),
+    "`OutputKernelForestRegressor`": (partial(OutputKernelForestRegressor, **FEW), Y),
+}
+
+
 def held_out_rows(row, column):
     kind, learner = row.split(": ") if ": " in row else (row, "trees")
-    model, labels, more = MODELS.get(kind, (KernelBoostingRegressor, Y, {}))
+    model, labels, more = MODELS.get(kind) or (*HELD_OUT[kind], {})
     if kind in MODELS:
         model = partial(model, learner=LEARNERS.get(learner, learner), early_stopping=True, **FEW)
     if column == "`time`":

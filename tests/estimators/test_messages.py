@@ -209,11 +209,6 @@ def test_arguments_of_fit(name, match):
         regressor().fit(X, Y, **{name: 1})
 
 
-def test_groups_of_a_kernel_machine():
-    with pytest.raises(InvalidType, match="to hold out whole groups, pass X_val .*GroupKFold"):
-        KernelBoostingRegressor().fit(X, Y, groups=1)
-
-
 def test_estimators_are_cloned_and_pickled_as_before():
     model = regressor(learner=None)
     assert clone(model).get_params() == model.get_params()

@@ -117,11 +117,6 @@ _WITHOUT_COUNTERPART = {
         ("exposure", "exposures"),
         ("offset", "pass offset=np.log(exposure) to fit and to predict, with loss='poisson'"),
     ),
-    "groups": (
-        "X_val",
-        "to hold out whole groups, pass X_val and y_val, or cross-validate with "
-        "sklearn.model_selection.GroupKFold",
-    ),
 }
 # Parameters in other libraries: a parameter or an argument of fit with an answer, and the answer.
 
