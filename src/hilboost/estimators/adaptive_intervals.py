@@ -169,7 +169,7 @@ class AdaptiveIntervals:
 
 def _calibration_of(model: Any) -> Calibration:
     """Return the calibration of a model, without its levels of distributions."""
-    if not isinstance(model, NumberPredictions):
+    if getattr(type(model), "_kind", None) != NumberPredictions._kind:
         raise InvalidType(
             f"AdaptiveIntervals requires a regressor of hilboost with predict_interval; got "
             f"{shown(model)}."

@@ -202,8 +202,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
             A row with weight 2 is equivalent to two rows.  Rows with zero weight are ignored.
         groups, time : array-like (n,), optional
             Group of each row, for predictions of other groups, or time, numbers or dates, for
-            predictions of later rows.  Kernel, λ and standard deviations are then chosen by whole
-            groups that are left out, or by blocks of later rows; see ``validation``.
+            predictions of later rows, by which kernel and λ are chosen; see ``validation``.
         X_val, y_val, sample_weight_val : array-like or dict, optional
             Validation data for early stopping; see :meth:`BoostingRegressor.fit`.
         callbacks : sequence of callables

@@ -61,7 +61,7 @@ def _by_group(
 
 
 def _forward(factor: Floats, Y: Floats, dependence: Dependence) -> LeftOut:
-    """Residuals of blocks of time, given the rows before them, less those of a gap."""
+    """Residuals of blocks of time, given the rows before them and before a gap."""
     assert dependence.times is not None
     order = np.argsort(dependence.times, kind="stable")
     if (np.diff(order) < 0).any():

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import is_whole
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
@@ -36,8 +37,7 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     if weight is not None and (weight == 1).all():
         target, weight = Target(target.y, dependence=target.dependence), None
     dependence = target.dependence
-    beside = () if dependence is None else tuple(map(_columns, dependence.arrays))
-    rank = row_ranks(X, target.y, *beside)
+    rank = row_ranks(X, target.y, _columns(dependence, len(X)))
     m = int(rank.max(initial=-1)) + 1
     if weight is None and m == len(X):
         return X, target
@@ -51,9 +51,10 @@ def merge_equal_rows(X: Floats, target: Target) -> tuple[Floats, Target]:
     )
 
 
-def _columns(of_rows: NDArray | None) -> NDArray:
-    """Groups, times or roles as columns to compare; none if there are none."""
-    return np.empty((0, 0)) if of_rows is None else of_rows.reshape(len(of_rows), -1)
+def _columns(dependence: Dependence | None, n: int) -> NDArray:
+    """Groups, times and roles of ``n`` rows as columns."""
+    arrays = () if dependence is None else dependence.arrays
+    return np.hstack([np.empty((n, 0)), *(one.reshape(n, -1) for one in arrays if one is not None)])
 
 
 def row_ranks(*tables: Floats, exactly: bool = True) -> Ints:
