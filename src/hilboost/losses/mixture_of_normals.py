@@ -60,7 +60,7 @@ class MixtureOfNormals(DistributionLoss):
         k = self.n_components
         rows = np.broadcast_arrays(*p)
         logits = np.array([np.zeros_like(rows[0]), *rows[2 * k :]])
-        log_weights = logits - logsumexp(logits, axis=0)
+        log_weights = logits - np.logaddexp.reduce(logits, axis=0)
         return np.array(rows[:k]), np.array(rows[k : 2 * k]), log_weights
 
     def _log_joint(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
@@ -72,12 +72,12 @@ class MixtureOfNormals(DistributionLoss):
 
     def log_density(self, y: Floats, p: Parameters) -> Floats:
         """Logarithm of the density."""
-        return np.asarray(logsumexp(self._log_joint(y, p)[0], axis=0))
+        return np.asarray(np.logaddexp.reduce(self._log_joint(y, p)[0], axis=0))
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
         """Derivatives by the locations, the logarithms of the scales, and the logits."""
         joint, z, scales, log_weights = self._log_joint(y, p)
-        share = np.exp(joint - logsumexp(joint, axis=0))
+        share = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
         weights = np.exp(log_weights)
         return (*(share * z / scales), *(share * (z**2 - 1)), *(share - weights)[1:])
 

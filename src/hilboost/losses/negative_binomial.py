@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln
 from scipy.stats import nbinom
 
 from hilboost.core.dtypes import Floats
@@ -15,6 +16,7 @@ from hilboost.reductions.sums import mean
 
 _SMALLEST = 1e-6
 _LARGE_SIZE, _COUNTS = 1.5, 64
+_GRID = ((1e-4, 1e4, 93), (1e-3, _LARGE_SIZE, 37))  # of means and sizes
 _RANGE = np.log(1e-6), np.log(1e3)
 
 
@@ -78,14 +80,36 @@ def _size(dispersion: Floats) -> Floats:
 
 
 def _of_dispersion(mean: Floats, size: Floats) -> Floats:
-    """A sum over counts for small sizes, or else a formula that joins the limits of the means."""
-    of_gamma = np.maximum(size * (size * polygamma(1, size) - 1), 1e-12)
+    """Interpolated for small sizes, or else a formula that joins the limits of the means."""
+    large = np.maximum(size, _LARGE_SIZE)
+    of_gamma = 0.5 + (1 / 6 - (1 / 30 - 1 / (42 * large**2)) / large**2) / large
     ratio = size / mean
     found = 1 / (2 * ratio**2 * (1 + 1 / size) + 4 * ratio + 2 / mean + 1 / of_gamma)
     few = size < _LARGE_SIZE
     if few.any():
-        found[few] = _summed(mean[few], size[few])
+        found[few] = _interpolated(mean[few], size[few])
     return found
+
+
+def _interpolated(mean: Floats, size: Floats) -> Floats:
+    """Interpolate the logarithm of the sum, which is proportional to squares of small means."""
+    places, cells = [], []
+    for values, (low, high, n) in zip((mean, size), _GRID, strict=True):
+        place = (np.log(np.clip(values, low, high)) - np.log(low)) * (n - 1) / np.log(high / low)
+        cell = np.minimum(place.astype(np.intp), n - 2)
+        places.append(place - cell)
+        cells.append(cell)
+    (a, b), (i, j), table = places, cells, _table()
+    below = (1 - b) * table[i, j] + b * table[i, j + 1]
+    above = (1 - b) * table[i + 1, j] + b * table[i + 1, j + 1]
+    return np.exp((1 - a) * below + a * above) * np.minimum(mean / _GRID[0][0], 1.0) ** 2
+
+
+@cache
+def _table() -> Floats:
+    """Logarithms of the sum on a grid of means and sizes."""
+    mean, size = np.meshgrid(*(np.geomspace(*axis) for axis in _GRID), indexing="ij")
+    return np.log(_summed(mean, size))
 
 
 def _summed(mean: Floats, size: Floats) -> Floats:
