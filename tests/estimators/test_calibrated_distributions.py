@@ -8,6 +8,9 @@ from tests.cases import PLAIN
 import hilboost
 from hilboost import BoostingRegressor, BoostingSurvival, KernelBoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData
+from hilboost.distributions import CalibratedDistribution
+from hilboost.distributions.calibrated import knots_of
+from hilboost.losses import Normal
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(900, 3))
@@ -39,6 +42,39 @@ def test_calibrated_levels_are_uniform(name, tmp_path):
     model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model").predict_distribution(X[NEW])
     np.testing.assert_array_equal(loaded.quantile(0.3), found.quantile(0.3))
+
+
+def test_folds_of_a_fit_calibrate_levels(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(-1, 1, size=(1500, 3))
+    y = np.sin(3 * rows[:, 0]) + rng.laplace(size=1500)
+    model = BoostingRegressor("normal", learner="tree", random_state=0).fit(rows[:900], y[:900])
+    found = model.predict_distribution(rows[900:])
+    assert distance_from_uniform(found.base.pit(y[900:])) > distance_from_uniform(
+        found.pit(y[900:])
+    )
+    assert found.log_score(y[900:]).mean() < found.base.log_score(y[900:]).mean()
+    np.testing.assert_array_equal(found.base.mean, model.predict(rows[900:]))
+    assert found.parameters is found.base.parameters
+    model.save(tmp_path / "model", training_data=True)
+    loaded = hilboost.load(tmp_path / "model").predict_distribution(rows[900:])
+    np.testing.assert_array_equal(loaded.quantile(0.3), found.quantile(0.3))
+    fixed = BoostingRegressor(Normal(1.0), learner="tree", random_state=0).fit(rows[:900], y[:900])
+    np.testing.assert_array_equal(fixed.predict_distribution(rows).std, 1.0)
+
+
+def test_levels_that_chance_explains_stay():
+    even = (np.arange(100) + 0.5) / 100
+    np.testing.assert_allclose(knots_of(even, None), np.linspace(0, 1, 11))
+    bent = knots_of(even**2, None)
+    assert np.abs(bent - np.linspace(0, 1, 11) ** 2).max() < 0.02
+    np.testing.assert_array_equal(knots_of(np.full(100, 0.632), None), np.linspace(0, 1, 11))
+
+
+def test_peaks_are_no_jumps():
+    narrow = Normal().distribution_of(np.column_stack([np.full(9, 4.5), np.full(9, -14.0)]))
+    found = CalibratedDistribution.of(narrow, [np.linspace(0, 1, 5)], np.empty(0, dtype=np.int64))
+    np.testing.assert_allclose(found.pdf(4.5), narrow.pdf(4.5))
 
 
 def test_groups_are_calibrated_separately():

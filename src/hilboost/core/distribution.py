@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,9 @@ class Distribution(ABC):
     A subclass defines ``__len__``, :meth:`_cdf` and :meth:`_quantile`, and overrides what it can
     compute faster or more accurately than from quantiles.
     """
+
+    parameters: Mapping[str, Floats]
+    """Parameters of each row by name, (n,) each; only families have them."""
 
     @abstractmethod
     def __len__(self) -> int:

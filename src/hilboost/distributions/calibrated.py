@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,10 @@ from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
 from hilboost.distributions.tabulated import interpolated
 
-_MOST_STEPS = 50
+_MOST_STEPS = 20
+_BY_CHANCE = 1 / 6  # mean of the statistic of Cramér and von Mises for uniform levels
 _LEAST_JUMP = _LEAST_STEP = 1e-12
+_LITTLE = 1e-2
 _BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
@@ -20,16 +23,29 @@ def knots_of(levels: Floats, weight: Floats | None) -> Floats:
     """Levels that equal parts of the calibration rows do not exceed, (m,), from 0 to 1.
 
     ``levels`` (k,) belong to the targets of calibration rows.  There are as many steps as the
-    root of the number of rows, up to 50, and one row more, which lies anywhere.
+    root of the number of rows, up to 20, and one row more, which lies anywhere.  Deviations from
+    uniform levels shrink by the share of them that chance explains.  Levels stay as they are
+    if that would lower the density of the rows, such as that of equal targets.
     """
     order = np.argsort(levels)
-    mass = np.cumsum(np.ones(len(levels)) if weight is None else weight[order])
+    each = np.ones(len(levels)) if weight is None else weight[order]
+    ordered, mass = levels[order], np.cumsum(each)
     new = 1 / (mass[-1] + 1)
     grid = np.linspace(0, 1, int(np.clip(np.sqrt(mass[-1]), 2, _MOST_STEPS)) + 1)
-    share, found = (1 - new) * mass, np.append(0.0, levels[order])
-    share = np.append(0.0, share / mass[-1])
-    knots = np.interp(grid, np.append(share, 1.0), np.append(found, 1.0))
-    return (1 - _LEAST_STEP) * knots + _LEAST_STEP * grid  # without equal ones
+    deviation = float(each @ (ordered - (mass - 0.5 * each) / mass[-1]) ** 2)
+    kept = max(0.0, 1 - _BY_CHANCE / max(deviation, _BY_CHANCE))
+    share = np.append(0.0, (1 - new) * mass / mass[-1])
+    found, share = np.append(0.0, [*ordered, 1.0]), np.append(share, 1.0)
+    knots = np.interp(grid, kept * share + (1 - kept) * found, found)
+    knots = (1 - _LEAST_STEP) * knots + _LEAST_STEP * grid  # without equal ones
+    return knots if _least_gain(ordered, each, knots) >= 0 else grid
+
+
+def _least_gain(levels: Floats, weight: Floats, knots: Floats) -> float:
+    """Gain in log density of the calibration rows, with levels a little lower or higher."""
+    slopes = -np.log(np.diff(knots) * (len(knots) - 1))
+    sides = (levels * (1 + step * (1 - levels)) for step in (-_LITTLE, _LITTLE))  # of logits
+    return min(float(weight @ slopes[np.searchsorted(knots[1:-1], one)]) for one in sides)
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,11 @@ class CalibratedDistribution(Distribution):
         return len(self.base)
 
     @property
+    def parameters(self) -> Mapping[str, Floats]:  # type: ignore[override]
+        """Parameters of ``base``."""
+        return self.base.parameters
+
+    @property
     def _grid(self) -> Floats:
         return np.broadcast_to(np.linspace(0, 1, self.knots.shape[1]), self.knots.shape)
 
@@ -77,6 +98,8 @@ class CalibratedDistribution(Distribution):
         level, below = self.base._cdf(y), self.base._cdf(np.nextafter(y, -np.inf))
         place = (level[:, :, None] >= self.knots[:, None, 1:-1]).sum(axis=2)
         slope = 1 / np.diff(self.knots, axis=1) / (self.knots.shape[1] - 1)
-        density = np.take_along_axis(slope, place, axis=1) * self.base._density(y)
+        plain = self.base._density(y)
+        density = np.take_along_axis(slope, place, axis=1) * plain
         jump = self._cdf(y) - interpolated(below, self.knots, self._grid)
-        return np.where(level - below > _LEAST_JUMP, jump, density)
+        jumps = level - below > np.maximum(_LEAST_JUMP, 0.5 * plain)  # not only a narrow peak
+        return np.where(jumps, jump, density)

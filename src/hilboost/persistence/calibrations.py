@@ -75,7 +75,8 @@ def from_file(
     if _NAME + "levels" in arrays:
         levels = require_finite(arrays, _NAME + "levels")
         inside = bool(((levels >= 0) & (levels <= 1)).all())
-        require(len(levels) == len(scores) and inside and folds is None, "calibration.levels")
+        of_fit = folds is not None and len(model.initial_raw) == 1  # no scale was learned
+        require(len(levels) == len(scores) and inside and not of_fit, "calibration.levels")
     scale = _read_scale(fields, arrays, len(model.initial_raw), codec)
     return Calibration(scores, weight, folds, groups, names, fields["by_class"], scale, levels)
 

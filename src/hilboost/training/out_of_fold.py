@@ -55,11 +55,17 @@ def calibrated(
         rows = rows[np.argsort(dependence.times[rows], kind="stable")]
     if len(rows) < len(held) or dependence is not None:
         target, scores, folds = target.rows(rows), scores[rows], folds[rows]
+    levels = None
+    if fitted.loss.has_distribution and recipe.n_outputs > 1:
+        levels = fitted.loss.distribution_of(raw[rows]).pit(y[rows, 0])
+        if last_is_model(recipe.splits):  # which intervals between its quantiles belong to
+            scores = np.abs(levels - 0.5)[:, None]
     counted = rows_counted(target)
     calibration = Calibration(
         of_all_rows(scores, target),
         None if counted is None else of_all_rows(counted, target),
         None if last_is_model(recipe.splits) else of_all_rows(folds, target),
+        levels=None if levels is None else of_all_rows(levels, target),
     )
     return replace(fitted, calibration=calibration), raw
 
