@@ -41,7 +41,7 @@ class DistributionContract(LossContract):
     def targets(self, rng: np.random.Generator, n: int) -> Any:
         """Draw targets of the support."""
         draws = {
-            "numbers": rng.normal(1, 2, n),
+            "numbers": rng.laplace(1, 2, n),  # whose tails have a best number of degrees of freedom
             "positive": rng.gamma(2, 1.5, n),
             "counts": rng.poisson(rng.gamma(1.5, 2, n)).astype(float),
             "fractions": rng.beta(2, 3, n),
