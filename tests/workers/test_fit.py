@@ -111,6 +111,15 @@ def test_validation_rows_and_categories():
         assert_same_bytes(model, X[30:], y[30:], None, division, (*held, of_held))
 
 
+def test_folds_without_rows_on_a_worker():
+    """A worker of three rows has none of some folds; the others exchange messages about them."""
+    X = np.random.default_rng(4).normal(size=(60, 2))
+    model = BoostingRegressor(**PLAIN | {"n_estimators": 4, "random_state": 0})
+    model.set_params(early_stopping=True, cv_folds=5)
+    for cut in (3, 57):
+        assert_same_bytes(model, X, X[:, 0] * X[:, 1], None, ([cut], [0, 1]))
+
+
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_parities_of_balanced_columns(loss):
     """What is true of the equal rows of all workers settles the sample and the least leaf."""

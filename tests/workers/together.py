@@ -3,7 +3,7 @@
 import tempfile
 import warnings
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 
 import numpy as np
@@ -13,6 +13,8 @@ from hilboost.core.errors import DataWarning
 from hilboost.workers.exchange import TreeExchange, WorkerLost
 from hilboost.workers.fit import WorkerTask, check_supported, fit_share
 from hilboost.workers.partitions import Partition
+
+_PATIENCE = 120  # seconds, after which a message that no worker sends fails the test
 
 
 class ThreadExchange(TreeExchange):
@@ -26,7 +28,12 @@ class ThreadExchange(TreeExchange):
         self._queues[self.rank, rank].put(message)
 
     def receive(self, rank):
-        message = self._queues[rank, self.rank].get()
+        try:
+            message = self._queues[rank, self.rank].get(timeout=_PATIENCE)
+        except Empty:
+            raise TimeoutError(
+                f"worker {self.rank} waits for a message of worker {rank}."
+            ) from None
         if message is None:
             raise WorkerLost(f"worker {rank} has failed.")
         return message

@@ -59,9 +59,10 @@ def splits_of_members(
     return (*found, Split(np.arange(n), np.empty(0, dtype=np.intp)))
 
 
-def last_is_model(splits: Sequence[Split]) -> bool:
+def last_is_model(splits: Sequence[Split], target: Target) -> bool:
     """Whether the last member is the model, for which the others chose the number of stages."""
-    return bool(splits) and not len(splits[-1].held)
+    # Without a record of dependence, a last fold without rows is one that other workers have.
+    return target.dependence is not None and bool(splits) and not len(splits[-1].held)
 
 
 def _has_roles(target: Target) -> bool:

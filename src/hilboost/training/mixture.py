@@ -26,7 +26,6 @@ from hilboost.learners.metric_kernel.systems import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
-from hilboost.reductions.row_splits import last_is_model
 from hilboost.training.blending import TREES_ALONE, HeldOutOutputs, joined, mass_of
 from hilboost.training.budget import Work, seconds_of_machines
 from hilboost.training.kernel_candidates import (
@@ -62,10 +61,7 @@ class KernelTrial:
         self._inputs = tuple(arrays[id(X)] for X in run.initial.inputs)
         self._shares = len(arrays) == 1 and (
             self._state.folds is None
-            or (
-                len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS
-                and not last_is_model(run.recipe.splits)
-            )
+            or (len(self._inputs[0]) > MOST_ROWS_OF_OWN_METRICS and not run.recipe.last_is_model)
         )
         self._held = self._held_rows()
         self._target = joined([target for _, target in self._held])

@@ -19,7 +19,6 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores, interval_ends, interval_scores
-from hilboost.reductions.row_splits import last_is_model
 from hilboost.reductions.rows import of_all_rows
 from hilboost.training.initial_state import InitialState
 from hilboost.training.recipe import Recipe
@@ -43,7 +42,7 @@ def calibrated(
         rest = np.flatnonzero(~held)
         raw[rest] = fitted.predict_raw(data.X[rest], n_threads)
     compares = recipe.config.loss.couples_rows or data.codec.kind == "survival"
-    if compares or not (last_is_model(recipe.splits) or _can_be_split(members)):
+    if compares or not (recipe.last_is_model or _can_be_split(members)):
         return fitted, raw
     y = data.target.y if recipe.config.units is None else data.target.y * recipe.config.units.size
     scores = _scores(fitted.codec, fitted.loss, y, raw)
@@ -58,13 +57,13 @@ def calibrated(
     levels = None
     if fitted.loss.has_distribution and recipe.n_outputs > 1:
         levels = fitted.loss.distribution_of(raw[rows]).pit(y[rows, 0])
-        if last_is_model(recipe.splits):  # which intervals between its quantiles belong to
+        if recipe.last_is_model:  # which intervals between its quantiles belong to
             scores = np.abs(levels - 0.5)[:, None]
     counted = rows_counted(target)
     calibration = Calibration(
         of_all_rows(scores, target),
         None if counted is None else of_all_rows(counted, target),
-        None if last_is_model(recipe.splits) else of_all_rows(folds, target),
+        None if recipe.last_is_model else of_all_rows(folds, target),
         levels=None if levels is None else of_all_rows(levels, target),
     )
     return replace(fitted, calibration=calibration), raw

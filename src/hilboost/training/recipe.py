@@ -18,7 +18,7 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.model.parts import ModelPart
 from hilboost.model.resolved import ResolvedParameters
-from hilboost.reductions.row_splits import Split
+from hilboost.reductions.row_splits import Split, last_is_model
 from hilboost.training.data import TrainingData
 from hilboost.training.shards import ShardPlan
 
@@ -105,6 +105,11 @@ class Recipe:
     def n_folds(self) -> int:
         """Number of members of a cross-validated ensemble; 1 for a single model."""
         return max(1, len(self.splits))
+
+    @property
+    def last_is_model(self) -> bool:
+        """Whether the last member is the model, for which the others chose the number of stages."""
+        return last_is_model(self.splits, self.data.target)
 
     @property
     def n_outputs(self) -> int:

@@ -29,7 +29,6 @@ from hilboost.encoders.encoding import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary
-from hilboost.reductions.row_splits import last_is_model
 from hilboost.training.categories import placed
 from hilboost.training.continuation import Continuation, restore
 from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
@@ -310,7 +309,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
     if summary is not None:
         summary = summary.first(len(members[0].stages))
     return FittedModel(
-        model=_model(in_own, initial.encoding, last_is_model(recipe.splits)),
+        model=_model(in_own, initial.encoding, recipe.last_is_model),
         loss=(outcome.loss if units is None else units.plain).of_complete_targets,
         learner=outcome.learner,
         schema=data.schema,
@@ -323,7 +322,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
             {name: np.array(values) for name, values in state.metrics.items()},
         ),
         members=tuple(members),
-        last_is_model=last_is_model(recipe.splits),
+        last_is_model=recipe.last_is_model,
         units=units,
         encoding=initial.encoding,
         resolved=resolved_after(recipe.resolved, state),

@@ -23,7 +23,7 @@ from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.reductions.row_splits import Split, splits_of_members
+from hilboost.reductions.row_splits import Split, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables.schema import category_columns
@@ -91,7 +91,7 @@ def table_recipe(
     _check_learner(p, learner, data)
     metrics = _metrics(p, resolved, data)
     data, splits = _with_held_out_rows(p, resolved, learner, data, seed)
-    n_folds = max(1, sum(len(split.held) > 0 for split in splits))
+    n_folds = max(1, len(splits) - last_is_model(splits, data.target))
     plan = ShardPlan.of(
         *(parameters["n_shards"], resolved, learner, data.target.n_rows, max(1, len(splits))),
         continued=continuation is not None,
