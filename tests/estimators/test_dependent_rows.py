@@ -27,7 +27,7 @@ from hilboost import (
     BoostingSurvival,
 )
 from hilboost.callbacks import Checkpoint
-from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
+from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, InvalidType
 from hilboost.validation.row_order import told_of_ordered_rows
 from hilboost.workers.fit import check_supported
 
@@ -277,10 +277,12 @@ def test_bad_input(parameters, arguments, message):
         regressor(**{"early_stopping": True} | parameters).fit(X, Y, **arguments)
 
 
-@pytest.mark.parametrize("value", ["group", GroupKFold, 5, None])
+@pytest.mark.parametrize("value", ["group", 5, None])
 def test_other_values_of_validation(value):
     with pytest.raises((InvalidParameter, ValueError, TypeError), match="validation"):
         regressor(validation=value).fit(X, Y)
+    with pytest.raises(InvalidType, match=r"is a class; write GroupKFold\(\)"):
+        regressor(validation=GroupKFold).fit(X, Y, groups=GROUPS)
 
 
 def test_rankings_refuse_splits_of_a_group():

@@ -240,6 +240,10 @@ def test_bad_arguments():
         IntervalScore(0)
     with pytest.raises(InvalidData, match="one number for each of the 300 rows"):
         found.crps(Y[:5])
+    with pytest.raises(ValueError, match="n == -1, must be >= 0"):
+        found.sample(-1)
+    with pytest.raises(TypeError, match="n must be an instance of int"):
+        found.sample(1.5)
     with pytest.raises(InvalidData, match="one or several for each of the 300 rows"):
         found.cdf(Y[:5])
     with pytest.raises(InvalidParameter, match="scale must be a positive number"):

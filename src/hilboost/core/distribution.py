@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
@@ -171,7 +172,15 @@ class Distribution(ABC):
         Returns
         -------
         (rows, n) float64
+
+        Raises
+        ------
+        TypeError
+            ``n`` is not an integer.
+        ValueError
+            ``n`` is negative, or ``random_state`` is no seed.
         """
+        check_scalar(n, "n", Integral, min_val=0)
         levels = check_random_state(random_state).uniform(size=(len(self), n))
         return self._quantile(levels)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, refuse_class, shown
 from hilboost.validation.choices import is_name
 from hilboost.validation.groups import check_groups
 
@@ -68,6 +68,7 @@ def dependence_of(
 def _kind(validation: Any, groups: PerRow, time: object, ranks: bool) -> str:
     """Return what the parameter says or, for ``"auto"``, what was passed to the fit."""
     if not isinstance(validation, str):
+        refuse_class("validation", validation)
         return "splitter"
     if is_name(validation, "auto"):
         if groups is not None and time is not None and not ranks:
