@@ -16,7 +16,8 @@ from hilboost.core.target import Target
 from hilboost.losses.poisson import Poisson
 from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
-from hilboost.reductions.sums import extremes, mean
+from hilboost.reductions.rows import union
+from hilboost.reductions.sums import extremes, mean, on_any_worker
 
 FARTHEST = 150.0
 """Bound of logarithms, so that products of parameters stay finite."""
@@ -68,7 +69,11 @@ KINDS = {
 
 def least_scale(values: Floats, target: Target) -> float:
     """Return the smallest scale of rows, for values (n,) in units of their spread."""
-    steps = np.diff(np.unique(values))
+    own = np.unique(values)
+    fine = _ROUNDING * np.diff(own).min(initial=np.inf) <= _LEAST_SCALE
+    if on_any_worker(bool(fine), target.share):
+        return _LEAST_SCALE
+    steps = np.diff(union(own, target))
     rounding = _ROUNDING * float(steps.min()) if len(steps) else 0.0
     return max(_LEAST_SCALE, min(rounding, 1.0))
 

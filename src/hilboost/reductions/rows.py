@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Ints
 from hilboost.core.target import Target
 
 
@@ -41,7 +40,7 @@ def whole_target(target: Target) -> Target:
     return Target(of_all_rows(target.y, target), weight)
 
 
-def union(numbers: Ints, target: Target) -> Ints:
+def union(numbers: NDArray[Any], target: Target) -> NDArray[Any]:
     """Return the distinct numbers (m,) of all workers, ascending, where each passes its own."""
     share = target.share
     return numbers if share is None else np.unique(share.exchange.gathered(numbers))

@@ -14,6 +14,7 @@ from hilboost.tables.reading import as_array, named_columns
 
 LOWER, UPPER, ENTRY, LIMIT = range(4)
 """Columns of encoded bounds."""
+N_BOUNDS = 4
 _NAMES = ("lower", "upper", "entry", "limit")
 _PAIRS = (("lower", "upper"), ("event", "time"))
 _OTHERWISE = MappingProxyType({"entry": -np.inf, "limit": np.inf})

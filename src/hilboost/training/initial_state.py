@@ -26,6 +26,7 @@ from hilboost.encoders.encoding import Encoding
 from hilboost.losses.bounded import BoundedLoss, refused
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
+from hilboost.model.codecs import TargetCodec
 from hilboost.model.snapshot import FitSnapshot
 from hilboost.tables.bounds import as_bounds
 from hilboost.training.continuation import Continuation
@@ -48,15 +49,22 @@ class InitialState:
     offset_range: tuple[float, float] | None = None  # of the rows of all workers
 
 
-def _with_bounds(loss: Loss, data: TrainingData) -> tuple[Loss, TrainingData]:
-    """Return the loss and the data of targets of which some hold bounds, if there are any."""
-    targets = [data.target, *(one.target for one in data.validation)]
-    if not any(data.codec.has_bounds(target) for target in targets):
-        return loss, data
+def loss_of_rows(loss: Loss, codec: TargetCodec, *targets: Target) -> Loss:
+    """Return the loss for targets, of which some may hold bounds."""
+    if not any(codec.has_bounds(target) for target in targets):
+        return loss
     if not loss.has_distribution:
         raise refused(type(loss).__name__)
-    data = data.with_targets(lambda target: target.with_y(as_bounds(target.y)))
-    return BoundedLoss(loss), data
+    return BoundedLoss(loss)
+
+
+def _with_bounds(loss: Loss, data: TrainingData) -> tuple[Loss, TrainingData]:
+    """Return the loss and the data of targets, all with bounds if some hold bounds."""
+    held_out = [one.target for one in data.validation]
+    found = loss_of_rows(loss, data.codec, data.target, *held_out)
+    if found is not loss:
+        data = data.with_targets(lambda target: target.with_y(as_bounds(target.y)))
+    return found, data
 
 
 def _checked_loss(loss: Loss, data: TrainingData) -> Loss:

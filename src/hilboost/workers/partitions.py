@@ -22,6 +22,7 @@ from hilboost.core.words import counted
 from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables.arrays import n_rows
+from hilboost.tables.bounds import N_BOUNDS, as_bounds
 from hilboost.tables.files import recoded
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Level, Schema, united_levels
@@ -154,9 +155,15 @@ class Partitions:
         return X, Target(np.empty((len(X), 0)), weight, share=share, offset=offset)
 
     def encoded(self, codec: TargetCodec) -> Floats:
-        """Return the labels of the rows that are here, encoded by one codec, (n, c)."""
+        """Return the labels of the rows that are here, encoded by one codec, (n, c).
+
+        They are bounds on all workers if a partition of any worker has bounds.
+        """
         own = [(part.target.y, part.codec) for part in self.checked.values()]
-        return _stacked([codec.recoded(y, one) for y, one in own if one], (codec.width,))
+        encoded = [codec.recoded(y, one) for y, one in own if one]
+        if not any(self._exchange.objects(any(codec.has_bounds(Target(y)) for y in encoded))):
+            return _stacked(encoded, (codec.width,))
+        return _stacked([as_bounds(y) for y in encoded], (N_BOUNDS,))
 
     def check_targets(self, loss: Any, target: Target) -> None:
         """Let the loss check the rows of positive weight of every partition."""
