@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
@@ -15,6 +16,9 @@ from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 class Family(Protocol):
     """Formulas of a family; its parameters ``p`` are arrays that broadcast with ``y``."""
+
+    def supports(self, y: Floats) -> NDArray[np.bool_]:
+        """Whether targets are possible."""
 
     def mean(self, p: tuple[Floats, ...]) -> Floats:
         """Mean."""
@@ -79,7 +83,14 @@ class ParametricDistribution(Distribution):
         return self.family.quantile(levels, self._rows)
 
     def _density(self, y: Floats) -> Floats:
-        return np.exp(self.family.log_density(y, self._rows))
+        return np.exp(self._log_density(y))
+
+    def _log_density(self, y: Floats) -> Floats:
+        """Logarithm of the density (n, k), minus infinity for targets that are not possible."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = self.family.log_density(y, self._rows)
+        otherwise = np.where(np.isnan(y), np.nan, -np.inf)
+        return np.where(self.family.supports(y), found, otherwise)
 
     def _targets(self, y: object) -> Floats:
         refuse_bounds(y)
@@ -95,7 +106,8 @@ class ParametricDistribution(Distribution):
         ----------
         y : (n,) array-like, structured array or data frame
             Of censored rows, bounds as in :meth:`hilboost.BoostingRegressor.fit`: the score is
-            minus the logarithm of the probability between them.
+            minus the logarithm of the probability between them.  It is infinite for a target
+            outside of the support.
 
         Returns
         -------
@@ -104,4 +116,4 @@ class ParametricDistribution(Distribution):
         if holds_bounds(y):
             bounds = check_bounds(y, len(self))
             return -log_likelihood(self.family, bounds, tuple(self.parameters.values()))
-        return -self.family.log_density(self._targets(y), self._rows)[:, 0]
+        return -self._log_density(self._targets(y))[:, 0]

@@ -126,9 +126,9 @@ def size_of(target: Target, support: str) -> float:
 
 SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
     "numbers": (np.isfinite, "finite targets", "squared_error"),
-    "positive": (lambda y: y > 0, "positive targets", "normal"),
+    "positive": (lambda y: (y > 0) & np.isfinite(y), "positive targets", "normal"),
     "counts": (
-        lambda y: (y >= 0) & (y == np.rint(y)),
+        lambda y: (y >= 0) & np.isfinite(y) & (y == np.rint(y)),
         "counts (whole numbers that are not negative)",
         "normal",
     ),

@@ -34,7 +34,6 @@ from hilboost.reductions.sums import mean
 _STEP = 1e-5  # of differences
 _MOST_COUNTS = 2000
 
-
 Parameters = tuple[Floats, ...]
 """Parameters of distributions, arrays that broadcast."""
 
@@ -117,8 +116,9 @@ class DistributionLoss(Loss):
         float64 array
         """
         frozen = self.scipy(p)
-        found = frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y)
-        return np.maximum(found, -1e300)
+        return np.maximum(
+            frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y), -1e300
+        )
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
         """Derivative of the log density by ``raw``, for each parameter; by default, differences.
@@ -139,11 +139,10 @@ class DistributionLoss(Loss):
         for k, kind in enumerate(kinds):
             raw = kind.raw(p[k])
             step = _STEP * np.maximum(1.0, np.abs(raw)) if kind.link == "identity" else _STEP
-            sides = (
+            above, below = (
                 self.log_density(y, (*p[:k], kind.value(raw + one), *p[k + 1 :]))
                 for one in (step, -step)
             )
-            above, below = sides
             found.append((above - below) / (2 * step))
         return tuple(found)
 
@@ -238,7 +237,7 @@ class DistributionLoss(Loss):
         -------
         float64 array
         """
-        return np.asarray(self.scipy(p).ppf(levels))
+        return np.maximum(self.scipy(p).ppf(levels), self.link.smallest)  # SciPy has counts of -1
 
     def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
         """Logarithm of the probability of more than ``y``, or of at most ``y``; of censored rows.
@@ -339,9 +338,8 @@ class DistributionLoss(Loss):
         """Maximum likelihood, beside offsets if there are any."""
         if target.offset is None:
             return self.best_constant(target)
-        plain = self.best_constant(replace(target, offset=None))
-        start = plain - mean(target.with_y(target.offset))
-        return best_raw(self, target, start, self.bounds)
+        start = self.best_constant(replace(target, offset=None))
+        return best_raw(self, target, start - mean(target.with_y(target.offset)), self.bounds)
 
     def best_constant(self, target: Target) -> Floats:
         """Maximum likelihood without offsets, (r,).
@@ -369,10 +367,14 @@ class DistributionLoss(Loss):
             )
         self.check_rows(target.y)
 
+    def supports(self, y: Floats) -> np.ndarray:
+        """Whether targets are in the support, bool."""
+        return np.asarray(SUPPORTS[self.support][0](y))
+
     def check_rows(self, y: Floats) -> None:
         """Reject targets outside of the support."""
-        possible, words, other = SUPPORTS[self.support]
-        wrong = ~possible(y[:, 0])
+        _, words, other = SUPPORTS[self.support]
+        wrong = ~self.supports(y[:, 0])
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InvalidData(

@@ -81,5 +81,5 @@ class LogNormal(DistributionLoss):
         median, sigma = p
         with np.errstate(divide="ignore"):
             z = np.log(np.maximum(y, 0.0) / median) / sigma
-        beyond = ndtr(z - sigma) + ndtr(sigma / np.sqrt(2)) - 1
-        return y * (2 * ndtr(z) - 1) - 2 * self.mean(p) * beyond
+        beyond = ndtr(-sigma / np.sqrt(2)) - ndtr(z - sigma)  # without a sum with 1, which rounds
+        return y * (2 * ndtr(z) - 1) + 2 * self.mean(p) * beyond

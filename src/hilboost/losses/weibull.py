@@ -65,9 +65,8 @@ class Weibull(DistributionLoss):
         scale, shape = p
         mean = self.mean(p)
         power = (np.maximum(y, 0.0) / scale) ** shape
-        below = 1 - 2 * np.exp(-power)
-        distance = y * below + mean * (1 - 2 * gammainc(1 + 1 / shape, power))
-        return distance - mean * (1 - 2 ** (-1 / shape))
+        above = 2 ** (-1 / shape) - 2 * gammainc(1 + 1 / shape, power)
+        return y * (1 - 2 * np.exp(-power)) + mean * above
 
     def mean(self, p: Parameters) -> Floats:
         """Mean."""

@@ -75,7 +75,8 @@ class ZeroInflatedPoisson(DistributionLoss):
         found = np.ceil(np.nan_to_num(pdtrik(of_poisson, rate), nan=0.0, posinf=np.inf))
         found = np.where(of_poisson <= np.exp(-rate), 0.0, found)
         lower = np.maximum(found - 1, 0.0)
-        return np.where(self.cdf(lower, p) >= levels, lower, found)
+        found = np.where(self.cdf(lower, p) >= levels, lower, found)
+        return np.where(levels < 1, found, np.inf)
 
 
 def _at_zero(rate: Floats, zeros: Floats) -> Floats:

@@ -1,0 +1,74 @@
+"""Families where formulas lose digits: extreme parameters, and targets that are not possible."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from hilboost.distributions import ParametricDistribution
+from hilboost.losses import (
+    Beta,
+    GammaShape,
+    LogNormal,
+    NegativeBinomial,
+    Normal,
+    Weibull,
+    ZeroInflatedPoisson,
+)
+
+TAILS = [-np.inf, -1.0, np.inf]
+
+
+def of(loss, *parameters):
+    values = [np.array([one]) for one in parameters]
+    return ParametricDistribution(loss, dict(zip(loss.parameters, values, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "parameters", "impossible"),
+    [
+        (Normal(), (0.0, 1.0), [-np.inf, np.inf]),
+        (LogNormal(), (1.0, 1.0), [*TAILS, 0.0]),
+        (GammaShape(), (1.0, 2.0), [*TAILS, 0.0]),
+        (Weibull(), (1.0, 2.0), [*TAILS, 0.0]),
+        (Beta(), (0.4, 3.0), [*TAILS, 0.0, 1.0, 2.5]),
+        (Beta(), (0.4, 0.5), [0.0, 1.0]),
+        (NegativeBinomial(), (3.0, 0.4), [*TAILS, 2.5]),
+        (ZeroInflatedPoisson(), (3.0, 0.4), [*TAILS, 2.5]),
+    ],
+)
+def test_impossible_targets_have_no_density(loss, parameters, impossible):
+    found = of(loss, *parameters)
+    for y in impossible:
+        assert found.pdf(y) == 0
+        assert found.log_score([y]) == np.inf
+    assert np.isnan(found.pdf(np.nan))
+
+
+@pytest.mark.parametrize("loss", [NegativeBinomial(), ZeroInflatedPoisson()])
+def test_ends_of_counts(loss):
+    np.testing.assert_array_equal(of(loss, 3.0, 0.4).quantile([0, 1]), [[0, np.inf]])
+
+
+@pytest.mark.parametrize(
+    ("loss", "parameters", "frozen"),
+    [
+        (LogNormal(), (1.0, 14.0), stats.lognorm(14.0)),
+        (LogNormal(), (1.0, 20.0), stats.lognorm(20.0)),
+        (Weibull(), (1.0, 0.02), stats.weibull_min(0.02)),
+    ],
+)
+def test_crps_of_wide_distributions(loss, parameters, frozen):
+    """The integral of squared differences of the distribution function, over logarithms."""
+    for y in (1e-9, 1.0, 1e6):
+        ends = np.linspace(np.log(1e-12), np.log(frozen.isf(1e-200)), 400)
+        ends = np.sort(np.append(ends, np.log(y)))
+
+        def squares(u, y=y):
+            x = np.exp(u)
+            return x * np.where(x < y, frozen.cdf(x), frozen.sf(x)) ** 2
+
+        parts = [
+            integrate.fixed_quad(squares, a, b, n=10)[0]
+            for a, b in zip(ends[:-1], ends[1:], strict=True)
+        ]
+        np.testing.assert_allclose(of(loss, *parameters).crps([y]), sum(parts), rtol=1e-6)
