@@ -1,7 +1,7 @@
 """Rows of a group are held out together, and by time the latest ones."""
 
 import warnings
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -121,7 +121,12 @@ def test_rankings_hold_out_the_latest_groups():
 
 @pytest.mark.parametrize(
     "time",
-    [DAYS, DAYS.tolist(), pd.Series(DAYS), pd.Series(DAYS).dt.tz_localize("UTC"), 2.5 * TIME],
+    [
+        *(DAYS, DAYS.tolist(), pd.Series(DAYS), 2.5 * TIME, np.array(TIME.tolist(), dtype=object)),
+        pd.Series(DAYS).dt.tz_localize("UTC"),
+        pd.Series(DAYS).dt.tz_localize("UTC").tolist(),
+        [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(int(t)) for t in TIME],
+    ],
 )
 def test_kinds_of_times(time):
     assert np.array_equal(losses(time), losses(TIME))
@@ -144,6 +149,8 @@ def test_a_gap_in_the_unit_of_time():
     assert not np.array_equal(found, losses(TIME))
     for gap in (30, timedelta(days=30), pd.Timedelta("30D"), np.timedelta64(30, "D")):
         assert np.array_equal(found, losses(DAYS, validation_gap=gap))
+    month = losses(DAYS, validation_gap=np.timedelta64(1, "M"))
+    assert np.array_equal(month, losses(DAYS, validation_gap=365.2425 / 12))
 
 
 def test_splitters():
@@ -252,10 +259,16 @@ _MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
         ({}, {"time": TIME[1:]}, "time must hold one value for each of the 300 rows"),
         ({}, {"time": _MISSING}, f"row {np.argmax(TIME == 7)} of time is missing"),
         ({}, {"time": np.where(TIME == 7, np.inf, TIME)}, "of time is missing or infinite"),
+        ({}, {"time": [*pd.Series(DAYS)[1:], pd.NaT]}, "row 299 of time is missing"),
+        ({}, {"time": np.ma.masked_array(TIME, TIME == 7)}, "of time is missing or infinite"),
         ({}, {"time": DAYS.astype(str)}, "time must hold numbers or dates; got .*pandas.to_datet"),
+        ({}, {"time": pd.PeriodIndex(DAYS, freq="D")}, "got Period. Convert .* by to_timestamp"),
+        ({}, {"time": iter(DAYS)}, "time must hold one value for each .* an array of shape"),
         ({"validation_gap": 3}, {}, "validation_gap is the time before .*; pass time=... to fit"),
         ({"validation_gap": timedelta(1)}, {"time": TIME}, "a duration, but time holds numbers"),
-        ({"validation_gap": timedelta(-1)}, {"time": DAYS}, "validation_gap is negative"),
+        ({"validation_gap": timedelta(-1)}, {"time": DAYS}, "validation_gap must be a positive"),
+        ({"validation_gap": np.timedelta64("NaT")}, {"time": DAYS}, "a positive .* got .*NaT"),
+        ({"validation_gap": 1e20}, {"time": DAYS}, "validation_gap leaves out all rows"),
         ({"validation_gap": 10**4}, {"time": DAYS}, "validation_gap leaves out all rows"),
         ({"validation": Overlapping(3)}, {}, "split 0 .* learns from rows that it holds out"),
         ({"validation": Empty(3)}, {}, "split 0 of validation=Empty learns from no rows"),

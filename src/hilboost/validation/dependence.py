@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from numbers import Real
 from typing import Any
 from warnings import catch_warnings, filterwarnings
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, refuse_class, shown
+from hilboost.tables.arrays import without_mask
+from hilboost.tables.columns import is_missing_value
 from hilboost.validation.choices import is_name
 from hilboost.validation.groups import check_groups
 
@@ -94,18 +96,19 @@ def check_times(time: object, n: int) -> NDArray[Any]:
     """Return the time of each row, (n,): float64 of numbers, or int64 microseconds of dates."""
     if getattr(getattr(time, "dtype", None), "tz", None) is not None:  # a pandas type
         time = getattr(time, "dt", time).tz_convert(None)  # type: ignore[attr-defined]
-    found = np.asarray(time)
-    if found.dtype.kind == "O" and all(isinstance(one, date | None) for one in found.flat):
-        found = found.astype(_UNIT)
-    if found.dtype.kind not in "biufM":
-        raise InvalidData(
-            f"time must hold numbers or dates; got {found.dtype}. Convert it, for instance with "
-            "pandas.to_datetime."
-        )
+    found = np.asarray(without_mask(time))
     if found.shape != (n,):
         raise InvalidData(
             f"time must hold one value for each of the {n} rows of X; got an array of shape "
             f"{found.shape}."
+        )
+    if found.dtype.kind == "O":
+        found = _of_objects(found.tolist())
+    if found.dtype.kind not in "biufM":
+        kind = found.dtype if found.dtype.kind != "O" else type(found[0]).__name__
+        raise InvalidData(
+            f"time must hold numbers or dates; got {kind}. Convert text by pandas.to_datetime, "
+            "periods by to_timestamp() and durations to numbers."
         )
     missing = np.isnat(found) if found.dtype.kind == "M" else ~np.isfinite(found)
     if missing.any():
@@ -117,31 +120,48 @@ def check_times(time: object, n: int) -> NDArray[Any]:
     return found.astype(np.float64)
 
 
+def _of_objects(values: list[Any]) -> NDArray[Any]:
+    """Return numbers or dates (n,) of objects; the zone of dates that have one becomes UTC."""
+    known = [None if is_missing_value(one) else one for one in values]
+    if not all(isinstance(one, date | None) for one in known):
+        return np.array([np.nan if one is None else one for one in known])
+    return np.array([_in_utc(one) for one in known], dtype=_UNIT)
+
+
+def _in_utc(one: date | None) -> date | None:
+    if isinstance(one, datetime) and one.tzinfo is not None:
+        return one.astimezone(UTC).replace(tzinfo=None)
+    return one
+
+
 def _gap(gap: Any, times: NDArray[Any]) -> float:
     return 0 if gap is None else _duration("validation_gap", gap, times)
 
 
 def _duration(name: str, given: Any, times: NDArray[Any]) -> float:
     """Return a duration in the unit of the times; a number is one of days if these are dates."""
-    of_dates, is_duration = times.dtype == np.int64, isinstance(given, timedelta | np.timedelta64)
-    if is_duration and not of_dates:
-        raise InvalidParameter(
-            f"{name} is a duration, but time holds numbers; set a number in their unit."
-        )
-    found = np.timedelta64(given, "us").astype(np.int64) if is_duration else given
-    if found < 0:
-        raise InvalidParameter(f"{name} is negative; set a positive duration.")
-    return int(found if is_duration else given * _DAY) if of_dates else float(given)
+    of_dates = times.dtype == np.int64
+    if isinstance(given, timedelta | np.timedelta64):
+        if not of_dates:
+            raise InvalidParameter(
+                f"{name} is a duration, but time holds numbers; set a number in their unit."
+            )
+        microseconds = np.array(given, dtype="timedelta64").astype("timedelta64[us]")
+        found = float(microseconds.astype(np.int64))
+    else:
+        found = float(given) * (_DAY if of_dates else 1) if isinstance(given, Real) else np.nan
+    if not 0 <= found < np.inf:
+        raise InvalidParameter(f"{name} must be a positive duration; got {shown(given)}.")
+    return found
 
 
-def check_half_life(half_life: Any) -> float | None:
+def check_half_life(half_life: Any, otherwise: str = "") -> float | None:
     """Return a number of rows, or ``None``."""
     if half_life is None:
         return None
     if not isinstance(half_life, Real) or not 0 < float(half_life) < np.inf:
         raise InvalidParameter(
-            "half_life must be a positive number of rows, or a duration if time is passed; got "
-            f"{shown(half_life)}."
+            f"half_life must be a positive number of rows{otherwise}; got {shown(half_life)}."
         )
     return float(half_life)
 
@@ -156,7 +176,10 @@ def ages_in_half_lives(half_life: Any, time: object, n: int) -> Floats | None:
             )
         return None
     times = np.arange(n, dtype=np.float64) if time is None else check_times(time, n)
-    unit = check_half_life(half_life) if time is None else _duration("half_life", half_life, times)
+    if time is None:
+        unit = check_half_life(half_life, ", or a duration if time is passed")
+    else:
+        unit = _duration("half_life", half_life, times)
     if not unit:
         raise InvalidParameter("half_life is 0; set a positive duration.")
     return np.asarray((times.max() - times) / unit)
