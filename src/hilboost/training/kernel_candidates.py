@@ -18,7 +18,7 @@ from hilboost.core.target import Target
 from hilboost.learners.metric_kernel.learner import MetricKernelLearner, MetricSpace
 from hilboost.learners.metric_kernel.model import MetricExpansion
 from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
-from hilboost.reductions.row_splits import parts
+from hilboost.reductions.row_splits import once, parts
 
 MOST_ROWS_OF_OWN_METRICS = 2000
 CENTERS_OF_OWN_METRICS = 1500
@@ -68,12 +68,19 @@ class Members:
         """Places of a fifth of some rows: whole groups or a block of time, if rows have these."""
         if self.dependent is None:
             return np.arange(k, len(rows), _PARTS)
-        key = key_of(self.seed, Purpose.FOLDS_COMPARED)
-        return np.flatnonzero(parts(key, _PARTS, self.dependent.rows(rows)) == k)
+        part_of = parts(self._key, _PARTS, self.dependent.rows(rows))
+        return np.flatnonzero(part_of == k)
 
     def held(self, rows: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Places of the rows that judge a fit to the others."""
-        return self._fifth(rows, 0 if self.dependent is None else _PARTS - 1)
+        """Places of the rows that judge a fit to the others, about a fifth."""
+        dependence = None if self.dependent is None else self.dependent.rows(rows).dependence
+        if dependence is None or not dependence.divides:
+            return np.arange(0, len(rows), _PARTS)
+        return once(self._key, 1 / _PARTS, dependence).held
+
+    @property
+    def _key(self) -> np.uint64:
+        return key_of(self.seed, Purpose.FOLDS_COMPARED)
 
 
 class KernelMachines(ABC):

@@ -163,6 +163,7 @@ def _tree_learner(settings: LearnerSettings) -> TreeLearner:
 
 
 _FEWEST_ROWS, _MOST_ROWS = 200, 100_000  # of tables on which a kernel machine is tried
+_FEWEST_LEARNED = 100  # by each member
 _MOST_OUTPUTS = 100
 _FEWEST_CENTERS, _FEW_CENTERS, _FEW_CENTERS_ROWS = 2500, 3000, 20_000
 _CENTERS_OF_ROOT = 30  # times the square root of the number of rows
@@ -190,6 +191,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and data.target.groups is None
         and data.target.offset is None
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS
+        and all(len(split.learned) >= _FEWEST_LEARNED for split in recipe.splits)
         and isinstance(data.X, np.ndarray | DenseTable)
         and not (constrained or p["warm_start"] or recipe.shards.at_start > 1)
     )
