@@ -39,6 +39,7 @@ X = np.column_stack([RNG.normal(size=(N, 2)), RNG.normal(size=20)[GROUPS]])
 Y = X[:, 0] + EFFECT[GROUPS] + 0.3 * RNG.normal(size=N)
 TIME = RNG.permutation(N)
 DAYS = np.datetime64("2024-01-01") + TIME
+FIRST_GROUPS = PredefinedSplit(np.where(GROUPS < 4, 0, -1))
 
 
 def regressor(**given):
@@ -91,6 +92,15 @@ def test_the_automatic_learner_weighs_losses_other_than_squares():
     assert set(model.parts_) == {"tree", "kernel"}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"groups": np.arange(N) % 2}, {"groups": np.arange(N) == 7}, {"time": np.arange(N) % 3}],
+)
+def test_the_automatic_learner_with_few_groups_or_times(arguments):
+    model = BoostingClassifier(n_estimators=10, random_state=0, early_stopping=True)
+    assert np.isfinite(model.fit(X, Y > 0, **arguments).predict_proba(X)).all()
+
+
 def test_kernel_machines_select_the_penalty_by_groups():
     y = (Y > 0).astype(int)
     model = BoostingClassifier(learner="kernel", n_estimators=1, early_stopping=True, cv_folds=1)
@@ -101,7 +111,7 @@ def test_classes_and_survival_times():
     classes = BoostingClassifier(n_estimators=20, learner="tree", early_stopping=True)
     assert classes.fit(X, Y > 0, groups=GROUPS).predict_set(X[:5]).shape == (5, 2)
     events = np.array(list(zip(Y > 0, np.exp(Y), strict=True)), dtype="?,f8")
-    for validation in ("auto", PredefinedSplit(np.where(GROUPS < 4, 0, -1))):
+    for validation in ("auto", FIRST_GROUPS):
         model = BoostingSurvival(n_estimators=20, early_stopping=True, validation=validation)
         assert model.fit(X, events, groups=GROUPS).score(X, events) > 0.5
 
@@ -175,6 +185,21 @@ def test_splitters_see_the_rows_of_the_user():
     found = regressor(validation=PredefinedSplit(fold)).fit(X, Y, weight)
     again = regressor(validation=PredefinedSplit(fold[kept])).fit(X[kept], Y[kept])
     assert same(found, again)
+
+
+@pytest.mark.parametrize(
+    ("kept", "arguments", "validation", "message"),
+    [
+        (GROUPS == 3, {"groups": GROUPS}, "auto", "not zero have the same group, .* omit groups"),
+        (TIME == 7, {"time": TIME}, "auto", "not zero have the same time, .* omit time"),
+        (GROUPS < 4, {}, FIRST_GROUPS, "split 0 .* learns from only rows of zero weight"),
+        (GROUPS > 3, {}, FIRST_GROUPS, "split 0 .* holds out only rows of zero weight"),
+    ],
+)
+def test_rows_with_weight_that_cannot_be_divided(kept, arguments, validation, message):
+    model = regressor(validation=validation, early_stopping=True)
+    with pytest.raises(InvalidData, match=message):
+        model.fit(X, Y, kept.astype(float), **arguments)
 
 
 def test_target_encoding_leaves_out_groups():

@@ -26,7 +26,7 @@ from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.validation.choices import is_name
 from hilboost.validation.copies import told_of_copies
-from hilboost.validation.dependence import dependence_of
+from hilboost.validation.dependence import check_weighted, dependence_of
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
 from hilboost.validation.order import check_order
@@ -272,6 +272,7 @@ def rows_of_fit(
     if target.n_rows < n and learns and schema.categories:
         rows = replace(target, weight=None)
         X, schema = of_used_levels(X, schema, lambda codes, n: level_weights(codes, n, rows))
+    check_weighted(target)
     row_weight = row_weight_with_classes(target, weight)
     marks = RowMarks.of(X, target.share)
     if estimator._merges_equal_rows:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, refuse_class, shown
+from hilboost.core.target import Target
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.validation.choices import is_name
@@ -65,6 +66,27 @@ def dependence_of(
             )
         return Dependence(numbers)
     return None
+
+
+def check_weighted(target: Target) -> None:
+    """Check that the rows that are left without those of zero weight can be divided."""
+    found = target.dependence
+    if found is None:
+        return
+    if found.roles is not None:
+        for role, what in ((LEARNED, "learns from"), (HELD, "holds out")):
+            is_empty = ~(found.roles == role).any(axis=0)
+            if is_empty.any():
+                raise InvalidData(
+                    f"split {int(is_empty.argmax())} of validation {what} only rows of zero "
+                    "weight; use other weights, or another splitter."
+                )
+    elif not found.divides:
+        what = found.kind if found.kind == "time" else "group"
+        raise InvalidData(
+            f"all rows whose weight is not zero have the same {what}, so that none can be held "
+            f"out; use other weights, or omit {found.kind}."
+        )
 
 
 def _kind(validation: Any, groups: PerRow, time: object, ranks: bool) -> str:
