@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.words import counted
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.model.conformal import Calibration, check_coverage
 from hilboost.validation.dependence import check_half_life
@@ -88,11 +90,23 @@ class AdaptiveIntervals:
         self._model = copy(model)
         self._alpha = 1 - check_coverage(coverage)
         self._target = self._alpha
-        if not 0 <= step < np.inf:
+        if not isinstance(step, Real) or not 0 <= step < np.inf:
             raise InvalidParameter(
                 f"step must be a positive number, or 0 for a fixed level; got {shown(step)}."
             )
-        self._step, self._half_life = float(step), check_half_life(half_life)
+        self._step: float = float(step)
+        self._half_life: float | None = check_half_life(half_life)
+
+    def __repr__(self) -> str:
+        changed = {"step": (self._step, 0.05), "half_life": (self._half_life, None)}
+        others = (f", {name}={one:g}" for name, (one, usual) in changed.items() if one != usual)
+        coverage = f"coverage={1 - self._target:g}"
+        return f"AdaptiveIntervals({shown(self._model)}, {coverage}{''.join(others)})"
+
+    def __str__(self) -> str:
+        """Add a line about the present state."""
+        n = counted(len(self._calibration.scores), "calibration row")
+        return f"{self!r}\nlevel {self.level:.4g}, {n}"
 
     @property
     def level(self) -> float:
