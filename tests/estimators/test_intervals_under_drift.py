@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+import hilboost
 from hilboost import (
     AdaptiveIntervals,
     BoostingClassifier,
@@ -15,7 +16,7 @@ from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
 )
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -120,7 +121,25 @@ def test_a_half_life_can_leave_too_few_rows():
         calibrated(half_life=3).predict_interval(X)
 
 
+def test_a_short_half_life_leaves_a_file_that_can_be_read(tmp_path):
+    model = calibrated(half_life=0.05)
+    model.save(tmp_path / "model.hilboost")
+    found = hilboost.load(tmp_path / "model.hilboost")
+    assert np.array_equal(found.predict_interval(X, 0.4), model.predict_interval(X, 0.4))
+
+
 # Adaptive levels
+
+
+def test_what_is_printed():
+    model = shown(MODEL)
+    assert str(AdaptiveIntervals(calibrated())) == (
+        f"AdaptiveIntervals({model}, coverage=0.9)\nlevel 0.9, 120 calibration rows"
+    )
+    found = AdaptiveIntervals(calibrated(), 0.8, step=0.1, half_life=30)
+    found.update(X[LATER], Y[LATER] + 9)
+    assert repr(found) == f"AdaptiveIntervals({model}, coverage=0.8, step=0.1, half_life=30)"
+    assert str(found).endswith("\nlevel 0.88, 120 calibration rows")
 
 
 @given(
@@ -235,6 +254,8 @@ def test_offsets():
         (BoostingRegressor(), {}, NotFittedError, "not fitted"),
         (MODEL, {}, InvalidData, "AdaptiveIntervals needs rows the model was not fitted to"),
         (calibrated(), {"coverage": 90}, InvalidParameter, "coverage must be between 0 and 1"),
+        (calibrated(), {"step": "big"}, InvalidParameter, "step must be a positive number.*'big'"),
+        (calibrated(), {"half_life": timedelta(3)}, InvalidParameter, "of rows; got datetime.tim"),
         (calibrated(), {"step": -1}, InvalidParameter, "step must be a positive number, or 0 for"),
         (calibrated(), {"half_life": 0}, InvalidParameter, "half_life must be a positive number"),
         (

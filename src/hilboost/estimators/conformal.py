@@ -140,6 +140,7 @@ class ConformalPredictions:
             weight = rows_counted(Target(scores[kept], weight[kept]))
         if ages is not None:
             weight = 0.5 ** ages[kept] * (1.0 if weight is None else weight)
+            kept, weight = kept[weight > 0], weight[weight > 0]  # the oldest ones underflow
         labels, by_class = self._labels_of_groups(groups, y, len(scores))
         names = numbers = None
         if labels is not None:
