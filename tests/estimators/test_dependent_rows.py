@@ -220,8 +220,34 @@ def test_warm_start_continues_with_the_same_groups():
     model = regressor(n_estimators=4, warm_start=True).fit(X, Y, groups=GROUPS)
     model.set_params(n_estimators=9).fit(X, Y, groups=GROUPS)
     assert np.allclose(model.predict(X), whole.predict(X))
-    with pytest.raises(InvalidData, match="the first fit were held out by groups"):
-        model.set_params(n_estimators=12).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"groups": GROUPS}, {}),
+        ({}, {"groups": GROUPS}),
+        ({"groups": GROUPS}, {"groups": GROUPS[::-1]}),
+        ({"time": TIME}, {"time": -TIME}),
+    ],
+)
+def test_warm_start_refuses_other_groups_and_times(first, then):
+    by = next(iter(first), "chance")
+    model = regressor(n_estimators=4, warm_start=True).fit(X, Y, **first)
+    with pytest.raises(InvalidData, match=f"the first fit were held out by {by}, so"):
+        model.set_params(n_estimators=12).fit(X, Y, **then)
+    machine = regressor(learner="kernel", n_estimators=1, warm_start=True).fit(X, Y, **first)
+    with pytest.raises(InvalidData, match="this fit has another (groups|time); pass the same"):
+        machine.set_params(n_estimators=2).fit(X, Y, **then)
+
+
+def test_warm_start_ignores_groups_and_times_by_which_no_rows_are_held_out():
+    model = regressor(n_estimators=4, warm_start=True, early_stopping=False).fit(X, Y)
+    assert model.set_params(n_estimators=6).fit(X, Y, groups=GROUPS).n_estimators_ == 6
+    model = regressor(n_estimators=4, warm_start=True)
+    held_out = {"X_val": X + 1, "y_val": Y}
+    model.fit(X, Y, groups=GROUPS, **held_out)
+    assert model.set_params(n_estimators=6).fit(X, Y, **held_out).n_estimators_ > 4
 
 
 def test_a_checkpoint_belongs_to_its_groups(tmp_path):

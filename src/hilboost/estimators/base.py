@@ -22,7 +22,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.fitted_properties import FittedProperties
-from hilboost.estimators.preparation import FitArguments, held_out_by, training_data
+from hilboost.estimators.preparation import FitArguments, training_data
 from hilboost.estimators.signatures import (
     ExplainedParameters,
     hide_offsets,
@@ -35,7 +35,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables.schema import Schema
-from hilboost.training import checkpoints
+from hilboost.training import checkpoints, fingerprints
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.locations import train_in_turn
@@ -241,7 +241,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         # No variable here keeps the encoded labels: the fit may replace them by smaller arrays.
         prepared = [training_data(self, rows, held_out, before)]
         marks, names = prepared[0].marks, prepared[0].schema.names
-        held_by = held_out_by(prepared[0].target)
+        held_by = fingerprints.of_dependence(prepared[0].target)
         try:
             result = self._train(prepared.pop(), callbacks, before, relay)
         except InvalidColumn as error:

@@ -24,6 +24,7 @@ from hilboost.tables.schema import Schema
 from hilboost.tables.text_columns import TextColumn
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
+from hilboost.training.fingerprints import of_dependence
 from hilboost.validation.choices import is_name
 from hilboost.validation.copies import told_of_copies
 from hilboost.validation.dependence import check_weighted, dependence_of
@@ -186,14 +187,10 @@ def training_data(
         warn_caller(sentence, DataWarning)
     if divides:
         checked = _with_dependence(estimator, checked, rows, is_new=not sets and before is None)
-        if before is not None and before.held_out_by not in (None, held_out_by(checked.target)):
-            raise InvalidData(
-                f"warm_start: the rows of the first fit were held out by {before.held_out_by}, so "
-                "that its stages may have learned from rows that would now be held out; pass the "
-                "same groups or time, and validation, or set warm_start=False."
-            )
     data = rows_of_fit(estimator, checked, rows, learns=before is None)
     if before is not None:
+        if divides and not sets:
+            _check_held_out(before, data.target)
         check_levels(data.schema, data.X)
         if before.beside_offsets and data.target.offset is None:
             other = ", or set warm_start=False" if estimator.warm_start else ""
@@ -219,9 +216,17 @@ def _with_numbers(data: TrainingData) -> TrainingData:
     return data.with_targets(lambda target: target.with_y(target.y[:, :1].copy()))
 
 
-def held_out_by(target: Target) -> str:
-    """Name what decides which rows are held out together."""
-    return "chance" if target.dependence is None else target.dependence.kind
+def _check_held_out(before: FittedModel, target: Target) -> None:
+    """Check that the same groups, times or splits hold rows out as in the first fit."""
+    held_rows_out = before.history is not None and before.history.validation is not None
+    if not held_rows_out or before.held_out_by in (None, of_dependence(target)):
+        return
+    raise InvalidData(
+        "warm_start: the rows of the first fit were held out by "
+        f"{' and '.join(before.held_out_by or ['chance'])}, so that its stages may have learned "
+        "from rows that would now be held out; pass the same groups or time, and validation, or "
+        "set warm_start=False."
+    )
 
 
 def _with_dependence(

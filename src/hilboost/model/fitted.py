@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,7 +95,8 @@ class FittedModel:
     row_draws: int = 1  # version of the random draws of rows; the first one was not noted
     # by which training rows are recognized; ``None`` if the model was read from a file without them
     marks: RowMarks | None = None
-    held_out_by: str | None = None  # what decided which rows were held out; not stored in files
+    # hashes of the groups, times or splits that rows were held out by; not stored in files
+    held_out_by: Mapping[str, str] | None = None
     # what a time budget did not suffice for: "stages", and the whole "kernel" machine
     cut_short: tuple[str, ...] = ()
     # number of stages of the model that this one has the first stages of; not stored in files

@@ -161,8 +161,8 @@ class Continuation:
             raise InvalidModelFile("the checkpoint is damaged: it does not contain its state.")
         others: list[str] = []
         if snapshot is not None and snapshot.belongs_to is not None:
-            now = ingredients(recipe)
-            others = [name for name, text in snapshot.belongs_to.items() if now[name] != text]
+            then, now = snapshot.belongs_to, ingredients(recipe)
+            others = [name for name in {**then, **now} if then.get(name) != now.get(name)]
         if snapshot is not None and not others:
             return snapshot
         if not capabilities.has_state:

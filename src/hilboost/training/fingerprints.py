@@ -192,7 +192,7 @@ def _of_data(data: TrainingData) -> dict[str, str]:
     """Fingerprints of the arrays."""
     found = _of_rows(data.X, data.target)
     found["positions"] = fingerprint(data.target.positions, data.target.share)
-    found |= _of_dependence(data.target)
+    found |= of_dependence(data.target)
     found |= _of_rows(None, None, "_val")
     for one in data.validation:
         found |= _of_rows(one.X, one.target, f"_val[{one.name!r}]" if one.name else "_val")
@@ -200,7 +200,7 @@ def _of_data(data: TrainingData) -> dict[str, str]:
     return found | {"levels": digest([repr(levels).encode()]) if levels else "none"}
 
 
-def _of_dependence(target: Target) -> dict[str, str]:
+def of_dependence(target: Target) -> dict[str, str]:
     """Fingerprints of what decides which rows are held out together."""
     if target.dependence is None:
         return {}
@@ -226,7 +226,7 @@ def ingredients(recipe: Recipe) -> dict[str, str]:
         "X": fingerprint(recipe.data.X),
         "y": fingerprint(target.y.astype(np.float64, copy=False)),
         "sample_weight": fingerprint(target.weight),
-        **_of_dependence(target),
+        **of_dependence(target),
     }
 
 
