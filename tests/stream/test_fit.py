@@ -170,6 +170,12 @@ def test_refusals(frame, tmp_path):
         ),
         (BoostingRegressor(n_shards=2), table, "y", "n_shards=2 is not supported"),
         (BoostingRegressor(warm_start=True), table, "y", "warm_start=True is not supported"),
+        (
+            BoostingRegressor(validation="groups"),
+            table,
+            "y",
+            "validation='groups' is not supported by tables on disk; set validation='auto'",
+        ),
         (REGRESSOR, table, "Y", "the table has no column 'Y'; write 'y': names must match"),
         (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),
         (REGRESSOR, tmp_path / "none.parquet", "y", "does not exist"),
