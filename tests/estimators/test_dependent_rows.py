@@ -177,6 +177,11 @@ def test_splitters():
     assert np.isclose(single.history_.validation[0], np.mean((Y[held] - start) ** 2) / 2)
 
 
+def test_a_splitter_needs_no_fraction():
+    found = regressor(validation=KFold(3), validation_fraction=None).fit(X, Y)
+    assert same(found, regressor(validation=KFold(3)).fit(X, Y))
+
+
 def test_splitters_see_the_rows_of_the_user():
     """Rows of zero weight are left out after the splits."""
     weight, fold = np.ones(N), np.where(np.arange(N) < 60, 0, -1)
