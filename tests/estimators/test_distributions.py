@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
@@ -14,7 +14,7 @@ from hilboost import BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
-from hilboost.losses import DistributionLoss, NegativeBinomial, Normal
+from hilboost.losses import DistributionLoss, NegativeBinomial, Normal, StudentT
 from hilboost.metrics import CRPS, IntervalScore, LogScore
 
 RNG = np.random.default_rng(0)
@@ -162,6 +162,14 @@ def test_poisson_is_the_limit_of_the_negative_binomial():
     np.testing.assert_allclose(
         loss.gradients(target, raw).negative_gradient[:, 0], y[:, 0] - np.exp(raw[:, 0]), atol=1e-6
     )
+
+
+def test_the_information_of_student_t_is_a_difference_of_trigamma_functions():
+    df = np.concatenate([np.linspace(1.01, 5, 50), np.geomspace(5, 300, 50)])
+    expected = (special.polygamma(1, df / 2) - special.polygamma(1, (df + 1) / 2)) / 4
+    expected -= (df + 5) / (2 * df * (df + 1) * (df + 3))
+    found = StudentT().information((np.zeros(100), np.ones(100), df))[2]
+    np.testing.assert_allclose(found, (df - 1) ** 2 * expected, rtol=1e-9)
 
 
 @st.composite

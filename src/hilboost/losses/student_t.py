@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln, polygamma
+from scipy.special import betaln, digamma, gammaln
 from scipy.stats import t
 
 from hilboost.core.dtypes import Floats
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
+
+_TERMS = 10
+_BOOLE = (19113.5, -1036.5, 77.5, -8.5, 1.5, -0.5, 0.5)
+"""Coefficients of the powers 15, 13, … 3 of ``1 / x`` in the rest of an alternating sum."""
 
 
 class StudentT(DistributionLoss):
@@ -43,8 +47,7 @@ class StudentT(DistributionLoss):
     def information(self, p: Parameters) -> tuple[Floats, ...]:
         """Its diagonal."""
         _, scale, df = p
-        of_df = 0.25 * (polygamma(1, df / 2) - polygamma(1, (df + 1) / 2))
-        of_df = of_df - (df + 5) / (2 * df * (df + 1) * (df + 3))
+        of_df = _alternating(df) - (df + 5) / (2 * df * (df + 1) * (df + 3))
         return (df + 1) / (df + 3) / scale**2, 2 * df / (df + 3), (df - 1) ** 2 * of_df
 
     def mean(self, p: Parameters) -> Floats:
@@ -59,3 +62,15 @@ class StudentT(DistributionLoss):
         spread = 2 * np.sqrt(df) / (df - 1) * spread
         density = t.pdf(z, df) * (df + z**2) / (df - 1)
         return scale * (z * (2 * t.cdf(z, df) - 1) + 2 * density - spread)
+
+
+def _alternating(x: Floats) -> Floats:
+    """``Σ (-1)^k / (x + k)²``, the difference of two trigamma functions, by Boole's formula."""
+    total = np.zeros_like(x)
+    for k in range(0, _TERMS, 2):
+        total += (2 * x + (2 * k + 1)) / ((x + k) * (x + (k + 1))) ** 2
+    inverse = 1 / (x + _TERMS)
+    rest, square = np.zeros_like(x), inverse * inverse
+    for coefficient in _BOOLE:
+        rest = square * (rest + coefficient)
+    return total + 0.5 * square + inverse * rest
