@@ -177,18 +177,25 @@ def drawn_tables(draw):
     """A loss, and a table with constants, outliers, ties or zeros in any unit."""
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
     case = draw(st.sampled_from(DISTRIBUTIONS))
-    n = draw(st.sampled_from([5, 12, 60, 200]))
-    rows = rng.normal(size=(n, 2))
+    n = draw(st.sampled_from([5, 12, 60, 200]) | st.integers(5, 500))
     y = case.draw(rng, n)[:, 0]
-    kind = draw(st.sampled_from(["plain", "constant", "ties", "outliers"]))
+    kind = draw(st.sampled_from(["plain", "constant", "ties", "outliers", "zeros", "all zeros"]))
     support, unit = case.make().support, draw(st.sampled_from([1e-9, 1.0, 1e9]))
     if kind == "constant":
         y = np.full(n, y[0])
     elif kind == "ties":
         y = y[rng.integers(3, size=n)]
-    elif kind == "outliers" and support in ("numbers", "positive"):
-        y[0] *= 1e6
-    return case.name, rows, y * unit if support in ("numbers", "positive") else y
+    elif kind == "outliers" and support != "fractions":
+        y[: 1 + n // 50] *= 1e6
+    elif support in ("numbers", "counts") and kind.endswith("zeros"):
+        y[rng.uniform(size=n) < (0.6 if kind == "zeros" else 1.0)] = 0.0
+    if support in ("numbers", "positive") or (support == "counts" and unit > 1):
+        y = y * unit
+    rows = rng.normal(size=(n, 3))
+    if draw(st.booleans()):
+        rows[:, 0] = y * rng.normal(1.0, 0.1, size=n)
+    rows[:, 1] = draw(st.sampled_from([0.0, np.nan, unit])) * np.rint(rows[:, 1])
+    return case.name, rows, y
 
 
 @given(drawn_tables())
