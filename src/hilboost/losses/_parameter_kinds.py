@@ -81,26 +81,29 @@ def least_scale(values: Floats, target: Target) -> float:
 def damping(steps: Floats) -> Floats:
     """Factors of hessians that shorten steps of logarithms, ``s``, to ``log(1 + s)``."""
     size = np.abs(steps)
-    return np.where(size > 1e-6, size / np.log1p(np.maximum(size, 1e-6)), 1.0)
+    tiny = size <= 1e-6
+    size[tiny] = 1e-6
+    factor = size / np.log1p(size)
+    factor[tiny] = 1.0
+    return np.asarray(factor)
 
 
 def damped(
-    scores: Floats,  # (n, r)
-    information: Floats,  # (n, r)
+    scores: Floats,  # (n, r): overwritten
+    information: Floats,  # (n, r): overwritten
     raw: Floats,  # (n, r)
     kinds: Sequence[Kind],
     bounds: tuple[Floats, Floats] | None,
 ) -> Gradients:
     """Return scores that do not point out of the bounds, with more information for short steps."""
-    hessian = np.maximum(information, _SMALLEST_INFORMATION)
+    np.maximum(information, _SMALLEST_INFORMATION, out=information)
     for k, kind in enumerate(kinds):
         if kind.link != "identity":
-            hessian[:, k] *= damping(scores[:, k] / hessian[:, k])
+            information[:, k] *= damping(scores[:, k] / information[:, k])
     if bounds is not None:
         low, high = bounds
-        outside = ((raw <= low) & (scores < 0)) | ((raw >= high) & (scores > 0))
-        scores = np.where(outside, 0.0, scores)
-    return Gradients(scores, hessian)
+        scores[np.where(scores < 0, raw <= low, raw >= high)] = 0.0
+    return Gradients(scores, information)
 
 
 def center_and_spread(target: Target) -> tuple[float, float]:

@@ -22,6 +22,7 @@ class Beta(DistributionLoss):
 
     regressor_name = "beta"
     divides_rows = True
+    evaluates_both = True
     support = "fractions"
     parameters: ClassVar = {"mean": "probability", "precision": "positive"}
 

@@ -18,6 +18,7 @@ from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_be
 from hilboost.core.target import Target
 from hilboost.core.target_units import TargetUnits
 from hilboost.distributions.parametric import ParametricDistribution
+from hilboost.losses._columns import arrays_for
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import (
     KINDS,
@@ -326,13 +327,25 @@ class DistributionLoss(Loss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Scores, and Fisher informations, or more for short steps."""
+        return self._gradients(target, raw, self.values_of(raw), None)
+
+    def value_and_gradients(
+        self, target: Target, raw: Floats, memory: Gradients | None = None
+    ) -> tuple[Floats, Gradients]:
+        """Both from the same parameters."""
         values = self.values_of(raw)
-        negative, hessian = np.empty((2, *raw.shape))
+        value = -self.log_density(target.y[:, 0], values)
+        return value, self._gradients(target, raw, values, memory)
+
+    def _gradients(
+        self, target: Target, raw: Floats, values: Parameters, memory: Gradients | None
+    ) -> Gradients:
+        scores, information = arrays_for(raw, memory)
         for k, score in enumerate(self.score(target.y[:, 0], values)):
-            negative[:, k] = score
-        for k, information in enumerate(self.information(values)):
-            hessian[:, k] = information
-        return damped(negative, hessian, raw, self.kinds, self.bounds)
+            scores[:, k] = score
+        for k, found in enumerate(self.information(values)):
+            information[:, k] = found
+        return damped(scores, information, raw, self.kinds, self.bounds)
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood, beside offsets if there are any."""

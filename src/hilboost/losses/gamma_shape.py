@@ -20,6 +20,7 @@ class GammaShape(DistributionLoss):
 
     regressor_name = "gamma_shape"
     divides_rows = True
+    evaluates_both = True
     support = "positive"
     parameters: ClassVar = {"mean": "level", "shape": "positive"}
 

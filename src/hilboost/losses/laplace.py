@@ -19,6 +19,7 @@ class Laplace(DistributionLoss):
 
     regressor_name = "laplace"
     divides_rows = True
+    evaluates_both = True
     parameters: ClassVar = {"location": "location", "scale": "scale"}
 
     def scipy(self, p: Parameters) -> Any:

@@ -22,6 +22,7 @@ class LogNormal(DistributionLoss):
 
     regressor_name = "lognormal"
     divides_rows = True
+    evaluates_both = True
     support = "positive"
     parameters: ClassVar = {"median": "level", "sigma": "positive"}
 

@@ -37,6 +37,7 @@ class MixtureOfNormals(DistributionLoss):
 
     regressor_name = "mixture_of_normals"
     divides_rows = True
+    evaluates_both = True
     has_location = False
 
     def __init__(self, n_components: int = 2) -> None:

@@ -28,6 +28,7 @@ class NegativeBinomial(DistributionLoss):
 
     regressor_name = "negative_binomial"
     divides_rows = True
+    evaluates_both = True
     support = "counts"
     parameters: ClassVar = {"mean": "rate", "dispersion": "positive"}
 

@@ -34,6 +34,7 @@ class Normal(DistributionLoss):
 
     regressor_name = "normal"
     divides_rows = True
+    evaluates_both = True
 
     def __init__(self, scale: float | None = None) -> None:
         if scale is not None and not (is_number(scale) and 0 < scale < np.inf):
@@ -62,13 +63,15 @@ class Normal(DistributionLoss):
 
     def information(self, p: Parameters) -> tuple[Floats, ...]:
         """Orthogonal, so that its diagonal is all of it."""
-        return (self._scale(p) ** -2.0, np.full_like(p[0], 2.0))[: len(p)]
+        return (1 / self._scale(p) ** 2, np.full_like(p[0], 2.0))[: len(p)]
 
-    def gradients(self, target: Target, raw: Floats) -> Gradients:
+    def _gradients(
+        self, target: Target, raw: Floats, values: Parameters, memory: Gradients | None
+    ) -> Gradients:
         """Residuals if the scale is 1: the gradients of squared error."""
         if self.scale == 1:
             return Gradients(target.y - raw, structure=Structure(residual=True))
-        return super().gradients(target, raw)
+        return super()._gradients(target, raw, values, memory)
 
     def units(self, target: Target) -> TargetUnits:
         """A given scale, if there is one, or else the spread of the target."""

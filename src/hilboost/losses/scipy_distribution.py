@@ -46,6 +46,7 @@ class ScipyDistribution(DistributionLoss):
 
     in_files = True
     divides_rows = True
+    evaluates_both = True
 
     def __init__(self, name: str, shapes: tuple[float, ...] = ()) -> None:
         self.name, self.shapes = name, tuple(map(float, shapes))

@@ -21,6 +21,7 @@ class StudentT(DistributionLoss):
 
     regressor_name = "student_t"
     divides_rows = True
+    evaluates_both = True
     parameters: ClassVar = {"location": "location", "scale": "scale", "df": "above_one"}
 
     def scipy(self, p: Parameters) -> Any:

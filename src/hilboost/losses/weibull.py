@@ -22,6 +22,7 @@ class Weibull(DistributionLoss):
 
     regressor_name = "weibull"
     divides_rows = True
+    evaluates_both = True
     support = "positive"
     parameters: ClassVar = {"scale": "level", "shape": "positive"}
 

@@ -21,6 +21,7 @@ class ZeroInflatedPoisson(DistributionLoss):
 
     regressor_name = "zero_inflated_poisson"
     divides_rows = True
+    evaluates_both = True
     support = "counts"
     parameters: ClassVar = {"rate": "rate", "zeros": "probability"}
 
