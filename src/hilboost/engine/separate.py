@@ -248,25 +248,12 @@ def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
 
 
 def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) -> list[Tree]:
-    """The first trees, copied at once, which takes less time than one by one.
-
-    Their nodes follow each other: ``■■■■■··|■■■····|■■■■■■·`` becomes ``■■■■■|■■■|■■■■■■``.
-    """
-    sizes = grown.sizes[:n_trees]
-    n_leaves = (sizes + 1) // 2
-    is_node = np.arange(grown.trees.column.shape[1]) < sizes[:, None]
-    is_leaf = np.arange(grown.values.shape[1]) < n_leaves[:, None]
-    nodes = [array[:n_trees][is_node] for array in grown.trees[:-1]]
-    values = grown.values[:n_trees][is_leaf]
-    ends, leaf_ends = _ends(sizes), _ends(n_leaves)
+    """Copy the first trees out of the memory in which the next ones grow."""
     trees = []
     for k in range(n_trees):
-        here, leaves = slice(ends[k], ends[k + 1]), slice(leaf_ends[k], leaf_ends[k + 1])
-        tree = GrownTree._make([*(array[here] for array in nodes), grown.trees.leaves[k]])
+        size = int(grown.sizes[k])
+        tree = GrownTree._make(array[k, :size].copy() for array in grown.trees)
+        values = grown.values[k, : (size + 1) // 2].copy()
         categories = CategorySplits(is_category, grown.left_sets[k])
-        trees.append(as_tree(tree, int(grown.depths[k]), values[leaves], categories))
+        trees.append(as_tree(tree, int(grown.depths[k]), values, categories))
     return trees
-
-
-def _ends(sizes: NDArray[np.int64]) -> list[int]:
-    return [0, *np.cumsum(sizes).tolist()]
