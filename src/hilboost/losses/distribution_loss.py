@@ -341,10 +341,9 @@ class DistributionLoss(Loss):
         self, target: Target, raw: Floats, values: Parameters, memory: Gradients | None
     ) -> Gradients:
         scores, information = arrays_for(raw, memory)
-        for k, score in enumerate(self.score(target.y[:, 0], values)):
-            scores[:, k] = score
-        for k, found in enumerate(self.information(values)):
-            information[:, k] = found
+        pairs = zip(self.score(target.y[:, 0], values), self.information(values), strict=True)
+        for k, pair in enumerate(pairs):
+            scores[:, k], information[:, k] = pair
         return damped(scores, information, raw, self.kinds, self.bounds)
 
     def initial_raw(self, target: Target) -> Floats:
@@ -355,16 +354,7 @@ class DistributionLoss(Loss):
         return best_raw(self, target, start - mean(target.with_y(target.offset)), self.bounds)
 
     def best_constant(self, target: Target) -> Floats:
-        """Maximum likelihood without offsets, (r,).
-
-        Parameters
-        ----------
-        target : Target
-
-        Returns
-        -------
-        (r,) float64
-        """
+        """Maximum likelihood without offsets, (r,)."""
         start = [
             float(kind.raw(np.array(one)))
             for kind, one in zip(self.kinds, self.guess(target), strict=True)
