@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
 from hilboost.distributions.bounds import log_likelihood
+from hilboost.distributions.supports import SUPPORTS
 from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 
 class Family(Protocol):
     """Formulas of a family; its parameters ``p`` are arrays that broadcast with ``y``."""
 
-    def supports(self, y: Floats) -> NDArray[np.bool_]:
-        """Whether targets are possible."""
+    @property
+    def support(self) -> str:
+        """Key of :data:`hilboost.distributions.supports.SUPPORTS`."""
 
     def mean(self, p: tuple[Floats, ...]) -> Floats:
         """Mean."""
@@ -90,7 +91,7 @@ class ParametricDistribution(Distribution):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = self.family.log_density(y, self._rows)
         otherwise = np.where(np.isnan(y), np.nan, -np.inf)
-        return np.where(self.family.supports(y), found, otherwise)
+        return np.where(SUPPORTS[self.family.support][0](y), found, otherwise)
 
     def _targets(self, y: object) -> Floats:
         refuse_bounds(y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -126,18 +126,6 @@ def size_of(target: Target, support: str) -> float:
         spread = high - low
     return float(spread) if spread > 1e-12 * abs(center) else abs(center) or 1.0
 
-
-SUPPORTS: Mapping[str, tuple[Any, str, str]] = {
-    "numbers": (np.isfinite, "finite targets", "squared_error"),
-    "positive": (lambda y: (y > 0) & np.isfinite(y), "positive targets", "normal"),
-    "counts": (
-        lambda y: (y >= 0) & np.isfinite(y) & (y == np.rint(y)),
-        "counts (whole numbers that are not negative)",
-        "normal",
-    ),
-    "fractions": (lambda y: (y > 0) & (y < 1), "targets between 0 and 1", "normal"),
-}
-"""Which targets are possible, the words for them, and another loss."""
 
 LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
     "location": (SquaredError(), np.positive),

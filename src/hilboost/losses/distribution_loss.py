@@ -18,12 +18,12 @@ from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_be
 from hilboost.core.target import Target
 from hilboost.core.target_units import TargetUnits
 from hilboost.distributions.parametric import ParametricDistribution
+from hilboost.distributions.supports import refuse_outside
 from hilboost.losses._columns import arrays_for
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import (
     KINDS,
     LOCATIONS,
-    SUPPORTS,
     Kind,
     center_and_spread,
     damped,
@@ -46,7 +46,6 @@ class DistributionLoss(Loss):
     distribution of ``scipy.stats`` with these parameters.  It may override any other method by a
     formula; :meth:`score` and :meth:`information` save the most time.  Arguments of the
     methods are ``y`` and the parameters in their order, as arrays that broadcast.
-
     With ``learner="auto"``, the first parameter is fitted first if :attr:`has_location`.
 
     Steps are Newton steps with the Fisher information in place of the hessian, damped where
@@ -354,7 +353,16 @@ class DistributionLoss(Loss):
         return best_raw(self, target, start - mean(target.with_y(target.offset)), self.bounds)
 
     def best_constant(self, target: Target) -> Floats:
-        """Maximum likelihood without offsets, (r,)."""
+        """Return the parameters of maximum likelihood, without offsets.
+
+        Parameters
+        ----------
+        target : Target
+
+        Returns
+        -------
+        (r,) float64
+        """
         start = [
             float(kind.raw(np.array(one)))
             for kind, one in zip(self.kinds, self.guess(target), strict=True)
@@ -370,20 +378,9 @@ class DistributionLoss(Loss):
             )
         self.check_rows(target.y)
 
-    def supports(self, y: Floats) -> np.ndarray:
-        """Whether targets are in the support, bool."""
-        return np.asarray(SUPPORTS[self.support][0](y))
-
     def check_rows(self, y: Floats) -> None:
         """Reject targets outside of the support."""
-        _, words, other = SUPPORTS[self.support]
-        wrong = ~self.supports(y[:, 0])
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InvalidData(
-                f"loss={self._name!r} requires {words}; row {row} has {y[row, 0]:g}. Remove such "
-                f"rows or choose another loss, such as {other!r}."
-            )
+        refuse_outside(self.support, self._name, y[:, 0])
 
     @property
     def _name(self) -> str:
