@@ -23,6 +23,8 @@ from _common import data_folder, describe_error, markdown_table, study, timed, v
 
 FLIGHTS = 60_000
 N_FOLDS, THREADS = 5, 1
+Prepared = tuple[Any, pd.DataFrame, dict[str, Any]]
+"""A model, what it gets as ``X``, and further arguments of ``fit``."""
 
 
 class Table(NamedTuple):
@@ -34,32 +36,32 @@ class Table(NamedTuple):
     task: str
 
 
-def _table(frame: pd.DataFrame, y: np.ndarray, categories: list[str], task: str) -> Table:
+def with_categories(frame: pd.DataFrame, y: np.ndarray, categories: list[str], task: str) -> Table:
     frame = frame.copy()
     for name in categories:
         frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
     return Table(frame.reset_index(drop=True), y, categories, task)
 
 
-def _classes(name: str, target: str, positive: Any, dropped: tuple[str, ...] = ()) -> Table:
+def classes(name: str, target: str, positive: Any, dropped: tuple[str, ...] = ()) -> Table:
     frame = pd.read_csv(data_folder() / f"{name}.csv.gz").drop(columns=list(dropped))
     y = (frame.pop(target) == positive).to_numpy().astype(np.int64)
     texts = [c for c in frame if not pd.api.types.is_numeric_dtype(frame[c])]
-    return _table(frame, y, texts, "binary")
+    return with_categories(frame, y, texts, "binary")
 
 
 def adult() -> Table:
-    return _classes("adult_ydf", "income", ">50K", ("split",))
+    return classes("adult_ydf", "income", ">50K", ("split",))
 
 
 def bank() -> Table:
-    return _classes("bank_marketing_small", "y", "yes")
+    return classes("bank_marketing_small", "y", "yes")
 
 
 def amazon() -> Table:
     frame = pd.read_csv(data_folder() / "amazon_employee_access.csv.gz")
     y = frame.pop("ACTION").to_numpy().astype(np.int64)
-    return _table(frame.astype(str), y, list(frame.columns), "binary")
+    return with_categories(frame.astype(str), y, list(frame.columns), "binary")
 
 
 def flights() -> Table:
@@ -70,52 +72,38 @@ def flights() -> Table:
     y = frame["arr_delay"].to_numpy(np.float64)
     known_later = ["dep_time", "dep_delay", "arr_time", "air_time", "arr_delay"]
     frame = frame.drop(columns=[*known_later, "year", "time_hour"])
-    return _table(frame, y, ["carrier", "tailnum", "origin", "dest"], "regression")
+    return with_categories(frame, y, ["carrier", "tailnum", "origin", "dest"], "regression")
 
 
 TABLES: dict[str, Callable[[], Table]] = {f.__name__: f for f in (adult, bank, amazon, flights)}
-
-
-def _codes(table: Table) -> tuple[np.ndarray, list[int]]:
-    """Categories as numbers (NaN for missing), and where they are."""
-    columns = []
-    for name in table.frame:
-        if name in table.categories:
-            codes = pd.factorize(table.frame[name], sort=True)[0].astype(np.float64)
-            columns.append(np.where(codes < 0, np.nan, codes))
-        else:
-            columns.append(table.frame[name].to_numpy(np.float64))
-    places = [i for i, name in enumerate(table.frame) if name in table.categories]
-    return np.column_stack(columns), places
 
 
 def _typed(table: Table) -> pd.DataFrame:
     return table.frame.astype(dict.fromkeys(table.categories, "category"))
 
 
-def hilboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+def hilboost(table: Table, threads: int) -> Prepared:
     from hilboost import BoostingClassifier, BoostingRegressor
 
-    X, places = _codes(table)
     make = BoostingRegressor if table.task == "regression" else BoostingClassifier
-    return make(categorical_features=places, random_state=0, n_jobs=threads), X, {}
+    return make(random_state=0, n_jobs=threads), _typed(table), {}
 
 
-def lightgbm(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+def lightgbm(table: Table, threads: int) -> Prepared:
     from lightgbm import LGBMClassifier, LGBMRegressor
 
     make = LGBMRegressor if table.task == "regression" else LGBMClassifier
     return make(random_state=0, n_jobs=threads, verbose=-1), _typed(table), {}
 
 
-def xgboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+def xgboost(table: Table, threads: int) -> Prepared:
     from xgboost import XGBClassifier, XGBRegressor
 
     make = XGBRegressor if table.task == "regression" else XGBClassifier
     return make(random_state=0, n_jobs=threads, enable_categorical=True), _typed(table), {}
 
 
-def catboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
+def catboost(table: Table, threads: int) -> Prepared:
     from catboost import CatBoostClassifier, CatBoostRegressor
 
     make = CatBoostRegressor if table.task == "regression" else CatBoostClassifier
@@ -124,14 +112,14 @@ def catboost(table: Table, threads: int) -> tuple[Any, Any, dict[str, Any]]:
     return model, frame, {"cat_features": table.categories}
 
 
-LIBRARIES: dict[str, Callable[[Table, int], tuple[Any, Any, dict[str, Any]]]] = {
+LIBRARIES: dict[str, Callable[[Table, int], Prepared]] = {
     f.__name__: f for f in (hilboost, lightgbm, catboost, xgboost)
 }
 
 
-def folds(table: Table) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds(table: Table, n: int = N_FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
     kind = KFold if table.task == "regression" else StratifiedKFold
-    return list(kind(N_FOLDS, shuffle=True, random_state=0).split(table.frame, table.y))
+    return list(kind(n, shuffle=True, random_state=0).split(table.frame, table.y))
 
 
 @cache
@@ -154,12 +142,11 @@ def measure(table: str, library: str, fold: int) -> dict[str, Any]:
 def fit(library: str, table: Table, fold: int) -> dict[str, Any]:
     learn, test = folds(table)[fold]
     model, X, further = LIBRARIES[library](table, THREADS)
-    rows = (lambda i: X.iloc[i]) if isinstance(X, pd.DataFrame) else (lambda i: X[i])
-    seconds, _ = timed(lambda: model.fit(rows(learn), table.y[learn], **further))
+    seconds, _ = timed(lambda: model.fit(X.iloc[learn], table.y[learn], **further))
     if table.task == "regression":
-        score = r2_score(table.y[test], model.predict(rows(test)))
+        score = r2_score(table.y[test], model.predict(X.iloc[test]))
     else:
-        score = roc_auc_score(table.y[test], model.predict_proba(rows(test))[:, 1])
+        score = roc_auc_score(table.y[test], model.predict_proba(X.iloc[test])[:, 1])
     return {"seconds": seconds, "score": float(score)}
 
 
