@@ -45,7 +45,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.learners.metric_kernel.model import MetricExpansion
+from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,

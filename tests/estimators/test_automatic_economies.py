@@ -6,9 +6,9 @@ import pytest
 from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel.features import Features
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
-from hilboost.learners.metric_kernel.systems import Rows
+from hilboost.learners.kernel_machine.features import Features
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import Rows
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
 from hilboost.training.blending import Blend, HeldOutOutputs

@@ -19,7 +19,7 @@ from hilboost import BoostingClassifier, BoostingRegressor, plot_tree
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel import learner as metric_learner
+from hilboost.learners.kernel_machine import metric_learner
 from hilboost.losses import BinomialLogLoss, SquaredError
 from hilboost.training import early_kernel_check, kernel_candidates, mixture, race
 from hilboost.training.blending import Blend, HeldOutOutputs

@@ -9,8 +9,8 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine, make_moons
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
-from hilboost.learners.metric_kernel.systems import Rows
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import Rows
 from hilboost.losses import BinomialLogLoss
 from hilboost.training.blending import HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters

@@ -18,7 +18,7 @@ from hilboost import (
 from hilboost.backends.work_clock import paused
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.errors import FitWarning
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training import budget, early_kernel_check, race
 
 # Other processes may leave little time for a fit.

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hilboost import BoostingRegressor, to_onnx
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 
 CITIES, CONDITIONS = [f"c{k}" for k in range(12)], ["new", "good", "fair", "poor"]
 MACHINE = {"learner": MetricKernelLearner(), "n_estimators": 1, "learning_rate": 1.0}

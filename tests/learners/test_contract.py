@@ -9,10 +9,10 @@ from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner

@@ -11,12 +11,12 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
+from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.features import Features, level_numbers
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
 from hilboost.learners.kernel_machine.tuning import rotated_metric as rotation
 from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
-from hilboost.learners.metric_kernel.features import Features, level_numbers
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
-from hilboost.learners.metric_kernel.model import MetricExpansion
-from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(60, 3))

@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.kernels import Matern
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training.kernel_candidates import (
     CENTERS_OF_OWN_METRICS,
     MOST_ROWS_OF_OWN_METRICS,

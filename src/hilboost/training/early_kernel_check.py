@@ -7,7 +7,7 @@ import math
 from hilboost.backends.work_clock import working_seconds
 from hilboost.callbacks.time_budget import Pace
 from hilboost.core.callback import Event
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training.budget import in_time
 from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Outcome

@@ -15,9 +15,9 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner, MetricSpace
-from hilboost.learners.metric_kernel.model import MetricExpansion
-from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
+from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, MetricSpace
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
 from hilboost.reductions.row_splits import once, parts
 
 MOST_ROWS_OF_OWN_METRICS = 2000

@@ -19,10 +19,10 @@ from hilboost.boosting.units import losses_in_own_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.metric_kernel.features import columns_of
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
-from hilboost.learners.metric_kernel.model import MetricExpansion
-from hilboost.learners.metric_kernel.systems import Rows
+from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.features import columns_of
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains

@@ -1,9 +1,9 @@
-"""The base model of a kernel machine: ``f(x) = sum_d k(x, basis_d) weight_d``."""
+"""The base models of kernel machines: ``f(x) = sum_d k(z(x), basis_d) weight_d``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,9 +14,19 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
-from hilboost.kernels import Kernel, OnColumns
-from hilboost.kernels.gram import Gram
+from hilboost.core.finite_arrays import are_finite
+from hilboost.core.operators import OperatorGraph
+from hilboost.kernels import Additive, Kernel, OnColumns
+from hilboost.kernels.base import block_operators
+from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.tuning.metric import KERNEL
+
+Tiles = Callable[[slice, slice], Floats]
+_TILE_ROWS = 256
+_TILE_COLUMNS = 1024
+_CHANGED, _FEWEST_CHANGED, _MOST_CHANGED = 200, 10, 8192  # rows for each column, and for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,27 +123,38 @@ class MergedExpansions(Summation):
 
 def merge(terms: Sequence[Term[KernelExpansion]]) -> list[tuple[KernelExpansion, slice]]:
     """Merge the terms to one expansion per kernel, with weights multiplied by coefficients."""
-    by_kernel: dict[tuple[int, int], list[Term[KernelExpansion]]] = {}
+    by_kernel = _grouped(terms, lambda model: (id(model.kernel), id(model.inputs)))
+    return [_merged(group) for group in by_kernel]
+
+
+def _grouped(terms: Sequence[Term], key: Callable[[Any], object]) -> list[list[Term]]:
+    """Terms of models with equal keys, in the order of first appearance."""
+    groups: dict[object, list[Term]] = {}
     for term in terms:
-        key = (id(term.model.kernel), id(term.model.inputs))
-        by_kernel.setdefault(key, []).append(term)
-    return [_merged(group) for group in by_kernel.values()]
+        groups.setdefault(key(term.model), []).append(term)
+    return list(groups.values())
+
+
+def _columns_of(terms: Sequence[Term]) -> slice:
+    """The output columns from the first to the last of some terms."""
+    return slice(min(t.columns.start for t in terms), max(t.columns.stop for t in terms))
+
+
+def _total_weights(terms: Sequence[Term], columns: slice) -> Floats:
+    """Add the weights of models with the same centers, times their coefficients."""
+    total = np.zeros((len(terms[0].model.weights), columns.stop - columns.start))
+    for term in terms:
+        own = slice(term.columns.start - columns.start, term.columns.stop - columns.start)
+        total[:, own] += term.coefficient * term.model.weights
+    return total
 
 
 def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]:
     """The sum of expansions in one kernel."""
-    columns = slice(min(t.columns.start for t in terms), max(t.columns.stop for t in terms))
-    width = columns.stop - columns.start
+    columns = _columns_of(terms)
     # Most stages of a full machine share one array of basis vectors: add these up first.
-    by_basis: dict[int, tuple[KernelExpansion, Floats]] = {}
-    for term in terms:
-        model = term.model
-        if id(model.basis) not in by_basis:
-            by_basis[id(model.basis)] = (model, np.zeros((len(model.basis), width)))
-        _, total = by_basis[id(model.basis)]
-        shifted = slice(term.columns.start - columns.start, term.columns.stop - columns.start)
-        total[:, shifted] += term.coefficient * model.weights
-    distinct = list(by_basis.values())
+    by_basis = _grouped(terms, lambda model: id(model.basis))
+    distinct = [(group[0].model, _total_weights(group, columns)) for group in by_basis]
     if len(distinct) == 1:
         model, weights = distinct[0]
         basis, rows = model.basis, model.rows
@@ -164,3 +185,153 @@ def _without_duplicates(
     np.add.at(total, place[group.ravel()], weights)
     kept = first[order]
     return basis[kept], total, None if rows is None else rows[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class MetricExpansion(BaseModel):
+    """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z``.
+
+    The scales of the features contain the metric, so that the kernel has length scale one.
+    """
+
+    in_files = True
+
+    features: Features
+    # (m, q) float32 or float64: features of training rows.  Kernel values are float64: large
+    # weights, or large shares of an additive kernel, multiply the rounding errors.
+    centers: NDArray[Any]
+    weights: Floats  # (m, r) float64
+    # (2,) float64 or None: of main effects and interactions in an additive kernel; ``None`` for a
+    # Matérn-5/2 kernel
+    shares: Floats | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the features."""
+        return kernel_with(self.shares)
+
+    @property
+    def kernel_name(self) -> str:
+        """Short name of the kernel, and how it reads the columns."""
+        if self.shares is not None:
+            return "additive"
+        return "matern52" if self.features.rotation is None else "rotated matern52"
+
+    def predict_raw(self, X: Floats) -> Floats:
+        """Compute the outputs (n, r), at a cost of O(n m q)."""
+        return self.evaluate(X, ThreadTeam())
+
+    def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
+        """Compute the outputs (n, r) on several threads; the result does not depend on them."""
+        return self._outputs(self.features(X), team)
+
+    def _outputs(self, Z: Floats, team: ThreadTeam) -> Floats:
+        """Compute the outputs (n, r) of features (n, q)."""
+        centers = self.centers.astype(np.float64)
+        block = _stationary_tiles(Z, centers) if self.shares is None else self._tiles(Z, centers)
+        outputs = np.zeros((len(Z), self.weights.shape[1]))
+
+        def add(rows: slice) -> None:
+            for columns in row_blocks(len(centers), _TILE_COLUMNS):
+                outputs[rows] += block(rows, columns) @ self.weights[columns]
+
+        with array_api.one_blas_thread():
+            team.map(add, row_blocks(len(Z), _TILE_ROWS))
+        return outputs
+
+    def _tiles(self, Z: Floats, centers: Floats) -> Tiles:
+        """Return a function that computes kernel values of some rows and centers."""
+        kernel = self.kernel
+        return lambda rows, columns: kernel.block(Z[rows], centers[columns])
+
+    def effects(self, coefficient: Floats) -> tuple[Ints, Floats]:
+        """Return the columns that features are made from, and how much each changes the outputs.
+
+        This is the mean squared change, of outputs times ``coefficient`` (r,), where the column of
+        a center takes the value of another center: twice its total effect (Jansen 1999).
+        """
+        origins = self.features.origins
+        columns = np.unique(origins)
+        n = min(len(self.centers), _CHANGED, max(_FEWEST_CHANGED, _MOST_CHANGED // len(columns)))
+        rows = np.linspace(0, len(self.centers) - 1, n).astype(np.intp)
+        Z = self.centers[rows].astype(np.float64)
+        R = self.features.rotation
+        R = np.eye(Z.shape[1]) if R is None else R
+        step = np.roll(Z, n // 2, axis=0) - Z
+        steps = step @ np.linalg.pinv(R)  # of the features before they are rotated
+        moved = [Z + steps[:, own] @ R[own] for own in (origins == k for k in columns)]
+        outputs = self._outputs(np.concatenate([Z, *moved]), ThreadTeam())
+        before, after = outputs[:n], outputs[n:].reshape(len(moved), n, -1)
+        changes = coefficient * (after - before)
+        return columns, (changes**2).mean(axis=1).sum(axis=1)
+
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
+        """Return whether the arrays have these sizes and are finite."""
+        features, centers = self.features, self.centers
+        if not isinstance(features, Features) or not features.is_valid(n_features):
+            return False
+        if not isinstance(centers, np.ndarray) or centers.dtype not in (np.float32, np.float64):
+            return False
+        n = len(centers) if centers.ndim == 2 else 0
+        sizes = (centers.astype(np.float64), (n, features.width)), (self.weights, (n, n_outputs))
+        return n > 0 and features.width > 0 and are_finite(sizes) and self._has_shares()
+
+    def _has_shares(self) -> bool:
+        shares = self.shares
+        return shares is None or (are_finite([(shares, (2,))]) and bool((shares > 0).all()))
+
+    def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
+        """Return the same function of the given columns of a wider table."""
+        return replace(self, features=self.features.placed(columns))
+
+    def operators(self, graph: OperatorGraph, X: str) -> str:
+        """Add the operators of the function, in float64."""
+        centers = np.asarray(self.centers, dtype=np.float64)
+        block = block_operators(self.kernel, graph, self.features.operators(graph, X), centers)
+        return graph.add("MatMul", block, graph.constant(self.weights))
+
+    @classmethod
+    def sum_of(cls, terms: Sequence[Term[MetricExpansion]]) -> MergedExpansions:
+        """Evaluate each kernel value once, if several members have the same centers."""
+
+        def centers_of(model: MetricExpansion) -> bytes:
+            own, shares = model.features, model.shares
+            optional = [np.zeros(0) if one is None else one for one in (own.rotation, shares)]
+            arrays = (model.centers, own.origins, own.factors, *optional)
+            return b"".join(array.tobytes() for array in arrays)
+
+        merged = []
+        for group in _grouped(terms, centers_of):
+            columns = _columns_of(group)
+            total = _total_weights(group, columns)
+            merged.append((replace(group[0].model, weights=total), columns))
+        return MergedExpansions(tuple(merged))
+
+
+def kernel_with(shares: Floats | None) -> Kernel:
+    """Return the additive kernel with these shares; without any, the Matérn-5/2 kernel.
+
+    The scales of the features contain the length scales.
+    """
+    return KERNEL if shares is None else Additive(1.0, *shares.tolist())
+
+
+def _stationary_tiles(Z: Floats, centers: Floats) -> Tiles:
+    """Do the same for a kernel of the distances, in one matrix product."""
+    left, right = _augmented(Z), _augmented(centers)
+    right[:, -2:] = right[:, :-3:-1]
+    right[:, :-2] *= -2
+
+    def tile(rows: slice, columns: slice) -> Floats:
+        squares = left[rows] @ right[columns].T
+        return KERNEL.profile(np.maximum(squares, 0, out=squares))
+
+    return tile
+
+
+def _augmented(Z: Floats) -> Floats:
+    """Return the rows (n, q) with their squared norms and ones, (n, q + 2).
+
+    With ``[-2 b, 1, |b|²]``, the product of two such rows is their squared distance.
+    """
+    return np.column_stack([Z, (Z * Z).sum(axis=1), np.ones(len(Z))])

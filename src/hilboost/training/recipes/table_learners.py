@@ -13,7 +13,7 @@ from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.encoders.encoding import Encoder
 from hilboost.engine import TreeSettings
-from hilboost.learners.metric_kernel.learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.finite_arrays import are_finite, are_tables
 from hilboost.core.operators import OperatorGraph
 from hilboost.learners.kernel_machine.inputs import quantiles
 from hilboost.tables.blocks import BlockTable
@@ -207,31 +208,6 @@ class Features:
         Z = graph.add("Sub", Z, graph.constant(self.center[None, :]))
         Z = graph.add("Mul", Z, graph.constant(self.scale[None, :]))
         return graph.add("Where", graph.add("IsNaN", Z), zero, Z)
-
-
-def are_finite(arrays: Iterable[tuple[Any, tuple[int, ...]]]) -> bool:
-    """Whether arrays are finite float64 arrays of the given shapes."""
-    return all(
-        isinstance(array, np.ndarray)
-        and array.dtype == np.float64
-        and array.shape == shape
-        and bool(np.isfinite(array).all())
-        for array, shape in arrays
-    )
-
-
-def are_tables(levels: object, n_columns: int, shape: tuple[int, ...]) -> bool:
-    """Whether these are pairs of a column and a finite table with rows of a shape."""
-    return isinstance(levels, tuple) and all(
-        isinstance(entry, tuple)
-        and len(entry) == 2
-        and type(entry[0]) is int
-        and 0 <= entry[0] < n_columns
-        and isinstance(entry[1], np.ndarray)
-        and entry[1].ndim == 1 + len(shape)
-        and are_finite([(entry[1], (len(entry[1]), *shape))])
-        for entry in levels
-    )
 
 
 def columns_of(X: Floats | BlockTable, columns: Ints) -> Floats:

@@ -14,8 +14,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE
-from hilboost.learners.metric_kernel.features import Features
 
 _SMALLER_RIDGES = (0.3, 0.1, 0.03)
 _BETTER = 0.998  # a smaller ridge must decrease the error by this factor

@@ -22,12 +22,12 @@ from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
+from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
+from hilboost.learners.kernel_machine.features import Features
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
 from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
 from hilboost.learners.kernel_machine.tuning.metric import Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.rotated_metric import rotated_metric
-from hilboost.learners.metric_kernel.features import Features
-from hilboost.learners.metric_kernel.model import MetricExpansion, kernel_with
-from hilboost.learners.metric_kernel.systems import NormalEquations, Rows, System
 
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
