@@ -19,7 +19,7 @@ from hilboost import BoostingClassifier, BoostingRegressor, plot_tree
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidData
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine import metric_learner
+from hilboost.learners.kernel_machine.tuning import refined_metrics
 from hilboost.losses import BinomialLogLoss, SquaredError
 from hilboost.training import early_kernel_check, kernel_candidates, mixture, race
 from hilboost.training.blending import Blend, HeldOutOutputs
@@ -204,7 +204,7 @@ def test_a_fit_that_is_resumed_after_a_look_is_the_same(tmp_path, monkeypatch):
 
 def test_trees_grow_on_if_the_kernel_machine_is_not_far_better(monkeypatch):
     # An additive kernel finds these steps.
-    monkeypatch.setattr(metric_learner, "additive_metric", lambda *_: None)
+    monkeypatch.setattr(refined_metrics, "additive_metric", lambda *_: None)
     steps = 3.0 * (np.floor(8 * X[:, 3]) % 2) + NOISE / 5
     found, model = n_stages_grown(X, steps, n_estimators=120, learning_rate=0.2)
     assert found == 120

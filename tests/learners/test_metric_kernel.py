@@ -15,7 +15,7 @@ from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.features import Features, level_numbers
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
-from hilboost.learners.kernel_machine.tuning import rotated_metric as rotation
+from hilboost.learners.kernel_machine.tuning import refined_metrics as rotation
 from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
 
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_errors_are_those_of_fits_without_each_row(weight):
     Y0 = Y - np.average(Y, axis=0, weights=weight)
     problem = Problem(Z, Y0, weight)
     found = problem.best(SCALES, (1.3,), (0.05,))
-    K = matern(Z * found.scales / 1.3, Z * found.scales / 1.3)
+    K = matern(Z * found.axes / 1.3, Z * found.axes / 1.3)
     errors = []
     for i in range(len(Z)):
         rest = np.arange(len(Z)) != i
@@ -53,7 +53,7 @@ def test_errors_are_those_of_fits_without_each_row(weight):
 def test_scales_are_root_mean_squared_derivatives():
     problem = Problem(Z, Y, np.ones(60))
     found = problem.best(SCALES, (1.3,), (0.05,))
-    scales = found.scales / 1.3
+    scales = found.axes / 1.3
 
     def outputs(A):
         return matern(A * scales, Z * scales) @ found.alpha

@@ -29,13 +29,12 @@ from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
-from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig
-from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.descending import Conversion
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning.choose import choose
-from hilboost.learners.kernel_machine.workspace import Workspace
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel

@@ -15,8 +15,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
-from hilboost.learners.kernel_machine.conversion import sample_weights
-from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.descending import Descending, sample_weights
 
 _FLAT = 0.1
 _LONGEST = 2.0**20

@@ -15,8 +15,8 @@ from hilboost.kernels.marginal_likelihood import negative_log_likelihood
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.metric_systems import Rows, System
-from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
+from hilboost.learners.kernel_machine.tuning.refined_metrics import additive_metric
 from hilboost.persistence.fitted import _parts_from_file, _parts_to_file
 from hilboost.training.budget import hasty
 

@@ -12,14 +12,13 @@ from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.folds import (
-    FOLDS,
-    FewRows,
-    FoldErrors,
+from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows, FoldErrors
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    FoldKernels,
+    Sampled,
     mean_and_standard_error,
     predictions,
 )
-from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 from hilboost.losses import Poisson
 from hilboost.training.regularization import HeldOutPenalty

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from hilboost.core.dependence import Dependence
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine.left_out import left_out
 from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     Sampled,
     held_out,
     leave_one_out,
+    left_out,
 )
 
 KERNEL = Gaussian(1.0)

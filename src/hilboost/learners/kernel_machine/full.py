@@ -23,6 +23,7 @@ from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.config import (
     DIRECT_UP_TO,
     KernelMachineConfig,
+    Workspace,
     free_memory,
     require_free,
 )
@@ -30,23 +31,19 @@ from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
-from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
-from hilboost.learners.kernel_machine.solvers.linear import (
+from hilboost.learners.kernel_machine.solvers.all_rows import (
+    DirectNewton,
     DirectSolver,
+    IterativeNewton,
     IterativeSolver,
     LinearState,
-    LinearStep,
     SystemSnapshot,
-)
-from hilboost.learners.kernel_machine.solvers.multipliers import Change
-from hilboost.learners.kernel_machine.solvers.newton import (
-    DirectNewton,
-    IterativeNewton,
     newton_system,
 )
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
+from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take many steps
 
@@ -122,7 +119,7 @@ class FullLearner(KernelLearner):
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
         step = data.advance(problem, residual, self.iterations)
         rows = np.arange(problem.n_rows)
-        found = data.step_of(problem, rows, step.change, step.outputs, data.basis)
+        found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
 
     def _newton_step(self, data: FullState, problem: StageProblem) -> Descending:
@@ -153,7 +150,7 @@ class FullLearner(KernelLearner):
         """Newton's step after a change."""
         assert data.newton is not None
         D, b = newton_system(problem, alpha + change.weights, size)
-        return Change(*data.newton.step(D, b, self.iterations))
+        return data.newton.step(D, b, self.iterations)
 
     def _linear_solver(
         self, data: FullState, problem: StageProblem, D: Floats
@@ -273,7 +270,7 @@ class FullState(MachineState):
             self.linear = LinearState(solver, system.tolerance, system.left, progress)
             self._basis = self._added if restored.shares_basis else solver.basis
 
-    def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> LinearStep:
+    def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> Change:
         """Advance the solution of the linear system."""
         assert self.linear is not None
         so_far = self.component(problem.kernel, problem.n_outputs)

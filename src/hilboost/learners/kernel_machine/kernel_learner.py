@@ -13,11 +13,10 @@ from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels.description import is_described
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 if TYPE_CHECKING:
     from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot

@@ -25,9 +25,8 @@ from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
-from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
 from hilboost.learners.kernel_machine.tuning.metric import Problem, learned_metric
-from hilboost.learners.kernel_machine.tuning.rotated_metric import rotated_metric
+from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
@@ -151,21 +150,16 @@ class MetricKernelLearner(Learner):
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
         part = table.some(draw_rows(key, rows, size, team))
         Z = features(part.X)
-        turned = None
-        if like is None or like.features.rotation is not None:
-            turned = rotated_metric(Z, part.target, part.weight, metric, team)
-        if turned is None:
-            space = MetricSpace(features.scaled(metric.scales), metric.ridge)
-        else:
-            space = MetricSpace(features.rotated(turned.axes), turned.ridge)
-        is_plain = like is not None and like.shares is None
-        if is_plain or np.count_nonzero(metric.scales) > self.most_additive:
-            return space
-        axes = np.diag(metric.scales) if turned is None else turned.axes
-        found = additive_metric(Z, part.target, part.weight, metric, axes, space.ridge, team)
-        if found is None:
-            return space
-        return MetricSpace(features.scaled(found.scales), found.ridge, found.shares)
+        rotates = like is None or like.features.rotation is not None
+        most_additive = self.most_additive if like is None or like.shares is not None else 0
+        turned, sums = refined_metrics(
+            *(Z, part.target, part.weight, metric, most_additive, team), rotates
+        )
+        if sums is not None:
+            return MetricSpace(features.scaled(sums.scales), sums.ridge, sums.shares)
+        if turned is not None:
+            return MetricSpace(features.rotated(turned.axes), turned.ridge)
+        return MetricSpace(features.scaled(metric.scales), metric.ridge)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""

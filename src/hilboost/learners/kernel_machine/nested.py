@@ -24,15 +24,15 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
-from hilboost.learners.kernel_machine.basis.forward import KEPT_BYTES, refuse_many_rows
+from hilboost.learners.kernel_machine.basis.greedy import KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD
+from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.steps import ClosedForm, Newton, QuasiNewton, Steps
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 
 @dataclass(frozen=True)

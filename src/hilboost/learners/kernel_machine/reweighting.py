@@ -15,11 +15,11 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import require_memory
+from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import BYTES_BESIDE
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _SMALLEST_NEW_PART = 1e-12
 

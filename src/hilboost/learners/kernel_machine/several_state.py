@@ -16,8 +16,8 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
-from hilboost.learners.kernel_machine.conversion import Conversion
-from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.descending import Conversion, Descending, Descent
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.reweighting import (
@@ -29,8 +29,7 @@ from hilboost.learners.kernel_machine.reweighting import (
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState
-from hilboost.learners.kernel_machine.tuning.choose_several import SeveralChoice, choose_several
-from hilboost.learners.kernel_machine.workspace import Workspace
+from hilboost.learners.kernel_machine.tuning.choose_several import choose_several
 
 
 class JointKernels:
@@ -122,15 +121,13 @@ class SeveralKernelsState(MemberState):
         observed = gradients.negative_gradient / self.conversion.unit
         self.workspace = self.workspace.observing(observed, sample.dependence)
         self._is_least_squares = gradients.hessian is None
-        found = self._chosen(stage, kernels, gradients, sample)
-        self.choice = Choice(Sum(found.kernels), found.regularization, found.rows, found.predicted)
-        self._kernels = found.kernels
+        self._kernels, self.choice = self._chosen(stage, kernels, gradients, sample)
         self._descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
-        machines = found.kernels
+        machines = self._kernels
         if gradients.corners is not None:
-            self._joint, machines = JointKernels(found.kernels), (self.choice.kernel,)
+            self._joint, machines = JointKernels(machines), (self.choice.kernel,)
         for state, kernel in zip(self._begun(stage, len(machines)), machines, strict=True):
-            state.choice = Choice(kernel, found.regularization)
+            state.choice = Choice(kernel, self.choice.regularization)
 
     def _begun(self, stage: KernelLearner, n_machines: int) -> list[MachineState]:
         """Begin the machine of each kernel, or that of their sum."""
@@ -193,7 +190,7 @@ class SeveralKernelsState(MemberState):
         kernels: tuple[Kernel, ...],
         gradients: Gradients,
         sample: RowSample,
-    ) -> SeveralChoice:
+    ) -> tuple[tuple[Kernel, ...], Choice]:
         """Choose from the rows of the stage, or once for all members from all rows."""
         assert self.conversion is not None
         rows = sample if self.shared is None else self.workspace.all_rows

@@ -16,11 +16,11 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
-from hilboost.kernels.gram import Gram, evaluate, require_memory
-from hilboost.learners.kernel_machine.basis.forward import refuse_many_rows
+from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.learners.kernel_machine.basis.greedy import refuse_many_rows
 from hilboost.learners.kernel_machine.basis.problem import Problem
 from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD, select
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
@@ -38,7 +38,6 @@ from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
 )
 from hilboost.learners.kernel_machine.stage_system import StageSolver, fitted_on_subset
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _JITTER = 1e-9
 _TOLERANCE = 1e-6  # of the residual, relative to the first one
@@ -68,21 +67,6 @@ class FalkonPreconditioner:
         return array_api.solve_lower(self.T, middle, transposed=True)
 
 
-@dataclass(frozen=True, eq=False)
-class NormalOperator:
-    """``K'WK + λ K_SS`` for a Gram matrix ``K`` (n, m) that need not be in memory."""
-
-    gram: Gram  # gram, (n, m)
-    weight: Array | None  # (n,) or None: diagonal of ``W``
-    K_SS: Array  # (m, m)
-    regularization: float
-
-    def __call__(self, V: Array) -> Array:
-        """Apply it to ``V`` (m, r)."""
-        normal = self.gram.normal_times(V, self.weight)
-        return normal + self.regularization * (self.K_SS @ V)
-
-
 def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descending:
     """A stage with all basis vectors so far, which makes their weights nearly optimal.
 
@@ -109,7 +93,11 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
     b = gram.transposed_times(
         array_api.like(problem.weighted_gradient, workspace.X, "float64")
     ) - lam * array_api.like(component.function[rows], workspace.X, "float64")
-    search = ConjugateGradients(NormalOperator(gram, weight, K_SS, lam), precondition)
+
+    def system(V: Array) -> Array:
+        return gram.normal_times(V, weight) + lam * (K_SS @ V)
+
+    search = ConjugateGradients(system, precondition)
     found = search.run(b, iterations, _TOLERANCE * largest_norm(b))
     outputs = array_api.to_numpy(gram.times(found.x))
     return state.step_of(problem, rows, array_api.to_numpy(found.x), outputs)

@@ -11,11 +11,11 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import Gram, evaluate, require_memory
+from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.solvers.multipliers import Change
 from hilboost.learners.kernel_machine.state import MachineState
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 BYTES_BESIDE = 2.0**27  # for blocks of kernel values
 

@@ -17,9 +17,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.base import are_equal
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.conversion import Conversion
-from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.descending import Conversion, Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import Component, CornerRows, StageProblem
@@ -27,7 +26,6 @@ from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState, choose
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,12 +15,12 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import warn_caller
 from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import StageSolver, StageSystem
 from hilboost.learners.kernel_machine.state import MachineState
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _FEWEST = 50  # basis vectors of the smallest nested machine
 _MOST_SIZES = 20

@@ -13,7 +13,7 @@ from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels.gram import Gram, evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.left_out import left_out
+from hilboost.learners.kernel_machine.tuning.scoring import left_out
 
 _EXACT_UP_TO = 5000
 _LANDMARKS = 2000

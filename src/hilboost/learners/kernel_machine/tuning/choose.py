@@ -17,8 +17,8 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import mean_diagonal
-from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig
-from hilboost.learners.kernel_machine.conversion import Conversion
+from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.descending import Conversion
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
     by_likelihood,
@@ -33,7 +33,6 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
 )
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold

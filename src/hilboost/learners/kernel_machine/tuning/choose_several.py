@@ -7,19 +7,19 @@ the kernels decide how much of the function each can explain, and λ is that of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import SharePrior, maximize
-from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.tuning.choose import (
+    Choice,
     PenaltyChoice,
     StandardizedSample,
     lambda_floor,
@@ -35,19 +35,8 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     leave_one_out,
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
-from hilboost.learners.kernel_machine.workspace import Workspace
 
 _ROWS_OF_AMPLITUDES = 500
-
-
-@dataclass(frozen=True, eq=False)
-class SeveralChoice:
-    """The kernels with their amplitudes, and λ."""
-
-    kernels: tuple[Kernel, ...]
-    regularization: float  # λ
-    rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
-    predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
 
 def choose_several(
@@ -60,17 +49,18 @@ def choose_several(
     iterates: bool = False,
     # chooses λ instead, for other losses than squared error
     choose_penalty: PenaltyChoice | None = None,
-) -> SeveralChoice:  # the order of the kernels has no effect on the others
+) -> tuple[tuple[Kernel, ...], Choice]:  # the kernels with their amplitudes, and their sum
     """Choose what the user left open, from the gradients of the first stage.
 
-    If λ is given, the kernels are used as they are.  Otherwise their amplitudes maximize the
-    posterior density of the sum on 500 rows, the marginal likelihood times a prior in favor of
-    equal shares, and λ minimizes the leave-one-out error of the sum.  With
-    ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are fitted as well.
+    The order of the kernels has no effect on the choice.  If λ is given, the kernels are used as
+    they are.  Otherwise their amplitudes maximize the posterior density of the sum on 500 rows, the
+    marginal likelihood times a prior in favor of equal shares, and λ minimizes the leave-one-out
+    error of the sum.  With ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are
+    fitted as well.
     """
     given = config.given_regularization
     if config.tuning == "auto" and given is not None:
-        return SeveralChoice(kernels, given)
+        return kernels, Choice(Sum(kernels), given)
     sample = StandardizedSample.of(workspace, gradients, weight)
     order = _canonical_order(kernels, sample.rows)
     ordered = [kernels[k] for k in order]
@@ -84,11 +74,11 @@ def choose_several(
     found = best.kernel.parts  # type: ignore[attr-defined]
     chosen = tuple(found[order.index(k)] for k in range(len(kernels)))
     if given is not None:
-        return SeveralChoice(chosen, given)
+        return chosen, Choice(Sum(chosen), given)
     regularization = best.regularization * sample.mass
     if choose_penalty is not None and config.tuning == "auto":
         regularization, _ = choose_penalty(workspace, best.kernel, np.inf, None)
-    return SeveralChoice(chosen, regularization, *sample.held_out(best))
+    return chosen, Choice(Sum(chosen), regularization, *sample.held_out(best))
 
 
 def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:

@@ -15,18 +15,21 @@ from typing import Self
 
 import numpy as np
 
-from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate
 from hilboost.kernels.marginal_likelihood import Effort
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     START_NOISE,
     more_likely,
     most_likely_alike,
 )
-from hilboost.learners.kernel_machine.tuning.scoring import Candidate, FoldKernels, Sampled
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    Candidate,
+    FoldKernels,
+    Sampled,
+    mean_and_standard_error,
+    predictions,
+)
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     MAIN_FAMILIES,
     USUAL_FAMILY,
@@ -39,6 +42,9 @@ FOLDS = 3
 _FEWEST_ROWS = 12
 _STEPS_OF_A_FOLD = 20
 _CLEARLY = 2.0  # standard errors
+_LAMBDAS = 4.0 ** np.arange(-9, 3)
+
+Kernels = list[Candidate[TableKernel]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,32 +108,6 @@ class FoldErrors:
         with np.errstate(invalid="ignore"):  # neither kernel has a solution
             excess = self.errors[k] - other.errors[other.best]
             return mean_and_standard_error(excess, self.held.weight)
-
-
-def predictions(kernel: Kernel, learn: Sampled, X: Floats, grid: Floats) -> Floats:
-    """Predictions (l, m, r) of some rows for every λ of a grid; NaN without a solution."""
-    K, K_held = evaluate(kernel, learn.X, learn.X), evaluate(kernel, X, learn.X)
-    found = np.full((len(grid), len(X), learn.Y.shape[1]), np.nan)
-    for predicted, lam in zip(found, grid, strict=True):
-        try:
-            factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), lam / learn.weight))
-        except ArithmeticError:
-            continue
-        predicted[...] = K_held @ array_api.solve_cholesky(factor, learn.Y.copy())
-    return found
-
-
-def mean_and_standard_error(values: Floats, weight: Floats | None) -> tuple[float, float]:
-    """Mean of some values (n,) with sample weights (n,), and its standard error."""
-    share = np.full(len(values), 1.0) if weight is None else weight
-    share = share / share.sum()
-    mean = float(share @ values)
-    return mean, float(np.sqrt((share**2) @ (values - mean) ** 2))
-
-
-_LAMBDAS = 4.0 ** np.arange(-9, 3)
-
-Kernels = list[Candidate[TableKernel]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
-from hilboost.learners.kernel_machine.tuning.additive_metric import additive_metric
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
-from hilboost.learners.kernel_machine.tuning.rotated_metric import rotated_metric
+from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     USUAL_FAMILY,
@@ -49,14 +48,9 @@ def by_gradients(
     Z = Z[:_ROWS_OF_MAP, kept]
     kernel = columns.part(tuple(numeric[kept].tolist())).kernel(USUAL_FAMILY, 1.0)
     found = [Candidate(kernel.with_scales(spread / metric.scales), metric.ridge)]
-    axes, ridge = np.diag(metric.scales), metric.ridge
-    turned = rotated_metric(Z, rows.Y, rows.weight, metric, team)
+    turned, sums = refined_metrics(Z, rows.Y, rows.weight, metric, _MOST_ADDITIVE, team)
     if turned is not None:
-        axes, ridge = turned.axes, turned.ridge
-        found.append(Candidate(kernel.mapped(axes / spread[:, None]), ridge))
-    sums = None
-    if len(kept) <= _MOST_ADDITIVE:
-        sums = additive_metric(Z, rows.Y, rows.weight, metric, axes, ridge, team)
+        found.append(Candidate(kernel.mapped(turned.axes / spread[:, None]), turned.ridge))
     if sums is not None:
         main, pairs = sums.shares.tolist()
         numbers = Additive(spread / sums.scales, main, pairs)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hilboost.kernels.gram import row_blocks
 from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
 
 KERNEL = Matern(1.0, 2.5)
+BY_ERROR = attrgetter("error")
 PARTS, _LEARNED = 5, 3  # of the rows: three fifths are learned from
 _ROWS_OF_BLOCK = 128
 _ROUNDS = 3
@@ -47,14 +49,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Fit:
-    """A kernel ridge fit to the rows of the search."""
+    """A kernel ridge fit to the rows of the search, and its metric."""
 
-    error: float
-    ridge: float
-    length: float
-    alpha: Floats
-    scales: Floats
-    squares: Floats
+    error: float  # weighted mean squared leave-one-out error
+    ridge: float  # λ in ``(K + λ / weight) α = y``
+    alpha: Floats  # (m, r) float64
+    # (q,) or (q, k) float64: scales of the features, or a linear map of them, before they are
+    # divided by ``length``
+    axes: Floats
+    squares: NDArray  # (m, m) float64: squared distances, likewise
+    length: float = 1.0
 
 
 def learned_metric(
@@ -86,19 +90,21 @@ def learned_metric(
     if priorities is not None and priorities.max(initial=0.0) > 0:
         starts.append(np.sqrt(priorities / priorities.max()) + _SMALLEST_PRIORITY)
     some = problem.half() if len(problem.Z) >= _ROWS_TO_HALVE else problem
-    first = min((some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts), key=_error)
-    now = best = problem.best(first.scales, (first.length,), (first.ridge,))
+    first = min(
+        (some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts), key=BY_ERROR
+    )
+    now = best = problem.best(first.axes, (first.length,), (first.ridge,))
     for _ in range(_ROUNDS):
         scales = problem.gradient_scales(now)
         lengths = (now.length / _STEP, now.length, now.length * _STEP)
         found = problem.best(scales, lengths, (now.ridge,))
         others = problem.best(scales, (found.length,), (found.ridge / 4, found.ridge * 4))
-        now = min(found, others, key=_error)
-        best = min(best, now, key=_error)
+        now = min(found, others, key=BY_ERROR)
+        best = min(best, now, key=BY_ERROR)
     if best.error < _SMOOTH * variance:
         likely = problem.likeliest()
         best = likely if likely.error < _LIKELY_BETTER * best.error else best
-    scales = best.scales / best.length
+    scales = best.axes / best.length
     scales[scales < _DROPPED * scales.max()] = 0.0
     return Metric(scales, best.ridge, best.error / variance)
 
@@ -112,10 +118,6 @@ def _merged(Z: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Float
     sums = np.zeros((len(distinct), Y.shape[1]))
     np.add.at(sums, group, weight[:, None] * Y)
     return distinct, sums / mass[:, None], mass
-
-
-def _error(fit: Fit) -> float:
-    return fit.error
 
 
 @dataclass(frozen=True)
@@ -170,11 +172,10 @@ class Problem:
 
         def fit(pair: tuple[float, float]) -> Fit:
             length, ridge = pair
-            error, alpha = self.leave_one_out(matrices[length], ridge)
-            return Fit(error, ridge, length, alpha, scales, squares)
+            return self.fit(matrices[length], ridge, scales, squares, length)
 
         bounded = [max(ridge, SMALLEST_RIDGE) for ridge in ridges]
-        return min(self.team.map(fit, product(matrices, bounded)), key=_error)
+        return min(self.team.map(fit, product(matrices, bounded)), key=BY_ERROR)
 
     def in_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
         """Results of a function for blocks of rows, which threads share."""
@@ -194,15 +195,13 @@ class Problem:
         self.in_blocks(evaluate)
         return K
 
-    def leave_one_out(self, K: NDArray, ridge: float) -> tuple[float, Floats]:
-        """Return the mean squared leave-one-out error, and the coefficients (m, r)."""
-        errors, alpha = self.left_out(K, ridge)
-        return float(np.average(errors, weights=self.weight)), alpha
-
-    def left_out(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
-        """Return the squared leave-one-out errors (m,), and the coefficients (m, r)."""
+    def fit(
+        self, K: NDArray, ridge: float, axes: Floats, squares: NDArray, length: float = 1.0
+    ) -> Fit:
+        """Return the fit with some kernel values (m, m) and a ridge."""
         residuals, alpha = self.residuals(K, ridge)
-        return (residuals**2).sum(axis=1), alpha
+        error = float(np.average((residuals**2).sum(axis=1), weights=self.weight))
+        return Fit(error, ridge, alpha, axes, squares, length)
 
     def residuals(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
         """Return the leave-one-out residuals (m, r), and the coefficients (m, r)."""
@@ -226,24 +225,21 @@ class Problem:
         )
         scales, ridge = 1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE)
         squares = self.squares(self.Z * scales)
-        error, alpha = self.leave_one_out(self.kernel_values(squares), ridge)
-        return Fit(error, ridge, 1.0, alpha, scales, squares)
+        return self.fit(self.kernel_values(squares), ridge, scales, squares)
+
+    def pulls(self, fit: Fit, points: Floats, rows: slice) -> Iterator[Floats]:
+        """Gradients of a fit at some rows in the space of the points, but for a factor."""
+        # ∂f/∂z at row i is 2 A Σ_j slope_ij α_j (A'z_i - A'z_j), with points A'z.
+        slopes = KERNEL.slope(fit.squares[rows] / fit.length**2)
+        for alpha in fit.alpha.T:
+            yield points[rows] * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * points)
 
     def gradient_scales(self, fit: Fit) -> Floats:
         """Return the root mean squared derivatives of a fit along the features, (q,)."""
-        # ∂f/∂z_l at row i is 2 s_l² Σ_j slope_ij α_j (z_il - z_jl).
-        Z = self.Z
 
-        def squared(rows: slice) -> Floats:
-            slopes, total = KERNEL.slope(fit.squares[rows] / fit.length**2), np.zeros(Z.shape[1])
-            for alpha in fit.alpha.T:
-                pull = Z[rows] * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * Z)
-                total += self.weight[rows] @ pull**2
-            return total
+        def squared(rows: slice) -> Any:
+            return sum(self.weight[rows] @ pull**2 for pull in self.pulls(fit, self.Z, rows))
 
-        total = np.sum(self.in_blocks(squared), axis=0)
-        found = np.sqrt(total) * fit.scales**2
+        found = np.sqrt(np.sum(self.in_blocks(squared), axis=0)) * fit.axes**2
         largest = found.max(initial=0.0)
-        if not largest > 0:
-            return np.ones(len(found))
-        return found / largest + _FLOOR
+        return found / largest + _FLOOR if largest > 0 else np.ones(len(found))

@@ -1,14 +1,20 @@
-"""Errors of kernels and λ on rows that they were not fitted to, and choices by these errors."""
+"""Errors of kernels and λ on rows that they were not fitted to, and choices by these errors.
+
+Rows are left out of a linear system one by one, or with all rows of their group, without solving it
+again.  By time, blocks of the later half are predicted from the rows before them, for which the
+factor of all rows suffices: a leading part of it is that of the earlier rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic
+from typing import Generic, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hilboost.backends import array_api
+from hilboost.backends import array_api, lapack
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dependence import Dependence
@@ -16,10 +22,70 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
-from hilboost.learners.kernel_machine.left_out import left_out
 from hilboost.reductions.row_splits import Split, in_turn, once
 
 _KEY = key_of(0, Purpose.FOLDS_COMPARED)
+_BLOCKS = 5  # of the later half of the rows
+ROWS_OF_HOLD_OUT = 4000
+ROWS_OF_LEAVE_ONE_OUT = 1000
+_SMALLER_SCALES, _LARGER_SCALES = (0.8, 0.6), (1.3,)
+_STEEPEST_SHRINKING = -0.25
+
+
+class LeftOut(NamedTuple):
+    """Rows that were left out."""
+
+    rows: NDArray[np.intp]  # (k,) places
+    residual: Floats  # (k, r)
+    scaled: Floats  # (k, r): divided by the variance given the rows that were not left out
+
+
+def left_out(
+    factor: Floats,  # (n, n): ``L`` of ``C = L Lᵀ``
+    Y: Floats,  # (n, r)
+    dependence: Dependence | None,  # by what rows are left out; ``None`` for one by one
+    team: ThreadTeam | None = None,
+) -> LeftOut:
+    """Predict rows from the others; cost O(n³), and by time O(n² r) if rows are in its order."""
+    if dependence is None or not dependence.divides:
+        return LeftOut(np.arange(len(Y)), *array_api.left_out(factor, Y, team))
+    if dependence.groups is None:
+        return _forward(factor, Y, dependence)
+    return _by_group(factor, Y, dependence.groups, team)
+
+
+def _by_group(
+    factor: Floats, Y: Floats, groups: NDArray[np.int64], team: ThreadTeam | None
+) -> LeftOut:
+    """Residuals ``(C⁻¹_gg)⁻¹ α_g`` of each group ``g``, where ``α = C⁻¹ Y``."""
+    inverse = lapack.inverse_by_tiles(factor, team or ThreadTeam())
+    alpha = inverse.T @ (inverse @ Y)
+    residual, scaled = np.empty(Y.shape), np.empty(Y.shape)
+    order = np.argsort(groups, kind="stable")
+    for rows in np.split(order, 1 + np.flatnonzero(np.diff(groups[order]))):
+        columns = inverse[:, rows]
+        covariance = np.linalg.inv(columns.T @ columns)
+        residual[rows] = covariance @ alpha[rows]
+        scaled[rows] = residual[rows] / np.diag(covariance)[:, None]
+    return LeftOut(np.arange(len(Y)), residual, scaled)
+
+
+def _forward(factor: Floats, Y: Floats, dependence: Dependence) -> LeftOut:
+    """Residuals of blocks of time, given the rows before them and before a gap."""
+    assert dependence.times is not None
+    order = np.argsort(dependence.times, kind="stable")
+    if (np.diff(order) < 0).any():
+        C = factor @ factor.T
+        factor, Y = array_api.cholesky(C[np.ix_(order, order)]), Y[order]
+    white = array_api.solve_lower(factor, Y.copy())
+    rows, residuals, variances = [], [], []
+    for learned, held in in_turn(_KEY, _BLOCKS, dependence.rows(order)):
+        m = len(learned)  # the first ones
+        rows.append(order[held])
+        residuals.append(Y[held] - factor[held, :m] @ white[:m])
+        variances.append((factor[held, m:] ** 2).sum(axis=1))
+    residual = np.concatenate(residuals)
+    return LeftOut(np.concatenate(rows), residual, residual / np.concatenate(variances)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +107,6 @@ class FoldKernels:
         for k, fold in enumerate(self.folds):
             fold_of[fold] = k
         return fold_of[rows]
-
-
-ROWS_OF_HOLD_OUT = 4000
-ROWS_OF_LEAVE_ONE_OUT = 1000
-_SMALLER_SCALES, _LARGER_SCALES = (0.8, 0.6), (1.3,)
-_STEEPEST_SHRINKING = -0.25
 
 
 @dataclass(frozen=True)
@@ -138,17 +198,33 @@ def n_learned(rows: Sampled) -> int:
 def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
     """The candidate, fitted to some of the rows, with its error on the others."""
     learn, held = (rows.part(places) for places in rows.divided)
-    K = evaluate(candidate.kernel, learn.X, learn.X)
-    try:
-        factor = array_api.cholesky(
-            array_api.add_to_diagonal(K, candidate.regularization / learn.weight)
-        )
-    except ArithmeticError:
-        return Candidate(candidate.kernel, candidate.regularization)
-    alpha = array_api.solve_cholesky(factor, learn.Y.copy())
-    predicted = evaluate(candidate.kernel, held.X, learn.X) @ alpha
+    kernel, lam = candidate.kernel, candidate.regularization
+    predicted = predictions(kernel, learn, held.X, np.array([lam]))[0]
     error = float(np.average(((predicted - held.Y) ** 2).sum(axis=1), weights=held.weight))
-    return Candidate(candidate.kernel, candidate.regularization, error, predicted, held.rows)
+    if np.isnan(error):
+        return Candidate(kernel, lam)
+    return Candidate(kernel, lam, error, predicted, held.rows)
+
+
+def predictions(kernel: Kernel, learn: Sampled, X: Floats, grid: Floats) -> Floats:
+    """Predictions (l, m, r) of some rows for every λ of a grid; NaN without a solution."""
+    K, K_held = evaluate(kernel, learn.X, learn.X), evaluate(kernel, X, learn.X)
+    found = np.full((len(grid), len(X), learn.Y.shape[1]), np.nan)
+    for predicted, lam in zip(found, grid, strict=True):
+        try:
+            factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), lam / learn.weight))
+        except ArithmeticError:
+            continue
+        predicted[...] = K_held @ array_api.solve_cholesky(factor, learn.Y.copy())
+    return found
+
+
+def mean_and_standard_error(values: Floats, weight: Floats | None) -> tuple[float, float]:
+    """Mean of some values (n,) with sample weights (n,), and its standard error."""
+    share = np.full(len(values), 1.0) if weight is None else weight
+    share = share / share.sum()
+    mean = float(share @ values)
+    return mean, float(np.sqrt((share**2) @ (values - mean) ** 2))
 
 
 Score = Callable[[Candidate[AnyKernel], Sampled], Candidate[AnyKernel]]

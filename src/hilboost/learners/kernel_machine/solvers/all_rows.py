@@ -1,0 +1,293 @@
+"""Systems ``K + D`` of all rows: one diagonal for all stages and outputs, or Newton's systems.
+
+A bounded step has one diagonal ``D`` that all outputs share, and mostly all stages.  Newton steps
+are for losses whose curvature changes from stage to stage: with weights α, sample weights w,
+negative gradients g and curvatures h, a stage solves ``(K + D) δ = D b`` for ``D = λ / (w h)`` and
+the dual residual ``b = w g / λ - α``, zero at the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends import array_api
+from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.errors import NotPositive
+from hilboost.kernels import Kernel
+from hilboost.kernels.gram import evaluate
+from hilboost.kernels.symmetric import SymmetricGram
+from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.problem import Component, StageProblem
+from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
+    ConjugateGradients,
+    Progress,
+    largest_norm,
+)
+from hilboost.learners.kernel_machine.solvers.multipliers import Change
+from hilboost.learners.kernel_machine.solvers.nystroem import Features, Nystroem, nystroem_factor
+
+_LARGEST_RATIO = 1e8  # of D to the mean of k(x, x), for rows that hardly curve the loss
+_SMALLEST_CURVATURE = 1e-300
+_FEW_DIGITS = 0.1  # of the residual: the next stage has another system
+_MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class LinearState:
+    """A linear system, and how far it is solved."""
+
+    solver: DirectSolver | IterativeSolver
+    tolerance: float  # largest column norm of the residual at which the system counts as solved
+    left: float = np.inf  # that of the present residual; infinite before the first step
+    progress: Progress | None = None  # state of the search; ``None`` before the first step
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the residual is within the tolerance."""
+        return self.left <= self.tolerance
+
+    def fits(self, D: Floats) -> bool:
+        """Whether ``D`` is the diagonal of the system."""
+        return np.array_equal(D, self.solver.D)
+
+    def advance(
+        self, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearState]:
+        """The next step for a residual (n, r), and the state after it.
+
+        ``so_far`` has the weights and values before the step.
+        """
+        return self.solver.advanced(self, residual, so_far, iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class SystemSnapshot:
+    """A linear system without its matrix, and how far it is solved.
+
+    Sums depend on the order of arrays in memory, which files do not store.
+    """
+
+    in_files: ClassVar[bool] = True
+
+    D: Floats  # (n,) float64
+    tolerance: float
+    left: float
+    # direction, size and residual of the search, and whether they are in Fortran order; empty
+    # before the first step
+    search: tuple[tuple[Floats | None, bool], ...]
+
+    @classmethod
+    def of(cls, state: LinearState) -> Self:
+        """Take the arrays, which no step changes."""
+        found, search = state.progress, []
+        for value in () if found is None else (found.direction, found.size, found.residual):
+            array = None if value is None else array_api.to_numpy(value)
+            search.append((array, array is not None and not array.flags.c_contiguous))
+        return cls(state.solver.D, state.tolerance, state.left, tuple(search))
+
+    def progress(self, like: Array) -> Progress | None:
+        """Return the state of the search, on the device of an array."""
+        if not self.search:
+            return None
+
+        direction, size, residual = (
+            None
+            if array is None
+            else array_api.like(
+                np.asarray(array, order="F" if is_fortran else "C"), like, "float64"
+            )
+            for array, is_fortran in self.search
+        )
+        return Progress(direction, size, residual)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectNewton:
+    """Newton steps by Cholesky factors."""
+
+    K: Array  # (n, n) float64
+    basis: NDArray  # (n, d)
+    team: ThreadTeam
+
+    @classmethod
+    def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
+        """Evaluate the Gram matrix."""
+        X = array_api.cast(workspace.X, "float64")
+        K = evaluate(kernel, X, X, workspace.team)
+        return cls(K, workspace.basis(slice(None)), workspace.team)
+
+    def step(self, D: Floats, b: Floats, iterations: int) -> Change:
+        """The exact step δ and its values ``K δ``; O(n³) for every column of ``D``."""
+        step = np.empty_like(b)
+        diagonal = array_api.namespace(self.K).linalg.diagonal(self.K)
+        for k, columns in enumerate(_columns(D, b)):
+            # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
+            added = array_api.like(D[:, k], self.K)
+            total = diagonal + added
+            if not bool((total > 0).all()):
+                raise NotPositive(array_api.NOT_POSITIVE)
+            scale = 1.0 / array_api.sqrt(total)
+            system = self.K * scale
+            system *= scale[:, None]
+            array_api.add_to_diagonal(system, scale**2 * added)
+            factor = array_api.cholesky(system, team=self.team)
+            right = (scale * added)[:, None] * array_api.like(b[:, columns], self.K)
+            found = scale[:, None] * array_api.solve_cholesky(factor, right)
+            step[:, columns] = array_api.to_numpy(found)
+        values = array_api.product(self.K, array_api.like(step, self.K), self.team)
+        return Change(step, array_api.to_numpy(values))
+
+
+@dataclass(frozen=True, eq=False)
+class DirectSolver:
+    """``(K + D)⁻¹`` from a Cholesky factor, float64; O(n³) once, O(n² r) a step."""
+
+    K: Array
+    factor: Array
+    D: Floats
+    basis: NDArray
+    team: ThreadTeam
+
+    @classmethod
+    def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
+        """Evaluate and factor the matrix."""
+        rows = DirectNewton.of(workspace, kernel)
+        shifted = array_api.add_to_diagonal(array_api.copied(rows.K), array_api.like(D, rows.K))
+        return cls(rows.K, array_api.cholesky(shifted, team=rows.team), D, rows.basis, rows.team)
+
+    def advanced(
+        self, state: LinearState, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearState]:
+        """The exact step, for which the residual suffices."""
+        right = array_api.like(residual.copy(), self.K)
+        change = array_api.solve_cholesky(self.factor, right)
+        outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))
+        return Change(array_api.to_numpy(change), outputs), replace(state, left=0.0, progress=None)
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeSolver:
+    """Preconditioned conjugate gradients on ``K + D``, started from a sparse kernel machine."""
+
+    gram: SymmetricGram
+    D: Floats  # (n,) float64
+    basis: NDArray  # (n, d)
+    nystroem: Nystroem  # the preconditioner
+    landmarks: Ints  # (m,) int64: basis vectors of the sparse machine
+    factor: Array  # (m, m): cholesky factor of their Gram matrix
+
+    @classmethod
+    def of(cls, gram: SymmetricGram, landmarks: Ints, D: Floats) -> IterativeSolver:
+        """Compute the preconditioner; cost O(n m²)."""
+        Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
+        basis = array_api.to_numpy(gram.A).astype(gram.precision)
+        return cls(gram, D, basis, Nystroem(Q, D), landmarks, factor)
+
+    def advanced(
+        self, state: LinearState, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearState]:
+        """A few conjugate gradient steps.
+
+        If the residual seems small enough, it is recomputed from all weights.  If it is not, the
+        outputs lead to the values of ``K (α + step)``, and the fit continues.
+        """
+        b = array_api.like(residual, self.gram.A, "float64")
+        diagonal = array_api.like(self.D, self.gram.A, "float64")[:, None]
+        system, tolerance = _system(self.gram, self.D), state.tolerance
+        start, taken_first = b * 0.0, b * 0.0
+        if state.progress is None:
+            start = self._sparse_machine(b)
+            taken_first = system(start)
+            left = largest_norm(array_api.to_numpy(b - taken_first))
+            if not left <= largest_norm(residual):  # the landmarks are nearly dependent
+                start, taken_first = b * 0.0, b * 0.0
+        search = ConjugateGradients(system, self.nystroem)
+        found = search.run(b - taken_first, iterations, tolerance, state.progress)
+        change, taken, left = start + found.x, taken_first + found.Sx, found.left
+        outputs = taken - diagonal * change
+        if left <= tolerance:
+            before, function = (array_api.like(v, b) for v in (so_far.alpha, so_far.function))
+            true = self.gram.times(before + change) - function
+            error = largest_norm(array_api.to_numpy(true - outputs))
+            if not error <= tolerance:
+                outputs, left = true, error
+        step = Change(array_api.to_numpy(change), array_api.to_numpy(outputs))
+        return step, replace(state, left=left, progress=found.progress)
+
+    def _sparse_machine(self, b: Array) -> Array:
+        """Kernel ridge regression with the landmarks as basis vectors."""
+        coefficients = self.nystroem.coefficients(b)
+        start = b * 0.0
+        start[self.landmarks] = array_api.solve_lower(self.factor, coefficients, transposed=True)
+        return start
+
+
+def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Floats, Floats]:
+    """``D`` and ``b``, both (n, r), for a kernel whose mean of k(x, x) is ``size``.
+
+    ``D`` is (n, 1) if all outputs share the curvature.
+    """
+    hessian, lam = problem.own_hessian, problem.regularization
+    w = 1.0 if problem.weight is None else problem.weight[:, None]
+    with np.errstate(over="ignore"):
+        D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
+    return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeNewton:
+    """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine."""
+
+    gram: SymmetricGram
+    basis: NDArray  # (n, d)
+    Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
+
+    @classmethod
+    def of(cls, gram: SymmetricGram, landmarks: Ints, smallest: float) -> IterativeNewton:
+        """Compute the approximation for the smallest entry of the first D; cost O(n m²)."""
+        Q, _ = nystroem_factor(gram, landmarks, smallest)
+        return cls(gram, array_api.to_numpy(gram.A).astype(gram.precision), Q)
+
+    def step(self, D: Floats, b: Floats, iterations: int) -> Change:
+        """Steps until a tenth of the residual is left and the sum descends, and its values."""
+        parts = [
+            self._solved(D[:, k], b[:, columns], iterations)
+            for k, columns in enumerate(_columns(D, b))
+        ]
+        return Change(*(np.hstack(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _solved(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
+        search = ConjugateGradients(_system(self.gram, D), Nystroem(self.Q, D))
+        right = array_api.like(D[:, None] * b, self.gram.A, "float64")
+        tolerance = _FEW_DIGITS * max(float(np.linalg.norm(D * column)) for column in b.T)
+        step, taken = np.zeros_like(b), np.zeros_like(b)
+        outputs, progress = taken, None
+        for _ in range(_MOST_ROUNDS):
+            found = search.run(right, iterations, tolerance, progress)
+            right, progress = right - found.Sx, found.progress
+            step, taken = step + array_api.to_numpy(found.x), taken + array_api.to_numpy(found.Sx)
+            outputs = taken - D[:, None] * step
+            if found.left <= tolerance and float((b * outputs).sum()) > 0:
+                break
+            tolerance = min(tolerance, 0.5 * found.left)
+        return step, outputs
+
+
+def _system(gram: SymmetricGram, D: Floats) -> Callable[[Array], Array]:
+    """``V -> (K + D) V``."""
+    diagonal = array_api.like(D, gram.A, "float64")[:, None]
+    return lambda V: gram.times(V) + diagonal * V
+
+
+def _columns(D: Floats, b: Floats) -> list[slice]:
+    """The columns of ``b`` that each column of ``D`` is for."""
+    if D.shape[1] == 1:
+        return [slice(0, b.shape[1])]
+    return [slice(k, k + 1) for k in range(b.shape[1])]

@@ -1,0 +1,214 @@
+"""Metrics in place of the diagonal one, where held-out rows show that they suit.
+
+These are linear maps of the features, and additive kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hilboost.backends.threads import ThreadTeam
+from hilboost.core.dtypes import Floats
+from hilboost.kernels import Additive
+from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
+from hilboost.learners.kernel_machine.tuning.metric import (
+    BY_ERROR,
+    PARTS,
+    SMALLEST_RIDGE,
+    Fit,
+    Metric,
+    Problem,
+)
+from hilboost.learners.kernel_machine.tuning.scoring import mean_and_standard_error
+
+# Of linear maps:
+_ROUNDS = 3
+_POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
+_STEP = 1.35  # between lengths
+_SMALLER_RIDGE = 0.4
+_FIRST_BETTER = 0.9  # the first round must decrease their error by this factor
+_SMALL_STEP = 0.98  # a round that gains less is the last one
+_BETTER_MAP = 0.9  # all rounds must decrease the error of the other rows by this factor
+_DROPPED = 1e-5  # share of the largest eigenvalue
+
+# Of additive kernels:
+_FEWEST_ROWS = 60  # of each part
+# Rows that are learned from, rows that judge, steps, and the factor by which the error must be
+# smaller: a first look, and the comparison that counts.
+_LOOKS = ((120, 300, 15, 1.0), (300, 600, 25, 0.95))
+_ERRORS = 2.0  # standard errors that the gain must exceed
+_SPREAD = 3.0  # of the logarithms of the length scales
+_FIRST_NOISE = 0.03
+_RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
+
+
+def refined_metrics(
+    Z: Floats,  # (m, q) float64: features of the rows
+    Y: Floats,  # (m, r) float64
+    weight: Floats | None,  # (m,) float64 or None
+    metric: Metric,  # the diagonal metric
+    most_additive: int,  # number of features of an additive kernel
+    team: ThreadTeam | None = None,  # threads that share matrices
+    rotates: bool = True,  # whether linear maps are tried
+) -> tuple[Fit | None, AdditiveMetric | None]:
+    """Learn a linear map, and an additive kernel that is better than it; ``None`` without gain."""
+    turned = rotated_metric(Z, Y, weight, metric, team) if rotates else None
+    if np.count_nonzero(metric.scales) > most_additive:
+        return turned, None
+    axes, ridge = np.diag(metric.scales), metric.ridge
+    if turned is not None:
+        axes, ridge = turned.axes, turned.ridge
+    return turned, additive_metric(Z, Y, weight, metric, axes, ridge, team)
+
+
+@dataclass(frozen=True)
+class AdditiveMetric:
+    """Feature scales for an additive kernel of length scale one, its shares, and the ridge."""
+
+    scales: Floats  # (q,) float64
+    shares: Floats  # (2,) float64: of main effects and of interactions of two features
+    ridge: float  # λ in ``(K + λ / weight) α = y``
+
+
+def rotated_metric(
+    Z: Floats, Y: Floats, weight: Floats | None, metric: Metric, team: ThreadTeam | None = None
+) -> Fit | None:
+    """Learn a linear map of the features, if it is much better than a diagonal metric.
+
+    Each round takes a power of the average gradient outer product of the last fit as the metric
+    (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and searches for a length scale and a ridge
+    with a smaller exact leave-one-out error.  A full matrix has many entries, which adapt to the
+    noise of these rows, so that it must have fewer entries than rows to learn from, and the
+    leave-one-out error of the other two fifths of the rows decides.  The cost is that of two
+    inversions of m × m matrices, or of about 15 if the first round gains.
+    """
+    n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
+    learned, judged = Problem.divided(Z, Y, weight, team)
+    if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < n_entries:
+        return None
+    start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
+    if not 0 < start.error < np.inf:
+        return None
+    for k in range(_ROUNDS):
+        found = _fit(learned, _next_axes(learned, now), now.ridge)
+        if k == 0 and not found.error < _FIRST_BETTER * start.error:
+            return None
+        found = _tuned(learned, found)
+        if found.error > now.error:
+            break
+        small, now = found.error > _SMALL_STEP * now.error, found
+        if small:
+            break
+    before, after = (_tuned(judged, _fit(judged, one.axes, one.ridge)) for one in (start, now))
+    return after if after.error < _BETTER_MAP * before.error else None
+
+
+def _fit(problem: Problem, axes: Floats, ridge: float, squares: NDArray | None = None) -> Fit:
+    """Fit with a linear map; its squared distances are known or computed."""
+    squares = problem.squares(problem.Z @ axes) if squares is None else squares
+    return problem.fit(problem.kernel_values(squares), ridge, axes, squares)
+
+
+def _next_axes(problem: Problem, now: Fit) -> Floats:
+    """Return the axes of the average gradient outer product, at the same mean distance."""
+    points = problem.Z @ now.axes
+
+    def outer_products(rows: slice) -> Floats:
+        total = np.zeros((len(now.axes),) * 2)
+        for pull in problem.pulls(now, points, rows):
+            gradients = pull @ now.axes.T
+            total += (gradients.T * problem.weight[rows]) @ gradients
+        return total
+
+    total = np.sum(problem.in_blocks(outer_products), axis=0)
+    values, vectors = np.linalg.eigh(total)
+    kept = values > _DROPPED * values[-1]
+    if not kept.any():
+        return now.axes
+    axes = vectors[:, kept] * (values[kept] / values[-1]) ** (_POWER / 2)
+    size = np.sqrt((points.var(axis=0)).sum() / (problem.Z @ axes).var(axis=0).sum())
+    return axes * size
+
+
+def _tuned(problem: Problem, found: Fit) -> Fit:
+    """Compare neighboring length scales and ridges."""
+    start = found
+    for factor in (1 / _STEP, _STEP):
+        if found is start:
+            axes, squares = start.axes * factor, start.squares * factor**2
+            longer = _fit(problem, axes, start.ridge, squares)
+            found = min(start, longer, key=BY_ERROR)
+    start = found
+    for factor in (_SMALLER_RIDGE, 1 / _SMALLER_RIDGE):
+        if found is start and start.ridge * factor >= SMALLEST_RIDGE:
+            other = _fit(problem, start.axes, start.ridge * factor, start.squares)
+            found = min(start, other, key=BY_ERROR)
+    return found
+
+
+def additive_metric(
+    Z: Floats,  # (m, q) float64: features of the rows
+    Y: Floats,  # (m, r) float64
+    weight: Floats | None,  # (m,) float64 or None
+    metric: Metric,  # the diagonal metric; features that it leaves out are left out here, too
+    axes: Floats,  # (q, k) float64: linear map for the stationary kernel of length scale one
+    ridge: float,  # of the stationary kernel
+    team: ThreadTeam | None = None,  # threads that share matrices
+) -> AdditiveMetric | None:
+    """Learn an additive kernel, if it is clearly better than the stationary one.
+
+    Length scales, shares and the ridge maximize the marginal likelihood of three fifths of the
+    rows.  The leave-one-out error of the other rows decides.  A first look at few rows ends the
+    search on most tables.
+
+    The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
+    25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
+    """
+    learned, judged = Problem.divided(Z, Y, weight, team)
+    used = np.flatnonzero(metric.scales)
+    if min(len(learned.Z), len(judged.Z)) < _FEWEST_ROWS or len(used) < 2:
+        return None
+    for n_rows, n_judged, n_steps, enough in _LOOKS:
+        some = judged.first(n_judged)
+        rows, points = some.Z[:, used], some.Z @ axes
+        found = _likeliest(learned.first(n_rows), used, n_steps)
+        if found is None:
+            return None
+        kernel, noise = found
+        errors = _errors(some, kernel.block(rows, rows), noise)
+        usual = _errors(some, some.kernel_values(some.squares(points)), ridge)
+        if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
+            return None
+    gain, error = mean_and_standard_error(usual - errors, some.weight)
+    if not gain > _ERRORS * error:
+        return None
+    # Divided by its variance over the rows, so that ridges of different kernels are comparable.
+    K = kernel.block(rows, rows)
+    variance = float(np.diag(K).mean() - K.mean())
+    scales = np.zeros(len(metric.scales))
+    scales[used] = 1 / kernel.length_scale
+    shares = np.array([kernel.main, kernel.pairs]) / variance
+    return AdditiveMetric(scales, shares, max(noise / variance, SMALLEST_RIDGE))
+
+
+def _likeliest(
+    problem: Problem, used: NDArray[np.intp], n_steps: int
+) -> tuple[Additive, float] | None:
+    """Maximize the marginal likelihood; return the kernel and the ridge."""
+    spread = float(np.sqrt(np.average(problem.Y**2, axis=0, weights=problem.weight).mean()))
+    if not 0 < spread < np.inf:
+        return None
+    prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
+    Z, Y, start = problem.Z[:, used], problem.Y / spread, Additive(np.ones(len(used)))
+    found = maximize(start, _FIRST_NOISE, Z, Y, Effort(n_steps), prior, problem.weight)
+    return None if found.value == np.inf else (found.kernel, found.noise)
+
+
+def _errors(problem: Problem, K: NDArray, ridge: float) -> Floats:
+    """Squared leave-one-out errors (m,) with the best of some ridges."""
+    residuals = [problem.residuals(K, ridge * factor)[0] for factor in _RIDGES]
+    found = [(left**2).sum(axis=1) for left in residuals]
+    return min(found, key=lambda errors: float(errors @ problem.weight))
