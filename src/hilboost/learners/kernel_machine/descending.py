@@ -1,4 +1,4 @@
-"""Fitted steps with their effect on the penalty, for distinct rows and for those of the table."""
+"""Fitted steps with their effect on the penalty, and their conversion to rows of the table."""
 
 from __future__ import annotations
 

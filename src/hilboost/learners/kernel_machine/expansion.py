@@ -228,7 +228,12 @@ class MetricExpansion(BaseModel):
     def _outputs(self, Z: Floats, team: ThreadTeam) -> Floats:
         """Compute the outputs (n, r) of features (n, q)."""
         centers = self.centers.astype(np.float64)
-        block = _stationary_tiles(Z, centers) if self.shares is None else self._tiles(Z, centers)
+        kernel = self.kernel
+
+        def tile(rows: slice, columns: slice) -> Floats:
+            return kernel.block(Z[rows], centers[columns])
+
+        block = _stationary_tiles(Z, centers) if self.shares is None else tile
         outputs = np.zeros((len(Z), self.weights.shape[1]))
 
         def add(rows: slice) -> None:
@@ -238,11 +243,6 @@ class MetricExpansion(BaseModel):
         with array_api.one_blas_thread():
             team.map(add, row_blocks(len(Z), _TILE_ROWS))
         return outputs
-
-    def _tiles(self, Z: Floats, centers: Floats) -> Tiles:
-        """Return a function that computes kernel values of some rows and centers."""
-        kernel = self.kernel
-        return lambda rows, columns: kernel.block(Z[rows], centers[columns])
 
     def effects(self, coefficient: Floats) -> tuple[Ints, Floats]:
         """Return the columns that features are made from, and how much each changes the outputs.

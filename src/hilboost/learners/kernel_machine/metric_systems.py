@@ -13,7 +13,7 @@ from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
-from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE
 
@@ -68,7 +68,8 @@ class System:
         cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam, kernel: Kernel = KERNEL
     ) -> System:
         """Evaluate the kernel values in float64: small ridges need them."""
-        return cls(_values(kernel, centers, team), rows.target, rows.mass, team)
+        Z = centers.astype(np.float64)
+        return cls(evaluate(kernel, Z, Z, team), rows.target, rows.mass, team)
 
     def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
@@ -151,7 +152,7 @@ class NormalEquations:
         def sums(rows: NDArray[Any]) -> _Sums:
             return _summed(kernel, features, Z, table.some(rows), team)
 
-        return cls(_values(kernel, Z, team), tuple(team.map(sums, parts)), kernel, team)
+        return cls(evaluate(kernel, Z, Z, team), tuple(team.map(sums, parts)), kernel, team)
 
     def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
         """Return the equations with further rows, as another part."""
@@ -196,12 +197,6 @@ class NormalEquations:
         return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
 
 
-def _values(kernel: Kernel, centers: NDArray[Any], team: ThreadTeam) -> Floats:
-    """Kernel values between centers, in float64."""
-    Z = centers.astype(np.float64)
-    return Gram(kernel, Z, Z, memory=np.inf, team=team).whole()
-
-
 def _summed(
     kernel: Kernel, features: Features, centers: Floats, rows: Rows, team: ThreadTeam
 ) -> _Sums:
@@ -210,7 +205,7 @@ def _summed(
     Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
-        K = Gram(kernel, features(rows.X[block]), centers, np.inf, team).whole()
+        K = evaluate(kernel, features(rows.X[block]), centers, team)
         K *= root[block]
         lapack.add_products(K, products, team)
         moments += K.T @ Y[block]

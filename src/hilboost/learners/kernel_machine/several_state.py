@@ -121,7 +121,13 @@ class SeveralKernelsState(MemberState):
         observed = gradients.negative_gradient / self.conversion.unit
         self.workspace = self.workspace.observing(observed, sample.dependence)
         self._is_least_squares = gradients.hessian is None
-        self._kernels, self.choice = self._chosen(stage, kernels, gradients, sample)
+        # From the rows of the stage, or once for all members from all rows.
+        rows = sample if self.shared is None else self.workspace.all_rows
+        seen, weight = self.conversion.seen(gradients, rows)
+        find = partial(choose_several, stage.setting, kernels, self.workspace, seen, weight)
+        self._kernels, self.choice = self.settled(
+            partial(find, stage.name == "full", self.choose_penalty)
+        )
         self._descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
         machines = self._kernels
         if gradients.corners is not None:
@@ -183,31 +189,6 @@ class SeveralKernelsState(MemberState):
         if snapshot.reweighted is not None:
             self._reweighted = ReweightedStages.restored(snapshot.reweighted, restored)
         return restored
-
-    def _chosen(
-        self,
-        stage: KernelLearner,
-        kernels: tuple[Kernel, ...],
-        gradients: Gradients,
-        sample: RowSample,
-    ) -> tuple[tuple[Kernel, ...], Choice]:
-        """Choose from the rows of the stage, or once for all members from all rows."""
-        assert self.conversion is not None
-        rows = sample if self.shared is None else self.workspace.all_rows
-        seen, weight = self.conversion.seen(gradients, rows)
-
-        return self.settled(
-            partial(
-                choose_several,
-                stage.setting,
-                kernels,
-                self.workspace,
-                seen,
-                weight,
-                stage.name == "full",
-                self.choose_penalty,
-            )
-        )
 
     def take(self, proposals: Sequence[Descending]) -> Descending:
         """The proposal with the largest decrease; the first of several."""

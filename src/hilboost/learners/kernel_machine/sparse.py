@@ -36,7 +36,7 @@ from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
     ConjugateGradients,
     largest_norm,
 )
-from hilboost.learners.kernel_machine.stage_system import StageSolver, fitted_on_subset
+from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 
 _JITTER = 1e-9
@@ -164,7 +164,9 @@ class SparseLearner(KernelLearner):
         rows = self.choose_basis(data.workspace, problem, subset, rng, kept)
         start = None
         if self.solver == "conjugate_gradient":
-            start = fitted_on_subset(data.workspace, problem, rows, subset)
+            # Step 2(a): the machine that is fitted to the subset alone.
+            alone = replace(self.stage_solver, penalizes_ensemble=False)
+            start = alone.system(data, problem, rows, subset, kept).solve()
         system, a = self.stage_solver.solved(data, problem, rows, start, kept)
         if problem.is_newton:
             is_whole = self.subset_size is None and len(rows) == problem.n_rows

@@ -159,23 +159,6 @@ def _sums(
     return grams, product
 
 
-def fitted_on_subset(
-    workspace: Workspace, problem: StageProblem, rows: Ints, subset: Ints
-) -> Floats:
-    """Weights (D, r) of the sparse machine fitted to a subset alone; SY2006, step 2(a)."""
-    W = problem.curvature
-    curvature = None if W is None else W[subset].mean(axis=1)
-    gram = workspace.gram(problem.kernel, subset, rows, workspace.memory)
-    total, product = gram.sums(
-        None if curvature is None else array_api.like(curvature, workspace.X, "float64"),
-        array_api.like(problem.weighted_gradient[subset], workspace.X, "float64"),
-    )
-    points = array_api.cast(workspace.X[rows], "float64")
-    K_DD = evaluate(problem.kernel, points, points, workspace.team)
-    factor = array_api.cholesky(total + problem.regularization * K_DD)
-    return array_api.to_numpy(array_api.solve_cholesky(factor, product))
-
-
 def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> Floats:
     """Nonlinear conjugate gradients on SY2006, eq. (21), then the best length ``c*`` of (20).
 

@@ -94,35 +94,13 @@ class MachineState(MemberState):
     ) -> StageProblem:
         """The problem of this stage; the first stage chooses kernel and λ."""
         if self.choice is None:
-            self.choice = self._chosen(config, gradients, weight, n_effective, iterates)
+            # From the rows of the stage, or once for all members from all rows.
+            first, own = self._first or (gradients, weight)
+            self._first = None
+            find = partial(choose, config, self.workspace, first, own, n_effective, iterates)
+            self.choice = self.settled(partial(find, self.choose_penalty))
         self.workspace, regularization = self.choice.settled(self.workspace, weight)
         return StageProblem(self.choice.kernel, regularization, gradients, weight, self._corners)
-
-    def _chosen(
-        self,
-        config: KernelMachineConfig,
-        gradients: Gradients,
-        weight: Floats | None,
-        n_effective: float,
-        iterates: bool,
-    ) -> Choice:
-        """Choose kernel and λ from the rows of the stage, or once for all members from all rows."""
-        if self._first is not None:
-            gradients, weight = self._first
-            self._first = None
-
-        return self.settled(
-            partial(
-                choose,
-                config,
-                self.workspace,
-                gradients,
-                weight,
-                n_effective,
-                iterates,
-                self.choose_penalty,
-            )
-        )
 
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""

@@ -61,14 +61,6 @@ class Choice:
     rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
     predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
 
-    @classmethod
-    def given(cls, config: KernelMachineConfig) -> Choice | None:
-        """The choice of the user, if it is complete."""
-        kernel, regularization = config.given_kernel, config.given_regularization
-        if config.tuning != "auto" or kernel is None or regularization is None:
-            return None
-        return cls(kernel, regularization)
-
     def settled(self, workspace: Workspace, weight: Floats | None) -> tuple[Workspace, float]:
         """The workspace in double precision if single rounds λ away, and a λ that is large enough.
 
@@ -101,15 +93,15 @@ def choose(
     If few rows hold most of the curvature, as with offsets that differ by orders of magnitude, the
     gradients hide the function.  Newton steps, with the curvature as weights, may show it.
     """
-    given = Choice.given(config)
-    if given is not None:
-        return given
-    if config.given_regularization is not None or config.tuning != "auto":
+    kernel, regularization = config.given_kernel, config.given_regularization
+    if config.tuning == "auto" and kernel is not None and regularization is not None:
+        return Choice(kernel, regularization)
+    if regularization is not None or config.tuning != "auto":
         choose_penalty = None
     chosen = partial(_chosen, config, workspace, n_effective, iterates, choose_penalty)
     choice, loss = chosen(gradients, weight)
     curvature = gradients.hessian
-    can_vary = choose_penalty is not None and config.given_kernel is None
+    can_vary = choose_penalty is not None and kernel is None
     can_vary = can_vary and config.tuning_seconds is None and workspace.observed is None
     if can_vary and curvature is not None and gradients.corners is None and _is_uneven(curvature):
         steps = replace(gradients, negative_gradient=gradients.negative_gradient / curvature)
