@@ -14,10 +14,10 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
 from hilboost.core.target import Target
 from hilboost.encoders.encoding import level_weights
-from hilboost.learners.kernel_machine.merging import merge_equal_rows
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
+from hilboost.reductions.equal_rows import merge_equal_rows
 from hilboost.tables.bounds import are_exact, as_bounds, stand_ins
 from hilboost.tables.files import of_used_levels
 from hilboost.tables.schema import Schema

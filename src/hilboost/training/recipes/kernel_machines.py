@@ -22,11 +22,11 @@ from hilboost.kernels.base import first_of_equals
 from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, memory_budget
 from hilboost.learners.kernel_machine.full import FullLearner
-from hilboost.learners.kernel_machine.merging import count_distinct
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.model.resolved import is_auto
+from hilboost.reductions.equal_rows import count_distinct
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.compatibility import check_kernel
 from hilboost.training.data import TrainingData
