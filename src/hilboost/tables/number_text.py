@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -62,12 +63,9 @@ _GROUPED_OTHERWISE = rf"[1-9]\d{{0,2}}(['’]\d{{3}}|[{_SPACES}]\d{{3}})+([.,]\d
 SEPARATED_NUMBER = (
     rf"\s*[+-]?(\d+,\d+|{_GROUPED_BY_COMMAS}|{_GROUPED_BY_POINTS}|{_GROUPED_OTHERWISE})\s*"
 )
-_SEPARATED = re.compile(SEPARATED_NUMBER)
 _WITHIN_GROUPS = re.compile(r"\s*[+-]?([1-9]\d{0,2}(\.\d{3})?|0)\s*")
-_UNITS = re.compile(NUMBER_WITH_UNIT)
-_DATES = re.compile(DATE)
 _COMPACT_DAY = re.compile(COMPACT_DAY)
-_MARKED = re.compile(
+_MARKED = (
     rf"\s*(\(\s*{_NUMBER}\s*\)|[<>≤≥~]=?\s*{_SIGN}?{_NUMBER}|{_SIGN}\s*{_NUMBER}|"
     rf"{_NUMBER}[.,]\d+\s*{_MINUS})\s*"
 )
@@ -88,6 +86,12 @@ _FEWEST_WITH_UNIT = 10  # distinct values; "1b", "2b" are names
 _FEW_WORDS = 0.01  # part of the values; any number of different words
 _MOST_WORDS = 0.5  # part of the values; a few different words
 _MOST_DISTINCT_WORDS, _FEWEST_DISTINCT_NUMBERS = 3, 20
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compile a long pattern when first used: all of them would take a tenth of the import."""
+    return re.compile(text)
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,11 @@ def written_as(text: object) -> Written | None:
 
 def _forms(texts: Counter[str]) -> dict[Written, Callable[[str], object]]:
     """Return what texts of each form match."""
+    separated = _pattern(SEPARATED_NUMBER)
     forms: dict[Written, Callable[[str], object]] = {
         "numbers": _is_plain,
-        "numbers with separators": lambda text: _is_plain(text) or _SEPARATED.fullmatch(text),
-        "dates": _DATES.fullmatch,
+        "numbers with separators": lambda text: _is_plain(text) or separated.fullmatch(text),
+        "dates": _pattern(DATE).fullmatch,
     }
     units = Counter(_unit_of(text) for text, _ in zip(texts, range(_SAMPLE), strict=False))
     unit = max(filter(None, units), key=units.__getitem__, default="")
@@ -166,8 +171,8 @@ def _forms(texts: Counter[str]) -> dict[Written, Callable[[str], object]]:
     elif _HAS_SIGN.search(unit) or (unit and len(texts) >= _FEWEST_WITH_UNIT):
         forms["numbers with units"] = lambda text: _unit_of(text) == unit
     if len(texts) > _FEWEST_DISTINCT_NUMBERS:
-        separated = forms["numbers with separators"]
-        forms["numbers with marks"] = lambda text: separated(text) or _MARKED.fullmatch(text)
+        plain, marked = forms["numbers with separators"], _pattern(_MARKED)
+        forms["numbers with marks"] = lambda text: plain(text) or marked.fullmatch(text)
         forms["times"] = _TIMES.fullmatch
     return forms
 
@@ -210,7 +215,7 @@ def day_text(day: float) -> str | None:
 
 def _unit_of(text: str) -> str:
     """Return the percent sign, currency, or other unit of a number, or else an empty text."""
-    if not _UNITS.fullmatch(text):
+    if not _pattern(NUMBER_WITH_UNIT).fullmatch(text):
         return ""
     unit = _OF_NUMBER.sub("", text)
     scaled = _WITH_FACTOR.fullmatch(unit)
