@@ -9,9 +9,7 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as Python, by the same rules
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import Any
 
@@ -23,6 +21,7 @@ from hilboost.backends.code_files import CodeFiles, PartFiles
 from hilboost.backends.compile_notice import watch_compilation
 from hilboost.backends.numba_linker import PartCompiler
 from hilboost.backends.work_clock import paused
+from hilboost.core.lazy import without_collections
 
 INTERPRETED = bool(config.DISABLE_JIT)
 
@@ -37,18 +36,6 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
 
     run.py_func = function  # type: ignore[attr-defined]
     return run
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Compilation creates many objects that stay: collections would take an eighth of its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class _Dispatcher(CPUDispatcher):
@@ -88,7 +75,7 @@ class _Entry(_Dispatcher):
         return self._part._numba_type_
 
     def compile(self, sig: Any) -> Any:
-        with paused(), _without_garbage_collection():
+        with paused(), without_collections():
             return super().compile(sig)
 
 
