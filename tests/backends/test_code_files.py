@@ -42,6 +42,24 @@ from hilboost.backends.compiled import compiled
 def difference(pair):
     return pair.a - pair.b
 """
+ARRAYS = """
+from hilboost.backends.compiled import allocating, compiled
+
+@compiled
+def first(values):
+    return values[0]
+
+@allocating
+def doubled(values):
+    return 2.0 * values
+"""
+FIRST_CALLS = """
+import sys
+import numpy as np
+sys.path.insert(0, {!r})
+from arrays import doubled, first
+print(first(np.ones(3)), "numba.np.linalg" in sys.modules, *doubled(np.ones(3)))
+"""
 READ_ONLY = "unshare", "-rm", "sh", "-c", 'mount -o remount,bind,ro / && exec "$@"', "sh"
 ON_X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="names a processor of x86")
 
@@ -96,6 +114,16 @@ def hits_of(site, folder, *launcher, version=numba.__version__, **environment):
     environment.setdefault("NUMBA_CACHE_DIR", str(folder / "cache"))
     out, err = finish(start(code, *launcher, PYTHONPATH=str(site), **environment))
     return int(out), err
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_code_is_loaded_without_all_that_a_compiler_needs(compiles, folder):
+    (folder / "arrays.py").write_text(ARRAYS)
+    code, cache = FIRST_CALLS.format(str(folder)), str(folder / "cache")
+    if not compiles:
+        finish(start(code, NUMBA_CACHE_DIR=cache))
+    out, _ = finish(start(code, NUMBA_CACHE_DIR=cache))
+    assert out == f"1.0 {compiles} 2.0 2.0 2.0\n"
 
 
 def test_a_change_of_any_compiled_source_or_of_numba_is_compiled(installed, folder):

@@ -34,6 +34,7 @@ from llvmlite import binding
 from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import compile_result
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 from numba.misc.appdirs import AppDirs
@@ -49,6 +50,7 @@ except ImportError:  # not available on Windows, where processes compile the sam
 _PACKAGE = Path(__file__).parents[1]
 _NATIVE = _PACKAGE / "native"
 _APART = "cuda"  # a folder of functions that no others call
+_OF_RUNTIME = b"NRT_"  # in the names of functions that count references to arrays
 _KEPT = 8  # folders of other sources, such as earlier versions
 _PATIENCE, _PAUSE = 60.0, 0.02  # seconds, for another process that compiles the same function
 _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
@@ -183,7 +185,6 @@ class CodeFiles(NullCache):
 
         The caller then compiles it, which no other process does at the same time.
         """
-        target_context.refresh()
         arguments, _ = normalize_signature(sig)
         found = self._found(arguments, target_context)
         if found is None:
@@ -254,6 +255,9 @@ class CodeFiles(NullCache):
 
     def _rebuilt(self, target_context: Any, found: tuple[Any, ...]) -> Any:
         code, fndesc, environment, environments, signature = found
+        # All else that Numba sets up for a compiler would take longer than to read all code.
+        if _OF_RUNTIME in code[1]:
+            rtsys.initialize(target_context)
         library = self._library(target_context.codegen(), fndesc, *code)
         result = compile_result(
             target_context=target_context,
