@@ -739,11 +739,12 @@ def test_weighted_quantile(seed, level, weights):
 @seeded
 @pytest.mark.parametrize("level", [0.2, 0.5])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cell_quantiles(seed, level, weighted):
+@pytest.mark.parametrize(("n", "digits"), [(60, 12), (900, 12), (900, 1)])
+def test_cell_quantiles(seed, level, weighted, n, digits):
     rng = np.random.default_rng(seed)
-    residuals = rng.normal(size=60)
-    weights = rng.integers(1, 5, size=60).astype(float) if weighted else np.empty(0)
-    leaf = rng.integers(-1, 7, size=60).astype(np.int32)
+    residuals = rng.normal(size=n).round(digits)
+    weights = rng.integers(1, 5, size=n).astype(float) if weighted else np.empty(0)
+    leaf = rng.integers(-1, 7, size=n).astype(np.int32)
     arguments = residuals, weights, leaf, 8, level
     compiled = quantiles.leaf_quantiles(*arguments)
     np.testing.assert_array_equal(compiled, quantiles_twin.leaf_quantiles(*arguments))

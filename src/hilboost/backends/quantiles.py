@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from hilboost.backends.compiled import allocating, compiled
+from hilboost.backends.compiled import allocating, compiled, inner
 
 
 @compiled
@@ -37,6 +37,32 @@ def weighted_quantile(values, weights, level):
     return values[last] + 0.0
 
 
+@inner
+def _sort_by_merging(columns, begin, end):
+    """Sort numbers, and their weights with them, by merging; return which copy is sorted.
+
+    Equal numbers keep their order.  NumPy's sorts take ten times longer to compile.
+
+    columns : (2, 2, n) float64: two copies of numbers and weights, the first given
+    """
+    source, width = 0, 1
+    while width < end - begin:
+        numbers, weights = columns[source, 0], columns[source, 1]
+        source = 1 - source
+        for left in range(begin, end, 2 * width):
+            middle, last = min(left + width, end), min(left + 2 * width, end)
+            i, j = left, middle
+            for k in range(left, last):
+                if j >= last or (i < middle and numbers[i] <= numbers[j]):
+                    columns[source, 0, k], columns[source, 1, k] = numbers[i], weights[i]
+                    i += 1
+                else:
+                    columns[source, 0, k], columns[source, 1, k] = numbers[j], weights[j]
+                    j += 1
+        width *= 2
+    return source
+
+
 @allocating
 def leaf_quantiles(residuals, weights, leaf_of_row, n_leaves, level):
     """Weighted quantile of the residuals in every leaf, (n_leaves,); rows of leaf -1 are left out.
@@ -50,22 +76,17 @@ def leaf_quantiles(residuals, weights, leaf_of_row, n_leaves, level):
             starts[leaf_of_row[i] + 1] += 1
     for c in range(n_leaves):
         starts[c + 1] += starts[c]
-    order = np.empty(starts[n_leaves], np.int64)
-    fill = starts[:n_leaves].copy()
+    fill, columns = starts.copy(), np.empty((2, 2, starts[n_leaves]))
     for i in range(leaf_of_row.shape[0]):
         c = leaf_of_row[i]
         if c >= 0:
-            order[fill[c]] = i
+            columns[0, 0, fill[c]] = residuals[i]
+            columns[0, 1, fill[c]] = weights[i] if weights.shape[0] > 0 else 1.0
             fill[c] += 1
     result = np.zeros(n_leaves)
     for c in range(n_leaves):
-        rows = order[starts[c] : starts[c + 1]]
-        if rows.shape[0] == 0:
-            continue
-        here = residuals[rows]
-        sorting = np.argsort(here)
-        w = np.ones(rows.shape[0])
-        if weights.shape[0] > 0:
-            w = weights[rows][sorting]
-        result[c] = weighted_quantile(here[sorting], w, level)
+        begin, end = starts[c], starts[c + 1]
+        if begin < end:
+            numbers, mass = columns[_sort_by_merging(columns, begin, end)]
+            result[c] = weighted_quantile(numbers[begin:end], mass[begin:end], level)
     return result

@@ -181,8 +181,9 @@ def begin_with_root(growth):
     batch.state[N_TREE], batch.tree[0] = 1, 0
     if limits.max_leaves > 1 and limits.max_depth > 0 and fields[0, N_ROWS] >= limits.min_rows:
         fields[0, SLOT] = 0
-        _add_pair(int64(0), int64(0), SEARCHED, growth)
-        _draw(0, int64(0), int64(0), growth.nodes.seeds, limits, growth.constraints, growth.scratch)
+        root = int64(0)  # not a literal, whose type is compiled for again
+        _add_pair(root, root, int64(SEARCHED), growth)
+        _draw(root, root, root, growth.nodes.seeds, limits, growth.constraints, growth.scratch)
 
 
 @inner

@@ -376,24 +376,25 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
     keep_apart()
     n_outputs, n = leaf_of_row.shape[0], leaf_of_row.shape[1]
     m, scratch = memory.growth.buffers.flags.shape[0], memory.scratch
+    zero, one = np.int64(0), np.int64(1)  # not literals, whose types are compiled for again
     while True:
         tree = atomic_add(stage.next_tree, 0, 1)
         if tree >= n_outputs:
             return
         place = number * n_outputs + tree
         clear_sums(scratch)
-        measure(tree, 0, m, 0, stage, scratch)
+        measure(tree, zero, m, zero, stage, scratch)
         choose_steps(stage, memory)
-        pack(tree, place, 0, m, 0, stage, memory)
+        pack(tree, place, zero, m, zero, stage, memory)
         open_tree(place, stage, memory)
         growth = by_reference(growth_of_tree(memory))
         take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        mark_rows(tree, place, 0, 1, memory, grown, leaf_of_row)
+        mark_rows(tree, place, zero, one, memory, grown, leaf_of_row)
         if not values_are_known(place, stage, memory, grown):
-            value_leaves(tree, place, 0, 1, stage, memory, grown)
+            value_leaves(tree, place, zero, one, stage, memory, grown)
         end_tree(tree, place, stage, memory, grown, leaf_of_row)
-        add_outputs(tree, series, grown.values[place], leaf_of_row[tree], 0, n)
+        add_outputs(tree, series, grown.values[place], leaf_of_row[tree], zero, n)
 
 
 @compiled
@@ -409,7 +410,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     """
     stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
     weights, whole = stage.weights, stage.learned.whole
-    evaluate_share(team, -1, series, weights, whole)
+    evaluate_share(team, np.int64(-1), series, weights, whole)
     for number in range(series.n_stages):
         if not begin_stage(team, number, series, stage.rows, stage.next_tree):
             return

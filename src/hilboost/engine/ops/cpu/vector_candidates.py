@@ -113,7 +113,7 @@ def draw_candidates(table, ranges, is_category, here, seed, n_drawn, random_cuts
     d = columns.shape[0]
     for f in range(d):
         columns[f] = f
-    n_found = 0
+    n_found = int64(0)  # not a literal, whose type is compiled for again
     candidates.number[0] = d
     if n_drawn >= d and not random_cuts:
         return
