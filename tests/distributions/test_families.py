@@ -72,3 +72,14 @@ def test_crps_of_wide_distributions(loss, parameters, frozen):
             for a, b in zip(ends[:-1], ends[1:], strict=True)
         ]
         np.testing.assert_allclose(of(loss, *parameters).crps([y]), sum(parts), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dispersion", [1e-6, 1e-3, 0.1, 3.0, 1e3])
+@pytest.mark.parametrize("mean", [3e8, 3e9, 1e11])
+def test_large_quantiles_of_counts(mean, dispersion):
+    """From a billion on, they are interpolated; counting to 1e18 takes SciPy minutes."""
+    found, levels = of(NegativeBinomial(), mean, dispersion), [0.01, 0.5, 0.99, 1 - 1e-6]
+    size = 1 / dispersion
+    expected = stats.nbinom(size, size / (size + mean)).ppf(levels)
+    np.testing.assert_allclose(found.quantile(levels)[0], expected, rtol=1e-6)
+    assert of(NegativeBinomial(), mean * 1e9, dispersion).quantile(1 - 1e-9) > mean * 1e9

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
-from scipy.stats import nbinom
+from scipy.stats import gamma, nbinom
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
@@ -15,6 +15,7 @@ from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
 
 _SMALLEST = 1e-6
+_COUNTED = 1e9
 _LARGE_SIZE, _COUNTS = 1.5, 64
 _GRID = ((1e-4, 1e4, 93), (1e-3, _LARGE_SIZE, 37))  # of means and sizes
 _RANGE = np.log(1e-6), np.log(1e3)
@@ -70,6 +71,15 @@ class NegativeBinomial(DistributionLoss):
         low, high = super().bounds_of(target)
         low[1], high[1] = _RANGE
         return low, high
+
+    def quantile(self, levels: Floats, p: Parameters) -> Floats:
+        """Quantiles; large ones are those of a gamma distribution of the same mean and variance."""
+        mean, dispersion = p
+        ratio = 1 + mean / _size(dispersion)  # of the variance to the mean
+        smooth = gamma.ppf(levels, mean / ratio, scale=ratio)
+        large = smooth > _COUNTED  # where SciPy counts to them
+        exact = super().quantile(np.where(large, 0.0, levels), p)
+        return np.where(large, np.rint(smooth), exact)
 
     def mean(self, p: Parameters) -> Floats:
         """The mean."""
