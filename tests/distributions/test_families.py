@@ -83,3 +83,14 @@ def test_large_quantiles_of_counts(mean, dispersion):
     expected = stats.nbinom(size, size / (size + mean)).ppf(levels)
     np.testing.assert_allclose(found.quantile(levels)[0], expected, rtol=1e-6)
     assert of(NegativeBinomial(), mean * 1e9, dispersion).quantile(1 - 1e-9) > mean * 1e9
+
+
+@pytest.mark.parametrize("rate", [9e4, 2e5, 1e9, 1e10])
+def test_large_quantiles_of_poisson(rate):
+    found, levels = of(ZeroInflatedPoisson(), rate, 0.2), np.array([0.1, 0.25, 0.5, 0.99])
+    expected = stats.poisson(rate).ppf(np.maximum(levels - 0.2, 0) / 0.8)
+    np.testing.assert_allclose(found.quantile(levels)[0], np.maximum(expected, 0), atol=1)
+    for large in (rate, 1e6 * rate):  # far beyond the rates of SciPy
+        crps = of(ZeroInflatedPoisson(), large, 0.2).crps([0.9 * large])
+        spread = 0.8**2 * np.sqrt(large / np.pi)  # half of the mean distance of two normal numbers
+        assert crps[0] == pytest.approx(0.1 * large - spread, rel=1e-3)

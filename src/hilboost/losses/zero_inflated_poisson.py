@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, pdtr, pdtrik
+from scipy.special import gammaln, ndtri, pdtr, pdtrik
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
+
+_LARGE_RATE = 1e5  # where the expansion misses less than a count, and the inverse takes long
 
 
 class ZeroInflatedPoisson(DistributionLoss):
@@ -73,11 +75,21 @@ class ZeroInflatedPoisson(DistributionLoss):
         """Smallest counts that the levels do not exceed."""
         rate, zeros = p
         of_poisson = np.clip((levels - zeros) / (1 - zeros), 0.0, 1.0)
-        found = np.ceil(np.nan_to_num(pdtrik(of_poisson, rate), nan=0.0, posinf=np.inf))
+        large = rate > _LARGE_RATE
+        exact = np.nan_to_num(
+            pdtrik(of_poisson, np.where(large, 1.0, rate)), nan=0.0, posinf=np.inf
+        )
+        found = np.ceil(np.where(large, _expanded(of_poisson, rate), exact))
         found = np.where(of_poisson <= np.exp(-rate), 0.0, found)
         lower = np.maximum(found - 1, 0.0)
         found = np.where(self.cdf(lower, p) >= levels, lower, found)
         return np.where(levels < 1, found, np.inf)
+
+
+def _expanded(levels: Floats, rate: Floats) -> Floats:
+    """Quantiles of Poisson's distribution by the expansion of Cornish and Fisher."""
+    z = ndtri(np.maximum(levels, 1e-300))
+    return rate + np.sqrt(rate) * z + (z**2 - 1) / 6 - 0.5
 
 
 def _at_zero(rate: Floats, zeros: Floats) -> Floats:
