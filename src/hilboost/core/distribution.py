@@ -178,7 +178,7 @@ class Distribution(ABC):
         TypeError
             ``n`` is not an integer.
         ValueError
-            ``n`` is negative, or ``random_state`` is no seed.
+            ``n`` is negative, or ``random_state`` is not a seed.
         """
         check_scalar(n, "n", Integral, min_val=0)
         levels = check_random_state(random_state).uniform(size=(len(self), n))

@@ -167,7 +167,7 @@ def leading(
 ) -> Floats:
     """Project targets (n, q) on the leading principal components of the means of all levels.
 
-    ``numbers`` and ``rows`` are those of :meth:`TargetEncoding.learn`.
+    ``numbers`` and ``rows`` are as in :meth:`TargetEncoding.learn`.
     """
     inside = np.arange(len(target.y)) if rows is None else rows.astype(np.int64)
     learned = target.rows(inside)

@@ -73,7 +73,7 @@ class NegativeBinomial(DistributionLoss):
         return low, high
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
-        """Quantiles; large ones are those of a gamma distribution of the same mean and variance."""
+        """Quantiles; a gamma distribution of the same mean and variance gives the large ones."""
         mean, dispersion = p
         ratio = 1 + mean / _size(dispersion)  # of the variance to the mean
         smooth = gamma.ppf(levels, mean / ratio, scale=ratio)

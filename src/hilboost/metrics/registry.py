@@ -53,7 +53,7 @@ def _metric(given: object, kind: str) -> Metric:
 
 
 def _unknown(given: str, kind: str, supported: Collection[str]) -> InvalidParameter:
-    """Create the error for a name that is no metric of these targets."""
+    """Create the error for a name that is not a metric of these targets."""
     same = same_metric(given, supported)
     other = None if same else same_metric(given, metrics_by_name())
     if other is not None:

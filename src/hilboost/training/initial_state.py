@@ -50,7 +50,7 @@ class InitialState:
 
 
 def loss_of_rows(loss: Loss, codec: TargetCodec, *targets: Target) -> Loss:
-    """Return the loss for targets, of which some may hold bounds."""
+    """Return the loss for targets, some of which may hold bounds."""
     if not any(codec.has_bounds(target) for target in targets):
         return loss
     if not loss.has_distribution:

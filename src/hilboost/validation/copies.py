@@ -70,7 +70,7 @@ def _copies_of_targets(X: Any, schema: Schema, y: object) -> list[str | int]:
 
 
 def _targets(y: object) -> list[tuple[object, NDArray[Any]]]:
-    """Return each target, (n,), and its name if it has one; none of labels that are no numbers."""
+    """Return each target, (n,), and its name if it has one; none of labels that are not numbers."""
     if isinstance(y, np.ndarray) and y.dtype.names is not None:
         return [(name, y[name]) for name in y.dtype.names]
     try:

@@ -69,7 +69,7 @@ def dependence_of(
 
 
 def check_weighted(target: Target) -> None:
-    """Check that the rows that are left without those of zero weight can be divided."""
+    """Check that the rows with positive weight can be divided."""
     found = target.dependence
     if found is None:
         return
