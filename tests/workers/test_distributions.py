@@ -69,3 +69,15 @@ def test_held_out_rows_of_one_worker_have_bounds():
     y = bounds(np.minimum(Y, 0.5), np.where(Y > 0.5, np.inf, Y))
     held_out = [Partition(0, X[:20] + 0.01, y[:20])]
     assert_same_model("normal", Y, partitions_of(X, Y, cuts=[60]), held_out=held_out)
+
+
+def test_levels_of_counts_do_not_depend_on_the_division():
+    """They are drawn, row by row of the whole table, to calibrate by the folds of the fit."""
+    model = BoostingRegressor("negative_binomial", **PARAMETERS)
+    model.set_params(early_stopping=True, cv_folds=3)
+    counts = RNG.poisson(np.exp(Y)).astype(float)
+    (alone,) = fit_together(model, partitions_of(X, counts), [0])
+    assert alone.fitted_.calibration.levels is not None
+    for cuts, owners in (([50], [0, 1]), ([30, 60], [1, 0, 1])):
+        together = fit_together(model, partitions_of(X, counts, cuts=cuts), owners)
+        assert {saved(one) for one in together} == {saved(alone)}

@@ -56,7 +56,9 @@ def calibrated(
         target, scores, folds = target.rows(rows), scores[rows], folds[rows]
     levels = None
     if fitted.loss.has_distribution and recipe.n_outputs > 1:
-        levels = fitted.loss.distribution_of(raw[rows]).pit(y[rows, 0])
+        # Of the rows of all workers, because levels of counts are drawn row by row.
+        distributions = fitted.loss.distribution_of(of_all_rows(raw[rows], target))
+        levels = distributions.pit(of_all_rows(y[rows, 0], target))
         if recipe.last_is_model:  # which intervals between its quantiles belong to
             scores = np.abs(levels - 0.5)[:, None]
     counted = rows_counted(target)
@@ -64,7 +66,7 @@ def calibrated(
         of_all_rows(scores, target),
         None if counted is None else of_all_rows(counted, target),
         None if recipe.last_is_model else of_all_rows(folds, target),
-        levels=None if levels is None else of_all_rows(levels, target),
+        levels=levels,
     )
     return replace(fitted, calibration=calibration), raw
 
