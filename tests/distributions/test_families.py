@@ -94,3 +94,16 @@ def test_large_quantiles_of_poisson(rate):
         crps = of(ZeroInflatedPoisson(), large, 0.2).crps([0.9 * large])
         spread = 0.8**2 * np.sqrt(large / np.pi)  # half of the mean distance of two normal numbers
         assert crps[0] == pytest.approx(0.1 * large - spread, rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [2e5, 1e9, 4e14])
+def test_densities_of_large_counts(count):
+    """Close counts have smooth densities, which integrals over normal and gamma ones give."""
+    near = count + np.array([[-2.0, 0.0, 3.0]]) * np.sqrt(count).round()
+    poisson = of(ZeroInflatedPoisson(), count, 0.2).pdf(near)
+    np.testing.assert_allclose(
+        poisson, 0.8 * stats.norm(count, np.sqrt(count)).pdf(near), rtol=0.03
+    )
+    wide = count * np.array([[0.1, 1.0, 7.0]])
+    counts = of(NegativeBinomial(), count, 2.0).pdf(wide)
+    np.testing.assert_allclose(counts, stats.gamma(0.5, scale=2 * count).pdf(wide), rtol=1e-4)

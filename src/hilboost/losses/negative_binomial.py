@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import betaln, digamma
 from scipy.stats import gamma, nbinom
 
 from hilboost.core.dtypes import Floats
@@ -43,7 +43,7 @@ class NegativeBinomial(DistributionLoss):
         """Logarithm of the probability."""
         mean, dispersion = p
         size = _size(dispersion)
-        counted = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
+        counted = -betaln(size, y + 1) - np.log(y + size)  # no difference of large numbers
         return counted - size * np.log1p(mean / size) - y * np.log1p(size / mean)
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:

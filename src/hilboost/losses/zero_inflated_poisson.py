@@ -12,7 +12,7 @@ from hilboost.core.target import Target
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
 
-_LARGE_RATE = 1e5  # where the expansion misses less than a count, and the inverse takes long
+_LARGE_RATE = 1e5  # where series are exact, and SciPy's functions take long or lose digits
 
 
 class ZeroInflatedPoisson(DistributionLoss):
@@ -30,7 +30,7 @@ class ZeroInflatedPoisson(DistributionLoss):
     def log_density(self, y: Floats, p: Parameters) -> Floats:
         """Logarithm of the probability."""
         rate, zeros = p
-        others = np.log1p(-zeros) + y * np.log(rate) - rate - gammaln(y + 1)
+        others = np.log1p(-zeros) + _log_poisson(y, rate)
         return np.where(y > 0, others, np.log(_at_zero(rate, zeros)))
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
@@ -84,6 +84,17 @@ class ZeroInflatedPoisson(DistributionLoss):
         lower = np.maximum(found - 1, 0.0)
         found = np.where(self.cdf(lower, p) >= levels, lower, found)
         return np.where(levels < 1, found, np.inf)
+
+
+def _log_poisson(y: Floats, rate: Floats) -> Floats:
+    """Logarithms of probabilities; of large counts, without a difference of large numbers."""
+    exact = y * np.log(rate) - rate - gammaln(y + 1)
+    large = np.maximum(y, _LARGE_RATE)
+    gap = large - rate
+    ratio = np.sign(gap) * np.log1p(np.abs(gap) / np.clip(rate, 1e-200, large))  # its logarithm
+    deviance = large * ratio - gap
+    stirling = 0.5 * np.log(2 * np.pi * large) + 1 / (12 * large)
+    return np.where(y > _LARGE_RATE, -deviance - stirling, exact)
 
 
 def _expanded(levels: Floats, rate: Floats) -> Floats:
