@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,9 @@ class HilboostModel(AbstractModel):
     ag_name = "hilboost"
     seed_name = "random_state"
     _supported_problem_types = ("binary", "multiclass", "regression")
-    _default_auxiliary_params_extra = {"valid_raw_types": ["bool", "int", "float", "category"]}  # noqa: RUF012
+    _default_auxiliary_params_extra: ClassVar = {
+        "valid_raw_types": ["bool", "int", "float", "category"]
+    }
     default_resources_physical_cores_only = True
 
     def _fit(

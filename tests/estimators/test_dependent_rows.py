@@ -393,9 +393,11 @@ def test_rows_in_order_of_time_are_noted_once(of_classes):
 def test_sorted_rows_are_not_noted():
     grid = np.linspace(0, 10, 500)
     model = regressor(n_estimators=2)
-    model.fit(grid[:, None], np.sin(grid))
     order = np.argsort(Y)
-    model.fit(X[order], Y[order])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(grid[:, None], np.sin(grid))
+        model.fit(X[order], Y[order])
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["numbers", "classes", "rare", "constant"]))

@@ -12,7 +12,7 @@ from hilboost.core.target import Target
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
 
-_LARGE_RATE = 1e5  # where series are exact, and SciPy's functions take long or lose digits
+_LARGE_RATE = 1e5  # where expansions are exact, and SciPy's functions take long or lose digits
 
 
 class ZeroInflatedPoisson(DistributionLoss):

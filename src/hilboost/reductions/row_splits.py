@@ -49,7 +49,7 @@ def splits_of_members(
     dependence, n = target.dependence, len(target.y)
     by_time = dependence is not None and dependence.kind == "time"
     n_folds = min(n_folds, _n_units(target))
-    if n_folds == 1 and not (by_time or _has_roles(target)):
+    if n_folds == 1 and not (by_time or has_roles(target)):
         return ()
     found = splits(key, strata, n_folds, fraction, target)
     if len(found) == 1 and not by_time:
@@ -65,7 +65,8 @@ def last_is_model(splits: Sequence[Split], target: Target) -> bool:
     return target.dependence is not None and bool(splits) and not len(splits[-1].held)
 
 
-def _has_roles(target: Target) -> bool:
+def has_roles(target: Target) -> bool:
+    """Whether a splitter has divided the rows."""
     return target.dependence is not None and target.dependence.roles is not None
 
 

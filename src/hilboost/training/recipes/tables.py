@@ -23,7 +23,7 @@ from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
-from hilboost.reductions.row_splits import Split, last_is_model, splits_of_members
+from hilboost.reductions.row_splits import Split, has_roles, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
 from hilboost.tables.schema import category_columns
@@ -72,7 +72,7 @@ def table_recipe(
         The parameters are incompatible with each other or with the data.
     """
     p, given = as_trees(parameters), data
-    if p["validation_fraction"] is None and is_auto(p["cv_folds"]) and not _has_splits(data):
+    if p["validation_fraction"] is None and is_auto(p["cv_folds"]) and not has_roles(data.target):
         p = p | {"cv_folds": 1}  # no rows are to be held out
     scale = _weight_scale(p, data)
     data = replace(data, target=scale.divided(data.target))
@@ -228,10 +228,6 @@ def _with_held_out_rows(
         if splits:
             return data, splits
     return data.hold_out(share, seed, _may_stay_in_place(learner, data)), ()
-
-
-def _has_splits(data: TrainingData) -> bool:
-    return data.target.dependence is not None and data.target.dependence.roles is not None
 
 
 def _check_splitter(p: Mapping[str, Any], data: TrainingData) -> None:
