@@ -578,7 +578,7 @@ def test_mark_cells(seed, n_threads, is_sorted):
     nodes, leaves, given = draw_leaves(rng, n)
     for begin, end in nodes[leaves, :2]:
         given[:, begin:end].sort(axis=1)
-    offsets = None
+    offsets = np.empty(0, dtype=np.uint16)
     if is_sorted:
         offsets = np.concatenate([rng.permutation(size), rng.permutation(50)]).astype(np.uint16)
     results = []

@@ -56,6 +56,7 @@ def test_permuted_rows_give_the_same_tree(weights, curved, r, shared, n_threads)
 def model_raw(n, task, is_sorted, monkeypatch, n_jobs=1, **parameters):
     """Predictions of a model for its training rows, before the link; columns of few values."""
     monkeypatch.setattr(row_order, "_FEWEST_BYTES", 0 if is_sorted else 2**30)
+    monkeypatch.setenv("HILBOOST_CORES", "4")
     rng = np.random.default_rng(0)
     X = rng.integers(12, size=(n, 9)).astype(float)
     y = np.sin(X[:, 0]) * X[:, 1] + X[:, 2] + rng.normal(size=n)
@@ -72,6 +73,8 @@ def model_raw(n, task, is_sorted, monkeypatch, n_jobs=1, **parameters):
     ("n", "task", "parameters"),
     [
         (70_000, "numbers", {"n_jobs": 2}),
+        (70_000, "numbers", {"n_jobs": 4}),
+        (70_000, "two classes", {"n_jobs": 4, "weighted": True}),
         (3_000, "numbers", {"growth": "symmetric"}),
         (3_000, "numbers", {"subsample": 0.5}),
         (3_000, "numbers", {"categorical_features": [0], "monotonic_cst": [0, 1] + 7 * [0]}),

@@ -17,7 +17,7 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
         rows = of_leaves.rows[nodes[leaves[leaf], ARRAY]]
         if leaf_at is not None:
             leaf_at[rows[begin:end]] = leaf
-        if offsets is not None:
+        if len(offsets):
             here = rows[begin:end].astype(int)
             rows[begin:end] = here // 65536 * 65536 + offsets[here]
         leaf_of_row[rows[begin:end]] = leaf

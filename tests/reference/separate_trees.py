@@ -63,7 +63,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         leaves = here.leaves[: (size + 1) // 2]
         leaf_of_row[tree] = -1
         of_leaves = RowsOfLeaves(fields, leaves, growth.buffers.rows)
-        mark_leaves(0, 1, of_leaves, None, leaf_of_row[tree], None)
+        mark_leaves(0, 1, of_leaves, stage.offsets, leaf_of_row[tree], None)
         exact = LeafGradients(
             gradients,
             hessians,

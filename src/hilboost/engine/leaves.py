@@ -20,7 +20,7 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
 from hilboost.engine.ops.cpu.nodes import NodeStore
 from hilboost.engine.ops.cpu.operations import n_parts
-from hilboost.engine.row_order import RowOrder
+from hilboost.engine.row_order import RowOrder, offsets_of
 from hilboost.engine.tree import Tree
 from hilboost.reductions.sums import is_whole, merged
 
@@ -81,8 +81,8 @@ def leaf_of_rows(
     n_learned = len(growth.buffers.flags)
     if n_learned < len(leaf_of_row):
         leaf_of_row[:] = -1
-    offsets = None if order is None else order.offsets
     of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
+    offsets = offsets_of(order)
     n = n_parts(team, n_learned)
     team.map(lambda k: mark_leaves(k, n, of_leaves, offsets, leaf_of_row, leaf_at), range(n), 4)
 

@@ -15,7 +15,7 @@ _ROWS_WORTH_JOINING = 2**13
 """Fits to fewer rows need no code for groups of columns, and save little time by them."""
 _ROWS_OF_A_THREAD = 2**17
 """Where each of more than two threads has fewer, Python between the steps of a stage takes longer
-than what sorted rows and carried roots save, and several stages are one compiled call."""
+than what a carried root saves, and several stages are one compiled call."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def plan_for(
     rounds = not settings.symmetric
     if operations is not None:
         return Plan(operations, rounds=rounds)
-    saves_work = n_threads <= 2 or table.n_rows >= _ROWS_OF_A_THREAD * n_threads
+    few_threads = n_threads <= 2 or table.n_rows >= _ROWS_OF_A_THREAD * n_threads
     # Symmetric trees keep histograms of all leaves, for which several at once need more memory.
     separates = not settings.shared and (n_threads == 1 or not settings.symmetric)
     # Trees with vector leaves have no use for groups, and trees of a table on disk no room.
@@ -57,7 +57,7 @@ def plan_for(
     return Plan(
         fewest_separate=n_threads if separates else None,
         joins_columns=joins_columns,
-        n_sorts=n_sorts_worthwhile(table.words) if saves_work and not on_disk else 0,
+        n_sorts=0 if on_disk else n_sorts_worthwhile(table.words),
         rounds=rounds,
-        carries_root=saves_work and not (on_disk or settings.symmetric),
+        carries_root=few_threads and not (on_disk or settings.symmetric),
     )

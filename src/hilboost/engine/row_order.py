@@ -98,6 +98,11 @@ class RowOrder:
         self.team.map(work, [slice(b, min(b + ROWS_PER_BLOCK, n)) for b in starts])
 
 
+def offsets_of(order: RowOrder | None) -> NDArray[np.uint16]:
+    """Return the offsets of a sorted table; none of one as given."""
+    return np.empty(0, dtype=np.uint16) if order is None else order.offsets
+
+
 def _move(source: NDArray[np.intp], parts: Sequence[NDArray]) -> None:
     for part in parts:
         part[:] = part[source]

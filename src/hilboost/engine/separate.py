@@ -26,6 +26,7 @@ from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.one_by_one import grow_one_by_one
 from hilboost.engine.ops.cpu.operations import MOST_BINS
+from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.ops.cpu.separate_trees import (
     GrownTrees,
     SeparateTrees,
@@ -36,6 +37,7 @@ from hilboost.engine.ops.cpu.separate_trees import (
 )
 from hilboost.engine.ops.cpu.stage_series import ONE_STAGE, Series
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
+from hilboost.engine.row_order import offsets_of, ranks_of_leaves
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
@@ -102,7 +104,9 @@ def fit_separately(
     Each grows on one thread, or on all of them where a series has too few trees for that.
     ``leaf_of_row`` (r, n) is written.
     """
-    data.bring_rows_back()
+    sorts = data.sorts(sample, len(leaf_of_row))
+    if not sorts:
+        data.bring_rows_back()
     data.forget_tree()
     stage = _stage(settings, data, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
@@ -132,6 +136,10 @@ def fit_separately(
                 lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)
             )
         n_trees = r * int(series.n_fitted[0])
+        if sorts:
+            growth = growers[0].growth
+            leaves = grown.trees.leaves[n_trees - 1, : (int(grown.sizes[n_trees - 1]) + 1) // 2]
+            data.sort_rows(leaf_of_row[0], ranks_of_leaves(growth.nodes.fields, leaves))
         return trees_of(grown, n_trees, growers[0].growth.rules.is_category)
     finally:
         for space in spaces:
@@ -145,7 +153,7 @@ def _grower(
     packing, weights = stage.layout.packing, stage.weights
     width = stage.layout.width(1, weighted=len(weights) > 0)
     max_weight = float(weights.max()) if len(weights) else 1.0
-    layout = packing, width, max_weight
+    layout = packing, width, max_weight, len(stage.offsets) > 0
     found = space.grower
     if found is None or not found.suits(settings, data.table, layout):
         n_threads, n_channels = space.n_threads, stage.layout.n_channels(1)
@@ -159,6 +167,7 @@ def _grower(
             empty_sums(n_threads, 3),
             np.empty((n_threads, 2, n_channels), dtype=np.int64),
             np.empty(space.n_nodes),
+            np.empty((n_threads, ROWS_PER_BLOCK if len(stage.offsets) else 0, width), np.int64),
         )
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
         alone, walk = Threads(0, 1, new_sync()), walk_scratch(space.n_nodes)
@@ -224,6 +233,7 @@ def _stage(
         column_weights=weights[:, None],
         ones=weights[:0, None],
         rows=rows,
+        offsets=offsets_of(data.order),
         layout=layout_of(curved, of_probabilities, total, whole, m),
         draws=_no_draws(0, 0),
         thresholds=data.table.thresholds,

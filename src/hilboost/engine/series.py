@@ -50,14 +50,15 @@ class RequestedStages:
         n_cells = _CELLS * max(1, data.team.n_threads // 2)
         if n * r * _FEWEST_STAGES > n_cells or not _is_supported(settings, data, request):
             return None
-        request = request.first(max(_FEWEST_STAGES, n_cells // (n * r)))
-        # In Fortran order, so that the columns of a task are views.
-        negative = np.empty((r, n))
-        hessian = np.empty((0 if request.loss == _SQUARED_ERROR else r, n))
         # The rows to learn from, or memory for those that a stage draws.
         m = request.n_drawn
         rows = request.rows if m is None else np.zeros(m, dtype=dtypes.ROW)
         sample = RowSample(rows, request.weight, stage=request.number, rate=request.rate)
+        sorts = data.n_sorts > 0 and data.sorts(sample, r)  # the rows, by the tree of one stage
+        request = request.first(1 if sorts else max(_FEWEST_STAGES, n_cells // (n * r)))
+        # In Fortran order, so that the columns of a task are views.
+        negative = np.empty((r, n))
+        hessian = np.empty((0 if request.loss == _SQUARED_ERROR else r, n))
         curved = hessian.T if len(hessian) else None
         structure = Structure(residual=curved is None, of_probabilities=curved is not None)
         gradients = Gradients(negative.T, curved, structure)
@@ -79,7 +80,7 @@ class RequestedStages:
 def _is_supported(settings: TreeSettings, data: TreeData, request: StageRequest) -> bool:
     """Whether stages fitted one by one would be the same."""
     r = request.raw.shape[1]
-    if request.loss not in _LOSSES or any(settings.monotonic) or data.may_be_sorted:
+    if request.loss not in _LOSSES or any(settings.monotonic):
         return False
     if settings.shared or data.plan.operations is not None or data.plan.fit_tree is not None:
         return False

@@ -51,8 +51,8 @@ def fit_stages(
     sample = _writable(sample, "rows", "weight")
     n, r = gradients.negative_gradient.shape
     leaves = np.empty((1 if settings.shared else r, n), dtype=dtypes.LEAF)
-    is_sorted = r == 1 and sample.rows is None and data.may_be_sorted
-    if (series is not ONE_STAGE or data.plan.separates(r)) and not is_sorted:
+    is_alone = data.plan.separates(r) and not data.sorts(sample, r)
+    if series is not ONE_STAGE or is_alone:
         own = cast("TreeSettings", settings)
         return fit_separately(own, data, gradients, sample, generators, leaves, series), leaves
     groups = [slice(0, r)] if settings.shared else [slice(k, k + 1) for k in range(r)]

@@ -14,6 +14,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
+from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.driver import Operations
 from hilboost.engine.joint_columns import joint_columns
@@ -141,10 +142,10 @@ class TreeData:
         joint = None if self.groups is None else vars(self.groups).get("joint")
         return [*self.table.words, *(() if joint is None else joint.words)]
 
-    @property
-    def may_be_sorted(self) -> bool:
-        """Whether the rows are sorted, or will be after the next tree."""
-        return self.order is not None or self.n_sorts > 0
+    def sorts(self, sample: RowSample, n_outputs: int) -> bool:
+        """Whether such stages have the rows sorted, or sort them: one tree of all rows each."""
+        may_be_sorted = self.order is not None or self.n_sorts > 0
+        return may_be_sorted and n_outputs == 1 and sample.rows is None
 
     def sort_rows(self, leaf_of_row: NDArray[np.int32], ranks: NDArray[np.intp]) -> None:
         """Sort the rows by the leaves (n,) of a tree, whose ``ranks`` (n_leaves,) are given."""

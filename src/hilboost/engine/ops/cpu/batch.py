@@ -21,7 +21,7 @@ _STATE_SIZE = 10
 # Steps.
 BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, CANDIDATES, DONE = range(8)
 # Steps between the trees of a series.
-EVALUATE, MEASURE, PACK, LEAVES = range(8, 12)
+EVALUATE, MEASURE, PACK, LEAVES, VALUES = range(8, 13)
 # Treatment of the children of a split.
 UNSEARCHED, SEARCHED, ONLY_SUMMED = range(3)
 

@@ -82,9 +82,8 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
     of_leaves : RowsOfLeaves
         The rows ascend in each leaf.  If the table is sorted, they are positions there, which are
         replaced by the numbers of the rows; these are in the same block.
-    offsets : (n,) uint16 or None
-        Which row of its block is at each position of the table; ``None`` if rows are at their
-        numbers.
+    offsets : (n,) uint16
+        Which row of its block is at each position of the table; (0,) if rows are at their numbers.
     leaf_of_row : (n,) int32
     leaf_at : (n,) uint8 or None
         The same by position.
@@ -99,7 +98,7 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
             if leaf_at is not None:
                 for i in range(begin, end):
                     leaf_at[uint64(rows[uint64(i)])] = leaf
-            if offsets is not None:
+            if offsets.shape[0] > 0:
                 for i in range(begin, end):
                     rows[uint64(i)] = row_at(rows[uint64(i)], offsets)
             for i in range(begin, end):

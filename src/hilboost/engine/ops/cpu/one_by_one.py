@@ -4,10 +4,10 @@ The work between trees is divided into tasks, too, and whoever completes the las
 begins the next one alone, see :mod:`hilboost.engine.ops.cpu.sync`::
 
     stage     evaluate the outputs -> draw rows -> trees -> add their values and evaluate -> …
-    tree      measure and pack the gradients -> grow -> mark the rows and sum the leaves
+    tree      measure and pack the gradients -> grow -> mark the rows -> sum the leaves
 """
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
@@ -17,11 +17,13 @@ from hilboost.engine.ops.cpu.batch import (
     MEASURE,
     PACK,
     STEP,
+    VALUES,
     n_tasks_of,
     n_threads_worth,
     start_step,
 )
 from hilboost.engine.ops.cpu.grow import do_task, take_steps
+from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.ops.cpu.separate_trees import (
     choose_steps,
     clear_sums,
@@ -43,6 +45,12 @@ _NANOSECONDS_PER_ROW = 2
 """That a step between trees takes, roughly."""
 
 
+@tiny
+def _rows_per_pack(stage):
+    """Rows whose gradients are packed in one task: those of a sorted table, block by block."""
+    return ROWS_PER_BLOCK if stage.offsets.shape[0] > 0 else _ROWS_PER_TASK
+
+
 @inner
 def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
     """Do a task of the current step, of a tree or between trees."""
@@ -61,14 +69,13 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
         begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
         measure(tree, begin, end, thread, stage, memory.scratch)
     elif step == PACK:
-        begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
-        pack(tree, place, begin, end, thread, stage, memory)
+        n_rows = _rows_per_pack(stage)
+        end = min((task + 1) * n_rows, memory.growth.buffers.flags.shape[0])
+        pack(tree, place, task * n_rows, end, thread, stage, memory)
     elif step == LEAVES:
-        n_parts = threads.n_threads
-        if task < n_parts:
-            mark_rows(tree, place, task, n_parts, memory, grown, leaf_of_row)
-        else:
-            value_leaves(tree, place, task - n_parts, n_parts, stage, memory, grown)
+        mark_rows(tree, place, task, n_tasks, stage, memory, grown, leaf_of_row)
+    elif step == VALUES:
+        value_leaves(tree, place, task, n_tasks, stage, memory, grown)
     else:
         do_task(task, threads, by_reference(growth_of_tree(memory)), memory.summed)
 
@@ -88,15 +95,16 @@ def _follow(threads, series, stage, memory, grown, leaf_of_row):
     tree, step = place % n_outputs, batch.state[STEP]
     if step == DONE and place >= 0:
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        n_passes = 1 if values_are_known(place, stage, memory, grown) else 2
-        _cut(LEAVES, m, n_passes * threads.n_threads, batch)
+        _cut(LEAVES, m, threads.n_threads, batch)
+    elif step == LEAVES and not values_are_known(place, stage, memory, grown):
+        _cut(VALUES, m, threads.n_threads, batch)
     elif step == MEASURE:
         choose_steps(stage, memory)
-        _cut(PACK, m, 1 + m // _ROWS_PER_TASK, batch)
+        _cut(PACK, m, 1 + (m - 1) // _rows_per_pack(stage), batch)
     elif step == PACK:
         open_tree(place, stage, memory)
     else:
-        if step == LEAVES:
+        if step in (LEAVES, VALUES):
             end_tree(tree, place, stage, memory, grown, leaf_of_row)
         if step != EVALUATE and tree == n_outputs - 1:
             _cut(EVALUATE, n, 1 + n // _ROWS_PER_TASK, batch)

@@ -45,6 +45,7 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, arrange
 from hilboost.engine.ops.cpu.split_constraints import clip_values
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
@@ -73,6 +74,8 @@ class SeparateTrees(NamedTuple):
     ones: NDArray[np.float64]  # (0, 1) float64
     # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
     rows: NDArray[np.uint32]
+    # (n,) uint16: which row of its block is at each position of a sorted table; (0,) otherwise
+    offsets: NDArray[np.uint16]
     layout: Layout  # of all trees but for the factors and the salt
     draws: TreeDraws  # for all trees of all stages
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
@@ -101,6 +104,8 @@ class StageScratch(NamedTuple):
     magnitudes: NDArray[np.int64]  # (n_threads, 3, 5) int64: sums of some rows
     packed: NDArray[np.int64]  # (n_threads, 2, n_channels) int64: sums of some rows, and of a task
     of_nodes: NDArray[np.float64]  # (n_nodes,) float64
+    # (n_threads, k, width) int64: packed gradients of the rows of a block; k = 0 unless sorted
+    of_block: NDArray[np.int64]
 
 
 class TreeMemory(NamedTuple):
@@ -214,6 +219,18 @@ def pack(tree, place, begin, end, thread, stage, memory):
     packed_sums(growth.packed, ordered[begin:end], rows[begin:end], sums[1])
     for c in range(sums.shape[1]):
         sums[0, c] += sums[1, c]
+    if stage.offsets.shape[0] > 0:
+        _arrange(begin, end, stage.offsets, growth.packed, ordered, memory.scratch.of_block[thread])
+
+
+@inner
+def _arrange(begin, end, offsets, packed, ordered, scratch):
+    """Bring the packed gradients of some blocks in the order of a sorted table."""
+    for block in range(begin, end, ROWS_PER_BLOCK):
+        if packed is None:
+            arrange(ordered.reshape((ordered.shape[0], 1)), offsets, block, scratch)
+        else:
+            arrange(packed, offsets, block, scratch)
 
 
 @inner
@@ -299,11 +316,11 @@ def _rows_of_leaves(place, growth, grown):
 
 
 @inner
-def mark_rows(tree, place, part, n_parts, memory, grown, leaf_of_row):
+def mark_rows(tree, place, part, n_parts, stage, memory, grown, leaf_of_row):
     """Write the leaf of the rows that are learned from, in one part of the table."""
     keep_apart()
     of_leaves = _rows_of_leaves(place, memory.growth, grown)
-    mark_leaves(part, n_parts, of_leaves, None, leaf_of_row[tree], None)
+    mark_leaves(part, n_parts, of_leaves, stage.offsets, leaf_of_row[tree], None)
 
 
 @inner
@@ -390,7 +407,7 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         growth = by_reference(growth_of_tree(memory))
         take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        mark_rows(tree, place, zero, one, memory, grown, leaf_of_row)
+        mark_rows(tree, place, zero, one, stage, memory, grown, leaf_of_row)
         if not values_are_known(place, stage, memory, grown):
             value_leaves(tree, place, zero, one, stage, memory, grown)
         end_tree(tree, place, stage, memory, grown, leaf_of_row)
