@@ -2,11 +2,12 @@
 
 import os
 
+# As in a fit: threads of several processes would wait for each other in endless loops.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-
-from hilboost.backends import array_api
 
 # The same examples in every run; compiled code is slow the first time it is called.
 settings.register_profile(
@@ -25,13 +26,6 @@ def same_draws(request):
     """A test draws the same numbers in any order of the tests, and in any process."""
     if hasattr(request.module, "RNG"):
         request.module.RNG = np.random.default_rng(1)
-
-
-@pytest.fixture(scope="module")
-def one_blas_thread():
-    """BLAS has one thread, as in a fit; those of several processes would wait for each other."""
-    with array_api.one_blas_thread():
-        yield
 
 
 @pytest.fixture

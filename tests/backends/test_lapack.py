@@ -10,7 +10,6 @@ from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import NotPositive
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 RNG = np.random.default_rng(0)
 ROOT = RNG.normal(size=(40, 40))
 MATRIX = ROOT @ ROOT.T + np.eye(40)

@@ -14,7 +14,6 @@ from hilboost.training import race, train
 from hilboost.training.blending import Blend, HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(300, 4))
 STEPS = 0.3 * (X[:, 3] > 0.5)

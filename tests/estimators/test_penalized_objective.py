@@ -27,7 +27,6 @@ from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.losses import Huber, Poisson
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 N = 60
 ROUNDING = 1e-8  # of the optimum
 SQUARES = [case for case in LOSSES if case.name == "squared_error"]

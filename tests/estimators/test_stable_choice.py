@@ -15,7 +15,6 @@ from hilboost.losses import BinomialLogLoss
 from hilboost.training.blending import HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 8))
 NOISY_LINE = X[:, 0] + 0.5 * X[:, 1] - 0.5 * X[:, 2] + RNG.normal(size=300)

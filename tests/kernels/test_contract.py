@@ -12,7 +12,6 @@ from hilboost.kernels import Kernel, Stationary, from_description, to_descriptio
 from hilboost.testing import KernelContract
 from hilboost.testing.kernels import symmetric_weights
 
-pytestmark = pytest.mark.usefixtures("one_blas_thread")
 N = 24
 all_kernels = pytest.mark.parametrize("case", KERNELS, ids=ids(KERNELS))
 NATIVE = [case for case in KERNELS if case.native]
