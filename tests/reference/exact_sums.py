@@ -15,16 +15,16 @@ def value_of(total):
 
 def top_of(addends):
     """The lowest top above -34 for which every addend is less than half of the next unit."""
-    top = -33
-    while any(abs(addend) >= Fraction(2) ** (31 * (top + 1)) / 2 for addend in addends):
+    largest, top = max(map(abs, addends), default=0), -33
+    while largest >= Fraction(2) ** (31 * (top + 1)) / 2:
         top += 1
     return top
 
 
 def sum_of(values, repeats, top):
     """Each value rounded to a multiple of the lowest unit, ties to even, and then repeated."""
-    unit = Fraction(2) ** (31 * (top - 3))
-    return sum(n * round(v / unit) for v, n in zip(values, repeats, strict=True)), unit
+    units = np.rint(np.ldexp(values, -31 * (top - 3)))  # exact
+    return sum(n * int(unit) for unit, n in zip(units.tolist(), repeats, strict=True))
 
 
 def add_numbers(values, weights, whole, total):
@@ -33,9 +33,8 @@ def add_numbers(values, weights, whole, total):
     repeats = np.ones(len(values))
     if len(weights):
         values, repeats = (values, weights) if whole else (values * weights, repeats)
-    values, repeats = [Fraction(v) for v in values.tolist()], [int(n) for n in repeats]
-    total[4] = top_of(values)
-    number = sum_of(values, repeats, int(total[4]))[0]
+    total[4] = top_of(values.tolist())
+    number = sum_of(values, [int(n) for n in repeats], int(total[4]))
     for limb in (3, 2, 1):
         total[limb], number = number % 2**31, number >> 31
     total[0] = number
