@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import os
 
 # As in a fit: threads of several processes would wait for each other in endless loops.
@@ -19,6 +20,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("hilboost")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage among the tests and their modules, which stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
