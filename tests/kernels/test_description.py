@@ -112,7 +112,7 @@ GAUSSIAN = {"type": "gaussian", "length_scale": [1.0]}
         ({"type": "on_columns", "columns": [0.0], "kernel": GAUSSIAN}, "expected an integer"),
         ({"type": "on_columns", "columns": [10**30], "kernel": GAUSSIAN}, "column indices"),
         ({"type": "scaled", "factor": 0, "kernel": GAUSSIAN}, "factor must be positive"),
-        (nested(100_000), "nested too deeply"),
+        (nested(10_000), "nested too deeply"),
     ],
 )
 def test_descriptions_that_are_not_are_refused(description, message):
