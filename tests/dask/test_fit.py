@@ -302,7 +302,7 @@ def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
         client.run_on_scheduler(_forget, workers=first[:1])
 
     options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    end = [lambda event: event.stage == 200]
+    end = [lambda event: event.stage == 60]
     with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
         given = {"client": client, "callbacks": [exchange_workers, *end]}
         with caplog.at_level("INFO", "hilboost"):
