@@ -16,6 +16,7 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE
+from hilboost.learners.kernel_machine.tuning.scoring import while_better
 
 _SMALLER_RIDGES = (0.3, 0.1, 0.03)
 _BETTER = 0.998  # a smaller ridge must decrease the error by this factor
@@ -214,12 +215,5 @@ def _summed(
 
 def _better_ridge(ridge: float, error: Callable[[float], float]) -> float:
     """Return the ridge, or a smaller one with a smaller error."""
-    best, lowest = ridge, error(ridge)
-    for factor in _SMALLER_RIDGES:
-        if ridge * factor < SMALLEST_RIDGE:
-            break
-        found = error(ridge * factor)
-        if found > lowest * _BETTER:
-            break
-        best, lowest = ridge * factor, found
-    return best
+    smaller = [ridge * by for by in _SMALLER_RIDGES if ridge * by >= SMALLEST_RIDGE]
+    return while_better(ridge, (smaller,), float, _BETTER, error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from hilboost.kernels import Matern
 from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.gram import row_blocks
 from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
+from hilboost.learners.kernel_machine.tuning.scoring import by_error
 
 KERNEL = Matern(1.0, 2.5)
-BY_ERROR = attrgetter("error")
 PARTS, _LEARNED = 5, 3  # of the rows: three fifths are learned from
 _ROWS_OF_BLOCK = 128
 _ROUNDS = 3
@@ -91,7 +90,7 @@ def learned_metric(
         starts.append(np.sqrt(priorities / priorities.max()) + _SMALLEST_PRIORITY)
     some = problem.half() if len(problem.Z) >= _ROWS_TO_HALVE else problem
     first = min(
-        (some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts), key=BY_ERROR
+        (some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts), key=by_error
     )
     now = best = problem.best(first.axes, (first.length,), (first.ridge,))
     for _ in range(_ROUNDS):
@@ -99,8 +98,8 @@ def learned_metric(
         lengths = (now.length / _STEP, now.length, now.length * _STEP)
         found = problem.best(scales, lengths, (now.ridge,))
         others = problem.best(scales, (found.length,), (found.ridge / 4, found.ridge * 4))
-        now = min(found, others, key=BY_ERROR)
-        best = min(best, now, key=BY_ERROR)
+        now = min(found, others, key=by_error)
+        best = min(best, now, key=by_error)
     if best.error < _SMOOTH * variance:
         likely = problem.likeliest()
         best = likely if likely.error < _LIKELY_BETTER * best.error else best
@@ -175,7 +174,7 @@ class Problem:
             return self.fit(matrices[length], ridge, scales, squares, length)
 
         bounded = [max(ridge, SMALLEST_RIDGE) for ridge in ridges]
-        return min(self.team.map(fit, product(matrices, bounded)), key=BY_ERROR)
+        return min(self.team.map(fit, product(matrices, bounded)), key=by_error)
 
     def in_blocks(self, function: Callable[[slice], Any]) -> list[Any]:
         """Results of a function for blocks of rows, which threads share."""

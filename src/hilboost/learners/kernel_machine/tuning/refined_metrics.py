@@ -15,14 +15,16 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
 from hilboost.learners.kernel_machine.tuning.metric import (
-    BY_ERROR,
     PARTS,
     SMALLEST_RIDGE,
     Fit,
     Metric,
     Problem,
 )
-from hilboost.learners.kernel_machine.tuning.scoring import mean_and_standard_error
+from hilboost.learners.kernel_machine.tuning.scoring import (
+    mean_and_standard_error,
+    while_better,
+)
 
 # Of linear maps:
 _ROUNDS = 3
@@ -135,18 +137,17 @@ def _next_axes(problem: Problem, now: Fit) -> Floats:
 
 def _tuned(problem: Problem, found: Fit) -> Fit:
     """Compare neighboring length scales and ridges."""
-    start = found
-    for factor in (1 / _STEP, _STEP):
-        if found is start:
-            axes, squares = start.axes * factor, start.squares * factor**2
-            longer = _fit(problem, axes, start.ridge, squares)
-            found = min(start, longer, key=BY_ERROR)
-    start = found
-    for factor in (_SMALLER_RIDGE, 1 / _SMALLER_RIDGE):
-        if found is start and start.ridge * factor >= SMALLEST_RIDGE:
-            other = _fit(problem, start.axes, start.ridge * factor, start.squares)
-            found = min(start, other, key=BY_ERROR)
-    return found
+    found = while_better(
+        found,
+        ((1 / _STEP,), (_STEP,)),
+        lambda by: _fit(problem, found.axes * by, found.ridge, found.squares * by**2),
+    )
+    ridges = [found.ridge * by for by in (_SMALLER_RIDGE, 1 / _SMALLER_RIDGE)]
+    return while_better(
+        found,
+        ((ridge,) for ridge in ridges if ridge >= SMALLEST_RIDGE),
+        lambda ridge: _fit(problem, found.axes, ridge, found.squares),
+    )
 
 
 def additive_metric(

@@ -7,9 +7,10 @@ factor of all rows suffices: a leading part of it is that of the earlier rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Generic, NamedTuple
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ _BLOCKS = 5  # of the later half of the rows
 ROWS_OF_HOLD_OUT = 4000
 ROWS_OF_LEAVE_ONE_OUT = 1000
 _SMALLER_SCALES, _LARGER_SCALES = (0.8, 0.6), (1.3,)
+_LAMBDA_STEPS = (1 / 4, 4.0)
 _STEEPEST_SHRINKING = -0.25
 
 
@@ -168,9 +170,27 @@ class Sampled:
         return len(self.X)
 
 
-def by_error(candidate: Candidate[AnyKernel]) -> float:
-    """Sort key."""
-    return candidate.error
+Tried = TypeVar("Tried")
+by_error: Callable[[Any], float] = attrgetter("error")
+
+
+def while_better(
+    start: Tried,
+    directions: Iterable[Iterable[float]],
+    tried: Callable[[float], Tried],
+    worth: float = 1.0,  # factor by which each step must decrease the error
+    error: Callable[[Tried], float] = by_error,
+) -> Tried:
+    """Go in the first direction that decreases the error, step by step, while it falls."""
+    best, lowest = start, error(start)
+    for steps in directions:
+        for step in steps if best is start else ():
+            found = tried(step)
+            now = error(found)
+            if not now < worth * lowest:
+                break
+            best, lowest = found, now
+    return best
 
 
 def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
@@ -237,15 +257,11 @@ def scaled(candidate: Candidate[AnyKernel], factor: float) -> Candidate[AnyKerne
 
 def best_scale(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
     """Multiply the length scales while the leave-one-out error falls."""
-    start = leave_one_out(candidate, rows)
-    best = start
-    for factors in (_SMALLER_SCALES, _LARGER_SCALES):
-        for factor in factors if best is start else ():
-            tried = leave_one_out(scaled(candidate, factor), rows)
-            if not tried.error < best.error:
-                break
-            best = tried
-    return best
+    return while_better(
+        leave_one_out(candidate, rows),
+        (_SMALLER_SCALES, _LARGER_SCALES),
+        lambda factor: leave_one_out(scaled(candidate, factor), rows),
+    )
 
 
 def best_lambda(
@@ -256,20 +272,15 @@ def best_lambda(
     team: ThreadTeam,
 ) -> Candidate[AnyKernel]:
     """Decrease or increase λ by factors of four, not below the floor, while the error falls."""
-    best, went_down = candidate, True
 
     def scored(factor: float) -> Candidate[AnyKernel]:
         lam = max(candidate.regularization * factor, floor)
         return score(Candidate(candidate.kernel, lam), rows)
 
-    for factors in ((1 / 4, 4.0), (1 / 16, 16.0), (1 / 64, 64.0), (1 / 256, 256.0)):
-        side = [f for f in factors if best is candidate or (f < 1) == went_down]
-        tried = min(team.map(scored, side), key=by_error)
-        if not tried.error < best.error:
-            break
-        went_down = tried.regularization < candidate.regularization
-        best = tried
-    return best
+    known = dict(zip(_LAMBDA_STEPS, team.map(scored, _LAMBDA_STEPS), strict=True))
+    step = min(known, key=lambda factor: known[factor].error)
+    factors = [step**k for k in range(1, 5)]
+    return while_better(candidate, (factors,), lambda factor: known.get(factor) or scored(factor))
 
 
 def lambda_on_grid(kernel: AnyKernel, sampled: Sampled, team: ThreadTeam) -> Candidate[AnyKernel]:
