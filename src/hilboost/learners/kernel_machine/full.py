@@ -169,7 +169,7 @@ class FullLearner(KernelLearner):
     def _is_direct(self, data: FullState) -> bool:
         """Whether a Cholesky factor of all rows fits the budget; refused if memory is not free."""
         n = data.workspace.n_rows
-        up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.is_ill_conditioned else DIRECT_UP_TO
+        up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.solver.is_ill_conditioned else DIRECT_UP_TO
         if n > up_to or 32.0 * n * n > data.workspace.memory:
             return False
         if array_api.is_on_host(data.workspace.X):
@@ -204,13 +204,13 @@ class SolverSnapshot:
 
     in_files: ClassVar[bool] = True
 
-    system: SystemSnapshot | None  # of bounded steps
-    newton: float | None  # smallest diagonal entry in the first of the Newton steps
-    is_ill_conditioned: bool
-    keeps_system: bool
-    is_solved: bool
+    system: SystemSnapshot | None = None  # of bounded steps
+    newton: float | None = None  # smallest diagonal entry in the first of the Newton steps
+    is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
+    keeps_system: bool = False  # whether the next stage has the same ``D``
+    is_solved: bool = False
     # whether the last stage was one of the present solver, whose stages share their basis
-    shares_basis: bool
+    shares_basis: bool = False
 
 
 class FullState(MachineState):
@@ -222,18 +222,16 @@ class FullState(MachineState):
         self.linear: LinearState | None = None
         # The solver of Newton steps, the same in all stages.
         self.newton: DirectNewton | IterativeNewton | None = None
-        self.is_ill_conditioned = False  # whether single precision is too coarse for λ
-        self._keeps_system = False  # whether the next stage has the same ``D``
-        self._is_solved = False
-        self._smallest: float | None = None  # entry of the first ``D`` of Newton steps
-        self._restored: SolverSnapshot | None = None
+        # The rest of the snapshot; system and basis are those before the fit was continued.
+        self.solver = SolverSnapshot()
+        self.is_restored = False  # whether earlier stages of a continued fit settled the precision
         self._basis: NDArray | None = None  # of the present solver
         self._added: NDArray | None = None  # of the last stage
 
     @property
     def converged(self) -> bool:
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
-        return self._is_solved if self.descent is None else super().converged
+        return self.solver.is_solved if self.descent is None else super().converged
 
     def settle_precision(self, problem: StageProblem, D: Floats) -> float:
         """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
@@ -242,8 +240,8 @@ class FullState(MachineState):
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
-        self.is_ill_conditioned = share > LARGEST_SHARE
-        if self.is_ill_conditioned:
+        self.solver = replace(self.solver, is_ill_conditioned=share > LARGEST_SHARE)
+        if self.solver.is_ill_conditioned:
             self.use_float64()
         if self.workspace.precision == "float64":
             share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
@@ -253,22 +251,14 @@ class FullState(MachineState):
         self.penalize(problem.regularization * factor)
         return factor
 
-    @property
-    def is_restored(self) -> bool:
-        """Whether earlier stages of a continued fit settled the precision."""
-        return self._restored is not None
-
     def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""
-        restored = self._restored if self.linear is None else None
+        system = self.solver.system if self.linear is None else None
         self.linear, self._basis = LinearState(solver, tolerance), solver.basis
-        if restored is None or restored.system is None:
-            return
-        system = restored.system
-        if np.array_equal(system.D, solver.D):
+        if system is not None and self.linear.fits(system.D):
             progress = system.progress(self.workspace.X)
             self.linear = LinearState(solver, system.tolerance, system.left, progress)
-            self._basis = self._added if restored.shares_basis else solver.basis
+            self._basis = self._added if self.solver.shares_basis else solver.basis
 
     def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> Change:
         """Advance the solution of the linear system."""
@@ -276,35 +266,29 @@ class FullState(MachineState):
         so_far = self.component(problem.kernel, problem.n_outputs)
         step, self.linear = self.linear.advance(residual, so_far, iterations)
         self.noise = self.linear.solver.D
-        self._keeps_system = problem.gradients.hessian is None
-        self._is_solved = largest_norm(residual) <= self.linear.tolerance
+        self.solver = replace(
+            self.solver,
+            keeps_system=problem.gradients.hessian is None,
+            is_solved=largest_norm(residual) <= self.linear.tolerance,
+        )
         return step
 
     def smallest_of_newton(self, D: Floats) -> float:
         """The smallest entry of the first ``D`` of Newton steps, which may be this one."""
-        return float(D.min()) if self._smallest is None else self._smallest
+        return float(D.min()) if self.solver.newton is None else self.solver.newton
 
     def begin_newton(self, solver: DirectNewton | IterativeNewton, smallest: float) -> None:
         """Begin or continue Newton steps; ``smallest`` is from :meth:`smallest_of_newton`."""
-        self.newton, self._smallest, self._basis = solver, smallest, solver.basis
-        if self._restored is not None and self._restored.shares_basis:
-            self._basis = self._added
+        self.newton, self.solver = solver, replace(self.solver, newton=smallest)
+        self._basis = self._added if self.solver.shares_basis else solver.basis
         self.expect_descent(patience=1)
 
     def own_snapshot(self) -> SolverSnapshot:
         """The state of the solvers, without their matrices."""
+        if self._basis is None:
+            return self.solver
         system = None if self.linear is None else SystemSnapshot.of(self.linear)
-        shares_basis = self._basis is not None and self._basis is self._added
-        if self._basis is None and self._restored is not None:
-            system, shares_basis = self._restored.system, self._restored.shares_basis
-        return SolverSnapshot(
-            system,
-            self._smallest,
-            self.is_ill_conditioned,
-            self._keeps_system,
-            self._is_solved,
-            shares_basis,
-        )
+        return replace(self.solver, system=system, shares_basis=self._basis is self._added)
 
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; the next stage computes the matrices again."""
@@ -313,10 +297,8 @@ class FullState(MachineState):
         solver = snapshot.own
         if not isinstance(solver, SolverSnapshot):
             raise ValueError("the solver of a kernel machine is missing")
-        self._restored, self._smallest = solver, solver.newton
+        self.solver, self.is_restored = solver, True
         self.noise = None if solver.system is None else solver.system.D
-        self.is_ill_conditioned = solver.is_ill_conditioned
-        self._keeps_system, self._is_solved = solver.keeps_system, solver.is_solved
         return restored
 
     @property
@@ -330,17 +312,18 @@ class FullState(MachineState):
         super().withdraw()
         if self.linear is not None:
             self.linear = LinearState(self.linear.solver, self.linear.tolerance)
-        elif self._restored is not None and self._restored.system is not None:
-            system = replace(self._restored.system, left=np.inf, search=())
-            self._restored = replace(self._restored, system=system)
+        elif self.solver.system is not None:
+            system = replace(self.solver.system, left=np.inf, search=())
+            self.solver = replace(self.solver, system=system)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
         super().stage_added(stage)
         self._added = self._basis
         added_whole = all((term.coefficient == 1).all() for term in stage.terms)
-        if self.linear is not None and self._keeps_system and added_whole:
-            self._is_solved = self._is_solved or self.linear.is_solved
+        if self.linear is not None and self.solver.keeps_system and added_whole:
+            is_solved = self.solver.is_solved or self.linear.is_solved
+            self.solver = replace(self.solver, is_solved=is_solved)
 
     def close(self) -> None:
         """End the threads and release the Gram matrix."""
