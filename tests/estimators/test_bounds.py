@@ -1,5 +1,7 @@
 """Fits to censored and truncated targets: truth, forms of bounds, scores and refusals."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +12,15 @@ from sklearn.model_selection import cross_val_score
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
 
 import hilboost
-from hilboost import BoostingRegressor, KernelBoostingRegressor
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+)
 from hilboost.core.errors import InvalidData
-from hilboost.metrics import CRPS, LogScore
+from hilboost.metrics import CRPS, FunctionMetric, LogScore
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 3))
@@ -243,8 +251,21 @@ def test_other_losses_and_scores_refuse_bounds():
     for method in (MODEL.score, MODEL.calibrate, MODEL.report, CRPS().__call__):
         given = (MODEL, X, CENSORED) if method.__name__ == "__call__" else (X, CENSORED)
         refused("censored rows have a log_score", method, *given)
-    eval_crps = BoostingRegressor("normal", eval_metric="crps").fit
-    refused("censored rows have a log_score", eval_crps, X, CENSORED)
+    own = FunctionMetric(lambda y, predicted: 0.0, name="own")
+    for metric in ("crps", "interval_score", "rmse", "r2", own):
+        fit = BoostingRegressor("normal", **PLAIN | {"eval_metric": metric}).fit
+        refused("y holds bounds of targets; set eval_metric='log_score'", fit, X, CENSORED)
+        with pytest.raises(InvalidData, match="y holds bounds of targets"):
+            fit(X, Y, X_val=X + 1, y_val=CENSORED)
+
+
+def test_bounds_are_not_classes_or_relevances():
+    for model in (BoostingClassifier(), KernelBoostingClassifier()):
+        refused(r"fields 'lower', 'upper', but must contain one class", model.fit, X, CENSORED)
+    fit = partial(BoostingRanker().fit, group=[400])
+    refused(r"one number for each row; pass a single field, such as y\['lower'\]", fit, X, CENSORED)
+    model = BoostingClassifier(**PLAIN).fit(X, Y > 0)
+    refused("must contain one class", model.score, X, CENSORED)
     calibrated = BoostingRegressor("normal", **PLAIN).fit(X, Y).calibrate(X[:50] + 1, Y[:50])
     refused("one number for each", calibrated.predict_distribution(X).log_score, CENSORED)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, check_scalar
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
-from hilboost.core.quadrature import crps_of_quantiles, nodes_between
+from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 
 _SMALLEST_DENSITY = 1e-300
 _RELATIVE_WIDTH = 1e-4  # of the differences of the distribution function, between its quartiles
@@ -27,6 +27,9 @@ class Distribution(ABC):
 
     parameters: Mapping[str, Floats]
     """Parameters of each row by name, (n,) each; only families have them."""
+
+    has_counts: bool = False
+    """Whether targets are counts, at which the distribution function jumps."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -46,8 +49,15 @@ class Distribution(ABC):
         width = _RELATIVE_WIDTH * np.maximum(high - low, np.finfo(np.float64).tiny)
         return (self._cdf(y + width) - self._cdf(y - width)) / (2 * width)
 
+    def _log_density(self, y: Floats) -> Floats:
+        """Logarithms of densities at ``y`` (n, k), (n, k), which finite targets all have."""
+        least = np.where(np.isinf(y), 0.0, _SMALLEST_DENSITY)
+        return np.log(np.maximum(self._density(y), least))
+
     def _crps(self, y: Floats) -> Floats:
         """Continuous ranked probability scores of ``y`` (n, 1), (n,)."""
+        if self.has_counts:
+            return crps_of_counts(y, self._cdf, self._quantile)
         return crps_of_quantiles(y, self._cdf(y), self._quantile)
 
     @property
@@ -86,7 +96,8 @@ class Distribution(ABC):
             raise InvalidParameter(
                 f"q must be a number between 0 and 1, or a list of them; got {shown(q)}."
             )
-        found = self._quantile(levels if own else np.tile(levels, (len(self), 1)))
+        with np.errstate(all="ignore"):
+            found = self._quantile(levels if own else np.tile(levels, (len(self), 1)))
         return found if levels.ndim else found[:, 0]
 
     def cdf(self, y: ArrayLike) -> Floats:
@@ -132,9 +143,9 @@ class Distribution(ABC):
         (n,) float64
         """
         true = self._targets(y)
-        below = self._cdf(np.nextafter(true, -np.inf))
+        below, level = (self._at(y, self._cdf) for y in (np.nextafter(true, -np.inf), true))
         drawn = np.random.default_rng(0).uniform(size=true.shape)
-        return (below + drawn * (self._cdf(true) - below))[:, 0]
+        return (below + drawn * (level - below))[:, 0]
 
     def interval(self, coverage: float = 0.9) -> Floats:
         """Compute central intervals, which leave the same probability on both sides.
@@ -199,7 +210,9 @@ class Distribution(ABC):
         -------
         (n,) float64
         """
-        return self._crps(self._targets(y))
+        true = self._targets(y)
+        found = self._at(true, lambda places: self._crps(places)[:, None])
+        return np.where(np.isinf(true), np.inf, found)[:, 0]
 
     def log_score(self, y: ArrayLike) -> Floats:
         """Compute the negative logarithm of the density at the target; less is better.
@@ -212,8 +225,7 @@ class Distribution(ABC):
         -------
         (n,) float64
         """
-        density = self._density(self._targets(y))[:, 0]
-        return -np.log(np.maximum(density, _SMALLEST_DENSITY))
+        return -self._at(self._targets(y), self._log_density)[:, 0]
 
     def interval_score(self, y: ArrayLike, coverage: float = 0.9) -> Floats:
         """Compute the score of central intervals; less is better.
@@ -252,7 +264,7 @@ class Distribution(ABC):
             )
         return found[:, None]
 
-    def _at(self, y: ArrayLike, function: object) -> Floats:
+    def _at(self, y: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
         places = np.asarray(y, dtype=np.float64)
         places = np.full(len(self), places) if places.ndim == 0 else places
         if places.ndim > 2 or len(places) != len(self):
@@ -260,6 +272,7 @@ class Distribution(ABC):
                 f"y must be a number, or contain one or several for each of the {len(self)} rows; "
                 f"got an array of shape {places.shape}."
             )
-        if places.ndim == 1:
-            return function(places[:, None])[:, 0]  # type: ignore[operator]
-        return function(places)  # type: ignore[operator]
+        columns = places[:, None] if places.ndim == 1 else places
+        with np.errstate(all="ignore"):  # far out, where densities are too small for numbers
+            found = np.where(np.isnan(columns), np.nan, function(columns))
+        return found[:, 0] if places.ndim == 1 else found

@@ -57,6 +57,9 @@ class Metric(ABC):
     of_distributions: ClassVar[bool] = False
     """Whether predicted distributions are scored, by :meth:`parts_of_distribution`."""
 
+    scores_bounds: ClassVar[bool] = False
+    """Whether targets may be bounds, (n, 4), of censored or truncated rows."""
+
     @property
     def name(self) -> str:
         """Name in the history."""

@@ -10,6 +10,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 
 _NODES = 64
+_MOST_COUNTS, _PARTS = 2000, 16  # counts that are summed one by one, and parts of larger steps
 
 
 @cache
@@ -39,11 +40,31 @@ def crps_of_quantiles(y: Floats, below: Floats, quantile: Callable[[Floats], Flo
     return 2 * (under + over) @ w
 
 
-def crps_of_counts(y: Floats, cdf: Callable[[Floats], Floats], largest: int) -> Floats:
-    """Compute the CRPS of counts up to ``largest``, (n,); ``y`` is (n, 1)."""
-    counts = np.arange(largest + 1.0)[None]
-    inside = ((cdf(counts) - (y <= counts)) ** 2).sum(axis=1)
-    outside = np.maximum(y[:, 0] - largest - 1, 0.0) + np.maximum(-y[:, 0], 0.0)
-    fraction = np.ceil(y) - y  # targets between counts
-    part = fraction * (1 - 2 * cdf(np.floor(y)))
-    return inside + outside + np.where(y >= 0, part, 0.0)[:, 0]
+def crps_of_counts(
+    y: Floats, cdf: Callable[[Floats], Floats], quantile: Callable[[Floats], Floats]
+) -> Floats:
+    """Compute the CRPS of counts for ``y`` (n, 1), (n,): sums of squares of probabilities.
+
+    They are exact for small counts.  Otherwise, squares are straight lines between nodes.
+    """
+    inside = np.maximum(y, 0.0)
+    first = np.ceil(inside)
+    nodes = np.sort(np.append(_nodes(quantile, len(y)), first, axis=1), axis=1)
+    level, steps, below = cdf(nodes), np.diff(nodes, axis=1), nodes[:, :-1] < first
+    begins, ends = (np.where(below, one, 1 - one) ** 2 for one in (level[:, :-1], level[:, 1:]))
+    sums = 0.5 * (steps * (begins + ends) + (begins - ends) * (steps > 0))
+    between = (first - inside) * (1 - 2 * cdf(np.floor(inside)))  # for targets between counts
+    return sums.sum(axis=1) + (between + inside - y)[:, 0]
+
+
+def _nodes(quantile: Callable[[Floats], Floats], n: int) -> Floats:
+    """Ascending counts from 0 with nearly all probability, (n, m): all, unless there are many."""
+    top = quantile(np.full((n, 1), 1 - 1e-9))
+    largest = float(top.max(initial=0.0))
+    if largest <= _MOST_COUNTS:
+        return np.tile(np.arange(largest + 2), (n, 1))
+    ends = np.column_stack([np.zeros(n), quantile(np.tile(_unit_nodes()[0], (n, 1))), top])
+    parts = np.sin(0.5 * np.pi * np.arange(1, _PARTS + 1) / _PARTS) ** 2  # dense at both ends
+    steps = np.diff(ends, axis=1)[:, :, None] * parts
+    inside = np.rint(ends[:, :-1, None] + steps).reshape(n, -1)
+    return np.append(ends[:, :1], inside, axis=1)

@@ -82,6 +82,11 @@ class CalibratedDistribution(Distribution):
         return self.base.parameters
 
     @property
+    def has_counts(self) -> bool:  # type: ignore[override]
+        """Whether the targets of ``base`` are counts."""
+        return self.base.has_counts
+
+    @property
     def _grid(self) -> Floats:
         return np.broadcast_to(np.linspace(0, 1, self.knots.shape[1]), self.knots.shape)
 
@@ -94,12 +99,15 @@ class CalibratedDistribution(Distribution):
         return self.base._quantile(known)
 
     def _density(self, y: Floats) -> Floats:
-        """Density, or the jump of the distribution function where it jumps."""
+        return np.exp(self._log_density(y))
+
+    def _log_density(self, y: Floats) -> Floats:
+        """Logarithm of the density, or of the jump where the distribution function jumps."""
         level, below = self.base._cdf(y), self.base._cdf(np.nextafter(y, -np.inf))
         place = (level[:, :, None] >= self.knots[:, None, 1:-1]).sum(axis=2)
-        slope = 1 / np.diff(self.knots, axis=1) / (self.knots.shape[1] - 1)
-        plain = self.base._density(y)
-        density = np.take_along_axis(slope, place, axis=1) * plain
+        slope = -np.log(np.diff(self.knots, axis=1) * (self.knots.shape[1] - 1))
+        plain = self.base._log_density(y)
+        density = np.take_along_axis(slope, place, axis=1) + plain
         jump = self._cdf(y) - interpolated(below, self.knots, self._grid)
-        jumps = level - below > np.maximum(_LEAST_JUMP, 0.5 * plain)  # not only a narrow peak
-        return np.where(jumps, jump, density)
+        jumps = level - below > np.maximum(_LEAST_JUMP, 0.5 * np.exp(plain))  # no narrow peak
+        return np.where(jumps & np.isfinite(plain), np.log(jump), density)

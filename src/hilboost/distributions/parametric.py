@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
 from hilboost.distributions.bounds import log_likelihood
-from hilboost.distributions.supports import SUPPORTS
+from hilboost.distributions.supports import ENDS, SUPPORTS, are_possible
 from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 
@@ -63,6 +63,11 @@ class ParametricDistribution(Distribution):
         return len(next(iter(self.parameters.values())))
 
     @property
+    def has_counts(self) -> bool:  # type: ignore[override]
+        """Whether the support is counts."""
+        return self.family.support == "counts"
+
+    @property
     def _rows(self) -> tuple[Floats, ...]:
         """The parameters as columns, (n, 1) each."""
         return tuple(one[:, None] for one in self.parameters.values())
@@ -78,27 +83,37 @@ class ParametricDistribution(Distribution):
         return self.family.std(tuple(self.parameters.values()))
 
     def _cdf(self, y: Floats) -> Floats:
-        return self.family.cdf(y, self._rows)
+        """Probabilities; formulas overflow, as NaN, only far from the median."""
+        least, most = ENDS[self.family.support]
+        found = np.clip(self.family.cdf(np.clip(y, least, most), self._rows), 0.0, 1.0)
+        found = np.where(np.isnan(found), y > self._medians, found)
+        return np.where(y < least, 0.0, np.where(y >= most, 1.0, found))
 
     def _quantile(self, levels: Floats) -> Floats:
         return self.family.quantile(levels, self._rows)
+
+    @property
+    def _medians(self) -> Floats:
+        return self._quantile(np.full((len(self), 1), 0.5))
 
     def _density(self, y: Floats) -> Floats:
         return np.exp(self._log_density(y))
 
     def _log_density(self, y: Floats) -> Floats:
         """Logarithm of the density (n, k), minus infinity for targets that are not possible."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = self.family.log_density(y, self._rows)
-        otherwise = np.where(np.isnan(y), np.nan, -np.inf)
-        return np.where(SUPPORTS[self.family.support][0](y), found, otherwise)
+        found = self.family.log_density(y, self._rows)
+        return np.where(SUPPORTS[self.family.support][0](y), found, -np.inf)
 
     def _targets(self, y: object) -> Floats:
         refuse_bounds(y)
         return super()._targets(y)  # type: ignore[arg-type]
 
     def _crps(self, y: Floats) -> Floats:
-        return self.family.crps(y, self._rows)[:, 0]
+        """Scores; formulas overflow only so far from the median that the spread does not count."""
+        inside = np.clip(y, *ENDS[self.family.support])
+        found = self.family.crps(inside, self._rows) + np.abs(y - inside)
+        found = np.where(np.isfinite(found), found, np.abs(y - self._medians))
+        return found[:, 0]
 
     def log_score(self, y: object) -> Floats:
         """Compute the negative logarithm of the density at the target, (n,); less is better.
@@ -116,5 +131,7 @@ class ParametricDistribution(Distribution):
         """
         if holds_bounds(y):
             bounds = check_bounds(y, len(self))
-            return -log_likelihood(self.family, bounds, tuple(self.parameters.values()))
-        return -self._log_density(self._targets(y))[:, 0]
+            with np.errstate(all="ignore"):
+                found = log_likelihood(self.family, bounds, tuple(self.parameters.values()))
+            return np.where(are_possible(self.family.support, bounds), -found, np.inf)
+        return super().log_score(y)  # type: ignore[arg-type]

@@ -66,10 +66,9 @@ class Beta(DistributionLoss):
         """Closed form of Taillardat et al. (2016)."""
         mean, precision = p
         a, b = _shapes(mean, precision)
-        x = np.clip(y, 0.0, 1.0)
         spread = 2 * np.exp(betaln(2 * a, 2 * b) - 2 * betaln(a, b)) / a
-        distance = 1 - 2 * betainc(a + 1, b, x) - spread
-        return y * (2 * betainc(a, b, x) - 1) + mean * distance
+        distance = 1 - 2 * betainc(a + 1, b, y) - spread
+        return y * (2 * betainc(a, b, y) - 1) + mean * distance
 
 
 def _shapes(mean: Floats, precision: Floats) -> tuple[Floats, Floats]:

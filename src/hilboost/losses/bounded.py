@@ -16,6 +16,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.core.target_units import TargetUnits
 from hilboost.distributions.bounds import log_chance_of_bounds, log_likelihood
+from hilboost.distributions.supports import ENDS
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import damped
 from hilboost.reductions.sums import count_rows, mean
@@ -24,7 +25,6 @@ from hilboost.tables.bounds import LOWER, UPPER, stand_ins
 _STEP = 1e-4  # of differences, in units of the uncertainty of a parameter
 _LEAST_INFORMATION = 0.05  # of a row, as a fraction of that of an exact target
 _STEEPEST = 1e8
-_ENDS = {"positive": (0.0, np.inf), "fractions": (0.0, 1.0)}
 
 
 class BoundedLoss(Loss):
@@ -91,7 +91,7 @@ class BoundedLoss(Loss):
 
     def _within(self, y: Floats) -> Floats:
         """Bounds without those that the support implies, which are infinite then."""
-        least, most = _ENDS.get(self.loss.support, (-np.inf, np.inf))
+        least, most = ENDS[self.loss.support]
         return np.where(y <= least, -np.inf, np.where(y >= most, np.inf, y))
 
     def _plain(self, target: Target) -> Target:

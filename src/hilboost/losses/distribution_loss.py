@@ -33,7 +33,6 @@ from hilboost.losses._parameter_kinds import (
 from hilboost.reductions.sums import mean
 
 _STEP = 1e-5  # of differences
-_MOST_COUNTS = 2000
 
 Parameters = tuple[Floats, ...]
 """Parameters of distributions, arrays that broadcast."""
@@ -262,6 +261,8 @@ class DistributionLoss(Loss):
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Continuous ranked probability score of ``y`` (n, 1), (n, 1).
 
+        No ``y`` is outside of the ends of the support.
+
         Parameters
         ----------
         y : float64 array
@@ -271,14 +272,13 @@ class DistributionLoss(Loss):
         -------
         (n, 1) float64
         """
+
+        def quantile(levels: Floats) -> Floats:
+            return self.quantile(levels, p)
+
         if self.support == "counts":
-            top = self.quantile(np.array([[1 - 1e-9]]), p)
-            largest = float(np.nanmax(np.where(np.isfinite(top), top, np.inf), initial=0.0))
-            if largest <= _MOST_COUNTS:
-                found = crps_of_counts(y, lambda k: self.cdf(k, p), int(largest))
-                return found[:, None]
-        found = crps_of_quantiles(y, self.cdf(y, p), lambda levels: self.quantile(levels, p))
-        return found[:, None]
+            return crps_of_counts(y, lambda k: self.cdf(k, p), quantile)[:, None]
+        return crps_of_quantiles(y, self.cdf(y, p), quantile)[:, None]
 
     # The loss
 

@@ -32,7 +32,7 @@ class GammaShape(DistributionLoss):
     def log_density(self, y: Floats, p: Parameters) -> Floats:
         """Logarithm of the density."""
         mean, shape = p
-        ratio = y / mean
+        ratio = np.minimum(y / mean, 1e150)
         found = shape * (np.log(shape) + np.log(ratio) - ratio) - gammaln(shape)
         return np.maximum(found - np.log(y), -1e300)
 
@@ -55,6 +55,6 @@ class GammaShape(DistributionLoss):
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Closed form of Möller & Scheuerer (2015)."""
         mean, shape = p
-        x = np.maximum(y, 0.0) * shape / mean
+        x = y * shape / mean
         below, above = 2 * gammainc(shape, x) - 1, 2 * gammainc(shape + 1, x) - 1
         return y * below - mean * above - mean / shape * np.exp(-betaln(0.5, shape))

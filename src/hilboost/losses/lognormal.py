@@ -81,6 +81,6 @@ class LogNormal(DistributionLoss):
         """Closed form of Baran & Lerch (2015)."""
         median, sigma = p
         with np.errstate(divide="ignore"):
-            z = np.log(np.maximum(y, 0.0) / median) / sigma
+            z = np.log(y / median) / sigma
         beyond = ndtr(-sigma / np.sqrt(2)) - ndtr(z - sigma)  # without a sum with 1, which rounds
         return y * (2 * ndtr(z) - 1) + 2 * self.mean(p) * beyond

@@ -34,8 +34,8 @@ class Weibull(DistributionLoss):
     def log_density(self, y: Floats, p: Parameters) -> Floats:
         """Logarithm of the density."""
         scale, shape = p
-        u = shape * np.log(y / scale)
-        return np.log(shape / y) + u - np.exp(np.minimum(u, _LARGEST))
+        u = np.minimum(shape * np.log(y / scale), _LARGEST)
+        return np.log(shape / y) + u - np.exp(u)
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
         """Derivatives by the logarithms of the scale and of the shape."""
@@ -65,7 +65,7 @@ class Weibull(DistributionLoss):
         """``E|Y - y| - E|Y - Y'| / 2``, in closed form."""
         scale, shape = p
         mean = self.mean(p)
-        power = (np.maximum(y, 0.0) / scale) ** shape
+        power = (y / scale) ** shape
         above = 2 ** (-1 / shape) - 2 * gammainc(1 + 1 / shape, power)
         return y * (1 - 2 * np.exp(-power)) + mean * above
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, ndtri, pdtr, pdtrik
+from scipy.special import gammaln, ive, ndtri, pdtr, pdtrik
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
@@ -68,8 +68,8 @@ class ZeroInflatedPoisson(DistributionLoss):
     def cdf(self, y: Floats, p: Parameters) -> Floats:
         """Probability of at most ``y``."""
         rate, zeros = p
-        poisson = pdtr(np.floor(np.maximum(y, 0.0)), rate)
-        return np.where(y >= 0, zeros + (1 - zeros) * poisson, 0.0)
+        poisson = pdtr(np.floor(y), rate)
+        return zeros + (1 - zeros) * poisson
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
         """Smallest counts that the levels do not exceed."""
@@ -84,6 +84,14 @@ class ZeroInflatedPoisson(DistributionLoss):
         lower = np.maximum(found - 1, 0.0)
         found = np.where(self.cdf(lower, p) >= levels, lower, found)
         return np.where(levels < 1, found, np.inf)
+
+    def crps(self, y: Floats, p: Parameters) -> Floats:
+        """``E|Y - y| - E|Y - Y'| / 2``, in closed form (Jordan, Krüger & Lerch 2019)."""
+        rate, zeros = p
+        mass, others = np.exp(_log_poisson(np.floor(y), rate)), 1 - zeros
+        distance = (y - rate) * (2 * pdtr(np.floor(y), rate) - 1) + 2 * rate * mass
+        spread = rate * (ive(0, 2 * rate) + ive(1, 2 * rate))
+        return zeros * y + others * (distance - zeros * rate - others * spread)
 
 
 def _log_poisson(y: Floats, rate: Floats) -> Floats:

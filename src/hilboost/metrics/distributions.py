@@ -35,8 +35,7 @@ class _Score(Metric):
 
     def parts_of_distribution(self, target: Target, predicted: Distribution) -> MetricParts:
         """Score of each row, with its weight."""
-        has_bounds = target.y.shape[1] > 1
-        y = as_fields(target.y) if has_bounds else target.y[:, 0]
+        y = as_fields(target.y) if target.y.shape[1] > 1 else target.y[:, 0]
         return MetricParts(self._scores(predicted, y), target.weight)
 
     def __call__(
@@ -75,6 +74,7 @@ class LogScore(_Score):
     """Negative logarithm of the density."""
 
     names = ("log_score",)
+    scores_bounds = True
 
     def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row."""

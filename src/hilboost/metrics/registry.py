@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import cache
 
 from hilboost.core.discovery import by_name, classes_in
-from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
 
 
@@ -29,6 +29,16 @@ def metrics_of(given: object, kind: str) -> tuple[Metric, ...]:
     if twice:
         raise InvalidParameter(f"eval_metric contains {twice[0]!r} twice; remove one.")
     return found
+
+
+def refuse_bounds_of(metrics: Collection[Metric]) -> None:
+    """Reject metrics that do not score targets of which only bounds are known."""
+    for metric in metrics:
+        if not metric.scores_bounds:
+            raise InvalidData(
+                f"eval_metric={metric.name!r} requires one number for each row, but y holds bounds "
+                "of targets; set eval_metric='log_score', or None."
+            )
 
 
 def _metric(given: object, kind: str) -> Metric:

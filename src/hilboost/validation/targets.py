@@ -13,7 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, InvalidType, shown, warn_caller
+from hilboost.core.errors import (
+    DataWarning,
+    InvalidData,
+    InvalidType,
+    first_few,
+    shown,
+    warn_caller,
+)
 from hilboost.reductions.rows import distinct
 from hilboost.tables.arrays import (
     frame_columns,
@@ -41,6 +48,7 @@ def check_regression_target(
     if names is not None and len(set(names)) < len(names):
         raise repeated_name(y, "y")
     y = _of_equal_rows(without_frame(as_array(y)))
+    _refuse_fields(y, "number")
     if y.dtype.kind in "OUS":
         given = y
         try:
@@ -103,6 +111,16 @@ def _of_equal_rows(y: object) -> np.ndarray:
             "y has rows of different lengths; pass one target, or equally many, for each row. For "
             "sets of labels, use OutputKernelBoostingRegressor('label_set')."
         ) from error
+
+
+def _refuse_fields(y: np.ndarray, what: str) -> None:
+    """Reject a structured array, whose fields are bounds of numbers, or events and times."""
+    if y.dtype.names is not None:
+        raise InvalidData(
+            f"y is a structured array with the fields {first_few(list(y.dtype.names))}, but must "
+            f"contain one {what} for each row; pass a single field, such as "
+            f"y[{y.dtype.names[0]!r}]."
+        )
 
 
 def _first_text(y: np.ndarray, names: list[str] | None) -> tuple[str, bool]:
@@ -168,6 +186,7 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     if isinstance(y, list | tuple):
         _refuse_mixed(y)
     found = _of_equal_rows(y)
+    _refuse_fields(found, "class")
     shape = found.shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidData(

@@ -21,7 +21,7 @@ from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
-from hilboost.metrics.registry import metrics_of
+from hilboost.metrics.registry import metrics_of, refuse_bounds_of
 from hilboost.model.resolved import ResolvedParameters, is_auto
 from hilboost.reductions.row_splits import Split, has_roles, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
@@ -256,6 +256,8 @@ def _metrics(
     """Create the metrics; they are computed on held-out rows."""
     kind = data.codec.kind if data.target.groups is None else "groups"
     metrics = metrics_of(p.get("eval_metric"), kind)
+    if data.codec.has_bounds(data.target):
+        refuse_bounds_of(metrics)
     if metrics and data.held_out is None and _stops_on_training_rows(p):
         raise InvalidParameter(
             "eval_metric is computed on held-out rows, and validation_fraction=None holds none "
