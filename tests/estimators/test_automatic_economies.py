@@ -8,7 +8,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import Rows
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.losses import SquaredError
 from hilboost.training import race, train
 from hilboost.training.blending import Blend, HeldOutOutputs
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(300, 4))
 STEPS = 0.3 * (X[:, 3] > 0.5)
 BOTH = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + STEPS
-LINEAR = Rows(X, X @ [[1.0], [2.0], [0.0], [1.0]])
+LINEAR = Rows.of(X, X @ [[1.0], [2.0], [0.0], [1.0]])
 
 
 @pytest.mark.parametrize("losses", [[3, 2, 1], [3, 2, 1.999], [3, 3], None])
@@ -27,7 +27,7 @@ def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
     learner, left = MetricKernelLearner(), iter(losses or [])
 
     def loss_of(rows, outputs):
-        target = LINEAR.target[rows]
+        target = LINEAR.Y[rows]
         assert len(rows) == 30  # a fifth of half of the rows
         assert np.abs(outputs - target).mean() < 0.3 * np.abs(target).mean()
         return next(left)
@@ -49,7 +49,7 @@ def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
 
 
 def test_all_features_are_divided():
-    features = Features.of(np.where(X > 1.8, np.nan, X), LINEAR.target, None)
+    features = Features.of(np.where(X > 1.8, np.nan, X), LINEAR.Y, None)
     for one in (features, features.rotated(RNG.normal(size=(features.width, 2)))):
         np.testing.assert_allclose(one.divided(1.3)(X) * 1.3, one(X))
 

@@ -10,7 +10,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import Rows
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.losses import BinomialLogLoss
 from hilboost.training.blending import HeldOutOutputs
 from hilboost.training.kernel_candidates import Members, OwnCenters, SharedCenters
@@ -43,22 +43,22 @@ def test_seeds_agree_on_the_family(name):
 def test_rows_are_left_out_one_by_one(weighted):
     target, n = np.column_stack([NOISY_LINE, X[:, 3] ** 2])[:60], 60
     weight = RNG.uniform(0.5, 2, n) if weighted else None
-    rows, learner = Rows(X[:n], target, weight), MetricKernelLearner(precision="float64")
+    rows, learner = Rows.of(X[:n], target, weight), MetricKernelLearner(precision="float64")
     space = learner.space(rows, np.arange(n, dtype=np.uint32), None, 0, ThreadTeam())
     mean = np.average(target, axis=0, weights=weight)
-    centered = Rows(rows.X, target - mean, weight)
+    centered = Rows.of(rows.X, target - mean, weight)
     K, found = space.kernel.block(*[space.features(X[:n])] * 2), space.left_out(rows)
     for row in (0, 17, 59):
         others = np.arange(n) != row
-        ridge = space.ridge / centered.mass[others]
-        alone = np.linalg.solve(K[np.ix_(others, others)] + np.diag(ridge), centered.target[others])
+        ridge = space.ridge / centered.weight[others]
+        alone = np.linalg.solve(K[np.ix_(others, others)] + np.diag(ridge), centered.Y[others])
         np.testing.assert_allclose(found[row], K[row, others] @ alone, rtol=1e-6, atol=1e-8)
 
 
 def test_large_folds_need_no_rows_that_are_left_out():
     for n in (999, 1000):
         Z = RNG.normal(size=(n, 2))
-        folds, table = np.arange(n) % 2, Rows(Z, Z[:, :1])
+        folds, table = np.arange(n) % 2, Rows.of(Z, Z[:, :1])
         learned = tuple(np.flatnonzero(folds != k).astype(np.uint32) for k in range(2))
         members = Members((Z,) * 2, folds, learned, (np.ones(2),) * 2, 0, ThreadTeam())
         own = OwnCenters(MetricKernelLearner(), [table] * 2, members).left_out()

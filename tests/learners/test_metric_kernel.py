@@ -14,9 +14,10 @@ from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.features import Features, level_numbers
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning import refined_metrics as rotation
 from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(60, 3))
@@ -169,7 +170,7 @@ def test_a_stage_is_kernel_ridge_regression(weight):
 
 
 def test_rows_that_are_left_out_have_no_weight():
-    system = System.of(Z, Rows(Z, Y), ThreadTeam())
+    system = System.of(Z, Rows.of(Z, Y), ThreadTeam())
     rows = np.arange(0, 60, 2)
     weights, mean = system.solved(rows, 0.1)
     assert not weights[1::2].any()
@@ -179,10 +180,10 @@ def test_rows_that_are_left_out_have_no_weight():
 def test_a_smaller_ridge_is_found_with_more_rows():
     table = RNG.normal(size=(300, 2)).astype(np.float32)
     target = np.sin(table[:, :1]).astype(float)
-    system = System.of(table, Rows(table, target), ThreadTeam())
+    system = System.of(table, Rows.of(table, target), ThreadTeam())
     held = np.arange(0, 300, 5)
     assert system.better_ridge(held, 1.0) == pytest.approx(0.03)
-    noise = System.of(table, Rows(table, RNG.normal(size=(300, 1))), ThreadTeam())
+    noise = System.of(table, Rows.of(table, RNG.normal(size=(300, 1))), ThreadTeam())
     assert noise.better_ridge(held, 1.0) == 1.0
 
 
@@ -195,31 +196,31 @@ def as_they_are(table):
 
 @pytest.mark.parametrize("weight", [None, W])
 def test_normal_equations_are_those_of_the_rows_that_are_not_left_out(weight):
-    table, chosen = Rows(Z, Y, weight), np.arange(0, 60, 4)
+    table, chosen = Rows.of(Z, Y, weight), np.arange(0, 60, 4)
     parts = [np.arange(k, 60, 3) for k in range(3)]
     equations = NormalEquations.of(as_they_are(Z), Z[chosen], table, parts, ThreadTeam())
     for left_out, rows in ((None, np.arange(60)), (1, np.flatnonzero(np.arange(60) % 3 != 1))):
-        w = table.mass[rows]
+        w = table.weight[rows]
         K = matern(Z[rows], Z[chosen])
         centered = Y[rows] - np.average(Y[rows], axis=0, weights=w)
         system = K.T @ (w[:, None] * K) + 0.1 * matern(Z[chosen], Z[chosen])
         expected = np.linalg.solve(system, K.T @ (w[:, None] * centered))
         np.testing.assert_allclose(equations.solved(left_out, 0.1), expected, rtol=1e-6)
     some = NormalEquations.of(as_they_are(Z), Z[chosen], table, parts[:2], ThreadTeam())
-    found = some.with_rows(as_they_are(Z), Z[chosen], table.some(parts[2])).solved(None, 0.1)
+    found = some.with_rows(as_they_are(Z), Z[chosen], table.part(parts[2])).solved(None, 0.1)
     np.testing.assert_allclose(found, equations.solved(None, 0.1), rtol=1e-6)
     held, weights = parts[0], equations.solved(0, 0.1)
-    mean = np.average(Y[:, 0], weights=table.mass * (np.arange(60) % 3 != 0))
-    mean = np.array([mean, np.average(Y[:, 1], weights=table.mass * (np.arange(60) % 3 != 0))])
+    mean = np.average(Y[:, 0], weights=table.weight * (np.arange(60) % 3 != 0))
+    mean = np.array([mean, np.average(Y[:, 1], weights=table.weight * (np.arange(60) % 3 != 0))])
     residual = Y[held] - mean - matern(Z[held], Z[chosen]) @ weights
-    error = (table.mass[held, None] * residual**2).sum()
+    error = (table.weight[held, None] * residual**2).sum()
     assert equations.parts[0].error(weights, mean) == pytest.approx(error, rel=1e-9)
 
 
 def test_with_all_rows_as_centers_both_systems_have_one_solution():
     parts = [np.arange(k, 60, 5) for k in range(5)]
-    equations = NormalEquations.of(as_they_are(Z), Z, Rows(Z, Y, W), parts, ThreadTeam())
-    exact, _ = System.of(Z, Rows(Z, Y, W), ThreadTeam()).solved(np.arange(60), 0.1)
+    equations = NormalEquations.of(as_they_are(Z), Z, Rows.of(Z, Y, W), parts, ThreadTeam())
+    exact, _ = System.of(Z, Rows.of(Z, Y, W), ThreadTeam()).solved(np.arange(60), 0.1)
     np.testing.assert_allclose(equations.solved(None, 0.1), exact, rtol=1e-6, atol=1e-6)
 
 

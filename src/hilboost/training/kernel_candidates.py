@@ -17,7 +17,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, MetricSpace
-from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.reductions.row_splits import once, parts
 
 MOST_ROWS_OF_OWN_METRICS = 2000
@@ -200,7 +201,7 @@ class SharedCenters(KernelMachines):
         own, seed, team = members.rows_of(0), members.seed, members.team
         drawn = replace(learner, n_centers=n_centers).centers(own, seed, team)
         space = learner.space(table, own, members.priorities[0], seed, team)
-        some = _SomeRows(space, table.some(drawn), members.held(drawn), learner.precision, team)
+        some = _SomeRows(space, table.part(drawn), members.held(drawn), learner.precision, team)
         return some.with_best_length(drawn, members.loss_of)
 
     @cached_property
@@ -273,14 +274,14 @@ class OwnCenters(KernelMachines):
         table = self._tables[0]
         if len(table) >= FEW_ROWS or self._members.dependent is not None:
             return None
-        rows = table.some(np.concatenate(self._members.parts[1:]))
+        rows = table.part(np.concatenate(self._members.parts[1:]))
         return self._space_of_first.longer(self._length).left_out(rows)
 
     def model(self, member: int) -> MetricExpansion:
         """Fit the machine of a member."""
         members, table, learner = self._members, self._tables[member], self._learner
         space = self._space_of_first if member == 0 else self._space(member)
-        rows, seed = table.some(members.rows_of(member)), members.seed + member
+        rows, seed = table.part(members.rows_of(member)), members.seed + member
         return learner.expansion(space.longer(self._length), rows, seed, members.team)
 
     def _space(self, member: int) -> MetricSpace:
@@ -300,7 +301,7 @@ class OwnCenters(KernelMachines):
         """The factor of all length scales, by the first member."""
         members, learner = self._members, self._learner
         drawn = learner.centers(members.rows_of(0), members.seed, members.team)
-        rows = self._tables[0].some(drawn)
+        rows = self._tables[0].part(drawn)
         held = members.held(drawn)
         some = _SomeRows(self._space_of_first, rows, held, learner.precision, members.team)
         return some.with_best_length(drawn, members.loss_of).length

@@ -22,7 +22,7 @@ from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.features import columns_of
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import Rows
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.importances import column_gains
@@ -283,7 +283,7 @@ class KernelTrial:
         """The rows with the negative gradients at the start as targets."""
         raw = np.tile(self._recipe.initial_raw, (len(target.y), 1))
         negative = self._recipe.config.loss.gradients(target, raw).negative_gradient
-        return Rows(X, negative, target.weight)
+        return Rows.of(X, negative, target.weight)
 
     def _loss_of_machine(self, rows: NDArray[np.integer[Any]], outputs: Floats) -> float:
         """Mean loss of rows with the best multiple of the outputs of a kernel machine."""

@@ -14,9 +14,10 @@ from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import negative_log_likelihood
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import Rows, System
+from hilboost.learners.kernel_machine.metric_systems import System
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import additive_metric
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.persistence.fitted import _parts_from_file, _parts_to_file
 from hilboost.training.budget import hasty
 
@@ -94,7 +95,7 @@ def test_the_machine_is_that_of_the_kernel(machine):
     assert isinstance(machine, MetricExpansion)
     K = machine.kernel.block(machine.features(TABLE), machine.centers.astype(np.float64))
     np.testing.assert_allclose(machine.predict_raw(TABLE), K @ machine.weights, atol=1e-10)
-    system = System.of(machine.centers, Rows(TABLE, ADDITIVE), ThreadTeam(), machine.kernel)
+    system = System.of(machine.centers, Rows.of(TABLE, ADDITIVE), ThreadTeam(), machine.kernel)
     assert np.diag(system.K) == pytest.approx(machine.shares.sum())
 
 
@@ -147,5 +148,5 @@ def test_a_machine_of_tenths_of_a_second_is_not_additive():
     assert hasty(MetricKernelLearner()).most_additive == 0
     learner = replace(MetricKernelLearner(), most_additive=5)
     every = np.arange(700, dtype=np.uint32)
-    space = learner.space(Rows(TABLE, ADDITIVE), every, None, 0, ThreadTeam())
+    space = learner.space(Rows.of(TABLE, ADDITIVE), every, None, 0, ThreadTeam())
     assert space.shares is None

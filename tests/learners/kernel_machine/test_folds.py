@@ -15,7 +15,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows, FoldErrors
 from hilboost.learners.kernel_machine.tuning.scoring import (
     FoldKernels,
-    Sampled,
+    Rows,
     mean_and_standard_error,
     predictions,
 )
@@ -28,7 +28,7 @@ GRID = np.array([1e-3, 0.1, 2.0])
 
 def sampled(X, Y, weight=None):
     weight = np.ones(len(X)) if weight is None else weight
-    return Sampled(X, Y, weight, np.arange(len(X)))
+    return Rows(X, Y, weight, np.arange(len(X)))
 
 
 def draw(n=60, d=3, r=2, seed=0):

@@ -6,13 +6,13 @@ import pytest
 from hilboost import KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.kernel_machine.tuning.gradients import by_gradients, dependence
-from hilboost.learners.kernel_machine.tuning.scoring import Sampled
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 
 
 def sampled(X, y):
     y = (y - y.mean()) / (y.std() or 1.0)
-    return Sampled(X, y[:, None], np.ones(len(X)), np.arange(len(X)))
+    return Rows(X, y[:, None], np.ones(len(X)), np.arange(len(X)))
 
 
 def test_dependence_finds_effects_curves_and_interactions():

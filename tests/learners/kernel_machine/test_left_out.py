@@ -8,7 +8,7 @@ from hilboost.core.dependence import Dependence
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
-    Sampled,
+    Rows,
     held_out,
     leave_one_out,
     left_out,
@@ -78,7 +78,7 @@ def test_errors_do_not_depend_on_labels_units_or_the_order_of_rows(seed, n, labe
     candidate = Candidate(KERNEL, 0.3)
 
     def error(dependence, rows=slice(None)):
-        sampled = Sampled(X[rows], Y[rows], weight[rows], np.arange(n)[rows], dependence.rows(rows))
+        sampled = Rows(X[rows], Y[rows], weight[rows], np.arange(n)[rows], dependence.rows(rows))
         return leave_one_out(candidate, sampled).error
 
     by_groups = error(Dependence(groups))
@@ -94,7 +94,7 @@ def test_divisions_keep_groups_whole_and_time_in_order(seed, n, of_groups):
     X, Y, weight, rng = drawn(seed, n)
     values = np.append([0, 1], rng.integers(0, 6, n - 2))
     dependence = Dependence(values) if of_groups else Dependence(times=values.astype(float))
-    rows = Sampled(X, Y, weight, np.arange(n), dependence)
+    rows = Rows(X, Y, weight, np.arange(n), dependence)
     for learned, held in [rows.divided, *rows.splits(3)]:
         assert len(learned)
         assert len(held)

@@ -15,7 +15,7 @@ from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns,
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import scoring, search
 from hilboost.learners.kernel_machine.tuning.choose import choose
-from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled, leave_one_out
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows, leave_one_out
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
     MAIN_FAMILIES,
@@ -33,7 +33,7 @@ def draw(n=40, d=2, r=1, weighted=False, seed=0):
 
 
 def sampled(X, Y, weight):
-    return Sampled(X, Y, weight, np.arange(len(X)))
+    return Rows(X, Y, weight, np.arange(len(X)))
 
 
 def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
@@ -268,3 +268,11 @@ def test_columns_without_effect_on_few_rows_are_found_on_more():
     y += np.exp(-(X[:, 5] ** 2)) * X[:, 3] + 0.5 * np.sin(3 * X[:, 1] * X[:, 0])
     model = KernelBoostingRegressor(random_state=0).fit(X[:2000], y[:2000])
     assert model.score(X[2000:], y[2000:]) > 0.98  # 0.95 without short starts
+
+
+def test_steps_go_on_in_the_first_direction_in_which_the_error_falls():
+    errors = {1.0: 5.0, 0.5: 6.0, 2.0: 4.0, 4.0: 3.95, 8.0: 1.0, 0.1: 0.0}
+    directions = (0.5, 0.1), (2.0, 4.0, 8.0), (0.1,)
+    assert scoring.while_better(1.0, directions, float, error=errors.get) == 8.0
+    assert scoring.while_better(1.0, directions, float, 0.95, errors.get) == 2.0
+    assert scoring.while_better(1.0, ((0.5, 0.1),), float, error=errors.get) == 1.0

@@ -24,9 +24,10 @@ from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
 from hilboost.learners.kernel_machine.features import Features
-from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Rows, System
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning.metric import Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
@@ -52,8 +53,8 @@ class MetricSpace:
 
     def left_out(self, rows: Rows) -> Floats:
         """Compute the outputs (m, r) for each row by a fit to all others."""
-        Z, mean = self.features(rows.X), np.average(rows.target, axis=0, weights=rows.weight)
-        problem = Problem(Z, rows.target - mean, rows.mass)
+        Z, mean = self.features(rows.X), np.average(rows.Y, axis=0, weights=rows.weight)
+        problem = Problem(Z, rows.Y - mean, rows.weight)
         return problem.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge)[0]
 
     def longer(self, factor: float) -> MetricSpace:
@@ -119,11 +120,11 @@ class MetricKernelLearner(Learner):
         """Fit one expansion for all outputs to the negative gradients of the rows."""
         seed, team = int(rng.integers(2**31)), ThreadTeam()
         every = np.arange(len(data), dtype=np.uint32) if sample.rows is None else sample.rows
-        rows = Rows(data, gradients.negative_gradient, sample.weight)
+        rows = Rows.of(data, gradients.negative_gradient, sample.weight)
         with array_api.one_blas_thread():
             space = self.space(rows, every, None, seed, team)
-            model = self.expansion(space, rows.some(every), seed, team)
-        term = Term.of(model, slice(0, rows.target.shape[1]))
+            model = self.expansion(space, rows.part(every), seed, team)
+        term = Term.of(model, slice(0, rows.Y.shape[1]))
         return [FittedTerm(term, outputs=model.predict_raw(data))]
 
     def space(
@@ -137,23 +138,23 @@ class MetricKernelLearner(Learner):
         like: MetricSpace | None = None,  # rotated or additive kernels are tried if it has one
     ) -> MetricSpace:
         """Learn the features and the metric from some of the rows."""
-        learned = table.some(rows)
-        features = Features.of(learned.X, learned.target, learned.weight, self.categorical)
+        learned = table.part(rows)
+        features = Features.of(learned.X, learned.Y, learned.weight, self.categorical)
         features = _screened(features, learned, priorities)
         key = key_of(seed, Purpose.ROWS_OF_METRIC)
-        part = table.some(draw_rows(key, rows, min(self.n_searched, len(rows)), team))
+        part = table.part(draw_rows(key, rows, min(self.n_searched, len(rows)), team))
         Z = features(part.X)
         if not Z.shape[1]:
             return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
-        metric = learned_metric(Z, part.target, part.weight, own, team)
+        metric = learned_metric(Z, part.Y, part.weight, own, team)
         size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
-        part = table.some(draw_rows(key, rows, size, team))
+        part = table.part(draw_rows(key, rows, size, team))
         Z = features(part.X)
         rotates = like is None or like.features.rotation is not None
         most_additive = self.most_additive if like is None or like.shares is not None else 0
         turned, sums = refined_metrics(
-            *(Z, part.target, part.weight, metric, most_additive, team), rotates
+            *(Z, part.Y, part.weight, metric, most_additive, team), rotates
         )
         if sums is not None:
             return MetricSpace(features.scaled(sums.scales), sums.ridge, sums.shares)
@@ -195,7 +196,7 @@ def _screened(features: Features, rows: Rows, priorities: Floats | None) -> Feat
         order = priorities[features.origins]
     else:
         Z = features(rows.X)
-        order = np.abs(Z.T @ (rows.target - rows.target.mean(axis=0))).max(axis=1)
+        order = np.abs(Z.T @ (rows.Y - rows.Y.mean(axis=0))).max(axis=1)
     kept = np.zeros(features.width)
     kept[np.argsort(-order, kind="stable")[:_MOST_FEATURES]] = 1.0
     return features.scaled(kept)

@@ -16,42 +16,12 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE
-from hilboost.learners.kernel_machine.tuning.scoring import while_better
+from hilboost.learners.kernel_machine.tuning.scoring import Rows, while_better
 
 _SMALLER_RIDGES = (0.3, 0.1, 0.03)
 _BETTER = 0.998  # a smaller ridge must decrease the error by this factor
 _ROWS_OF_BLOCK = 128
 _JITTER = 1e-12  # share of the mean diagonal
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table with targets and weights."""
-
-    X: Floats  # (n, d) float64
-    target: Floats  # (n, r) float64
-    weight: Floats | None = None  # (n,) float64 or None
-
-    def some(self, rows: Any) -> Rows:
-        """Return some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.X[rows], self.target[rows], weight)
-
-    def joined(self, others: Rows) -> Rows:
-        """Return these rows and others."""
-        weight = None
-        if self.weight is not None or others.weight is not None:
-            weight = np.concatenate([self.mass, others.mass])
-        X, target = (self.X, others.X), (self.target, others.target)
-        return Rows(np.concatenate(X), np.concatenate(target), weight)
-
-    @property
-    def mass(self) -> Floats:
-        """Weights (n,)."""
-        return np.ones(len(self.X)) if self.weight is None else self.weight
-
-    def __len__(self) -> int:
-        return len(self.X)
 
 
 @dataclass(frozen=True)
@@ -70,7 +40,7 @@ class System:
     ) -> System:
         """Evaluate the kernel values in float64: small ridges need them."""
         Z = centers.astype(np.float64)
-        return cls(evaluate(kernel, Z, Z, team), rows.target, rows.mass, team)
+        return cls(evaluate(kernel, Z, Z, team), rows.Y, rows.weight, team)
 
     def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
@@ -151,7 +121,7 @@ class NormalEquations:
         Z = centers.astype(np.float64)
 
         def sums(rows: NDArray[Any]) -> _Sums:
-            return _summed(kernel, features, Z, table.some(rows), team)
+            return _summed(kernel, features, Z, table.part(rows), team)
 
         return cls(evaluate(kernel, Z, Z, team), tuple(team.map(sums, parts)), kernel, team)
 
@@ -201,9 +171,9 @@ class NormalEquations:
 def _summed(
     kernel: Kernel, features: Features, centers: Floats, rows: Rows, team: ThreadTeam
 ) -> _Sums:
-    m, root = len(centers), np.sqrt(rows.mass)[:, None]
+    m, root = len(centers), np.sqrt(rows.weight)[:, None]
     products = np.zeros((m, m))
-    Y = np.column_stack([rows.target, np.ones(len(rows))]) * root
+    Y = np.column_stack([rows.Y, np.ones(len(rows))]) * root
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
         K = evaluate(kernel, features(rows.X[block]), centers, team)

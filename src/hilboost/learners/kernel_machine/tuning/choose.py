@@ -28,7 +28,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_HOLD_OUT,
     Candidate,
     FoldKernels,
-    Sampled,
+    Rows,
     lambda_on_grid,
 )
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
@@ -143,7 +143,7 @@ def _chosen(
 class StandardizedSample:
     """A random sample of the rows, its targets less their means and divided by their spreads."""
 
-    rows: Sampled
+    rows: Rows
     middle: Floats  # (r,) float64: mean and spread of the targets
     spread: Floats  # (r,) float64: mean and spread of the targets
     n: int  # number of rows it was drawn from
@@ -176,7 +176,7 @@ class StandardizedSample:
         mass = workspace.row_weight if own is None else float(own.mean())
         # Rounding errors, which depend on the unit of the targets, would lead the search astray.
         Y = np.rint(Y / spread / _RESOLUTION) * _RESOLUTION
-        sampled = Sampled(array_api.to_numpy(workspace.X[rows]), Y, w, rows, dependence)
+        sampled = Rows(array_api.to_numpy(workspace.X[rows]), Y, w, rows, dependence)
         return cls(sampled, middle, spread, len(inside), mass)
 
     def held_out(self, best: Candidate[Any]) -> tuple[Ints | None, Floats | None]:

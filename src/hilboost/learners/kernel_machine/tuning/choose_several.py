@@ -29,7 +29,7 @@ from hilboost.learners.kernel_machine.tuning.likelihood import START_NOISE, by_l
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
     Candidate,
-    Sampled,
+    Rows,
     best_lambda,
     by_error,
     leave_one_out,
@@ -94,7 +94,7 @@ def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
 
 
 def _by_amplitudes(
-    kernels: Sequence[Kernel], sampled: Sampled, floor: float, team: ThreadTeam
+    kernels: Sequence[Kernel], sampled: Rows, floor: float, team: ThreadTeam
 ) -> Candidate[Kernel]:
     """The sum of the kernels with the most probable amplitudes, and the best λ."""
     start = _unit_sum(kernels, sampled.X)
@@ -130,7 +130,7 @@ def effective_number(Y: Floats) -> float:
     return float(np.trace(squares) ** 2 / np.maximum((squares**2).sum(), 1e-300))
 
 
-def _canonical_order(kernels: Sequence[Kernel], sampled: Sampled) -> list[int]:
+def _canonical_order(kernels: Sequence[Kernel], sampled: Rows) -> list[int]:
     """An order that does not depend on that of the list: sums of floats depend on their order."""
     X = sampled.X[:_ROWS_OF_AMPLITUDES]
 

@@ -26,7 +26,7 @@ from hilboost.learners.kernel_machine.tuning.likelihood import (
 from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     FoldKernels,
-    Sampled,
+    Rows,
     mean_and_standard_error,
     predictions,
 )
@@ -56,13 +56,13 @@ class FoldErrors:
     # system has no solution
     errors: Floats
     predicted: Floats  # (l, n, r) float64
-    held: Sampled  # these rows, fold by fold
+    held: Rows  # these rows, fold by fold
 
     @classmethod
     def of(
         cls,
         kernels: Sequence[TableKernel],  # one for each fold
-        rows: Sampled,
+        rows: Rows,
         splits: Sequence[Split],
         grid: Floats,  # (l,) float64
         team: ThreadTeam,
@@ -115,7 +115,7 @@ class FewRows:
     """A comparison of length scales that are alike with scales of their own, by folds."""
 
     columns: Columns
-    rows: Sampled
+    rows: Rows
     floor: float  # smallest λ
     team: ThreadTeam  # fits the folds in parallel
 
@@ -124,7 +124,7 @@ class FewRows:
         return tuple(self.rows.splits(FOLDS))
 
     @cached_property
-    def _learned(self) -> tuple[Sampled, ...]:
+    def _learned(self) -> tuple[Rows, ...]:
         return tuple(self.rows.part(split.learned) for split in self._splits)
 
     @cached_property

@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
-from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     USUAL_FAMILY,
     Columns,
@@ -23,9 +23,7 @@ _FEWEST_ROWS, _ROWS, _ROWS_OF_MAP = 20, 400, 1000
 _MOST_COLUMNS, _MOST_ADDITIVE = 256, 24
 
 
-def by_gradients(
-    columns: Columns, sampled: Sampled, team: ThreadTeam
-) -> list[Candidate[TableKernel]]:
+def by_gradients(columns: Columns, sampled: Rows, team: ThreadTeam) -> list[Candidate[TableKernel]]:
     """Kernels of the numeric columns along which a fitted function varies most.
 
     The first has length scales from the gradients of fits to some hundred rows.  These fits start

@@ -16,7 +16,7 @@ from hilboost.kernels.marginal_likelihood import (
     maximize,
     mean_squared_distance,
 )
-from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Sampled
+from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns, TableKernel
 
 ROWS_FIRST, ROWS_PER_SCALE = 300, 10
@@ -30,7 +30,7 @@ _STEPS_OF_A_MAP = 16
 _SPREAD_OF_SCALES = 0.5  # of their logarithms; about the best of .5, 1 and ∞ on small mixed tables
 
 
-def by_likelihood(given: Kernel | None, columns: Columns, sampled: Sampled) -> Candidate[Kernel]:
+def by_likelihood(given: Kernel | None, columns: Columns, sampled: Rows) -> Candidate[Kernel]:
     """All hyperparameters of SY2006's kernel (23), or of the given one, and λ as the noise."""
     rows = sampled.first(ROWS_OF_LIKELIHOOD)
     starts = [given] if given is not None else [_sun_yao(columns, scale) for scale in _STARTS]
@@ -44,7 +44,7 @@ def _sun_yao(columns: Columns, scale: float) -> Kernel:
     return 1.0 * columns.kernel("gaussian", scale).plain + Constant(0.1)
 
 
-def by_mean_distance(sampled: Sampled) -> Kernel:
+def by_mean_distance(sampled: Rows) -> Kernel:
     """``exp(-|x - x'|²/θ)`` with θ the mean squared distance (SY2006, section 4)."""
     theta = max(mean_squared_distance(sampled.X), 1e-12)
     return Gaussian(np.sqrt(theta / 2))
@@ -57,7 +57,7 @@ def starts_of(columns: Columns, family: str) -> list[Candidate[TableKernel]]:
 
 def most_likely(
     starts: Sequence[Candidate[TableKernel]],
-    rows: Sampled,
+    rows: Rows,
     team: ThreadTeam,
     goes_on: Callable[[], bool] | None = None,
 ) -> Candidate[TableKernel]:
@@ -71,7 +71,7 @@ def most_likely(
     return _candidate(min(team.map(maximized, starts), key=lambda evidence: evidence.value))
 
 
-def most_likely_alike(start: Candidate[TableKernel], rows: Sampled) -> Candidate[TableKernel]:
+def most_likely_alike(start: Candidate[TableKernel], rows: Rows) -> Candidate[TableKernel]:
     """Rough length scales with a prior that keeps them alike."""
     prior = LogScalePrior(start.kernel.scale_groups, _SPREAD_OF_SCALES)
     return more_likely(start, rows, Effort(_STEPS_FROM_A_START, ROUGH), prior)
@@ -79,7 +79,7 @@ def most_likely_alike(start: Candidate[TableKernel], rows: Sampled) -> Candidate
 
 def more_likely(
     start: Candidate[TableKernel],
-    rows: Sampled,
+    rows: Rows,
     effort: Effort | None = None,
     prior: LogScalePrior | None = None,
 ) -> Candidate[TableKernel]:
@@ -92,7 +92,7 @@ def more_likely(
     )
 
 
-def most_likely_map(candidate: Candidate[TableKernel], rows: Sampled) -> Candidate[TableKernel]:
+def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[TableKernel]:
     """The most likely linear map in place of the length scales, from which it starts.
 
     A map has d² numbers, and later steps fit them to the noise, so there are only a few.  The

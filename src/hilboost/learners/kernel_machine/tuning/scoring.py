@@ -124,8 +124,8 @@ class Candidate(Generic[AnyKernel]):
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """A random sample of the rows, in random order."""
+class Rows:
+    """Rows of a table with targets and weights; the choices are by samples in random order."""
 
     X: Floats  # (m, d) float64
     Y: Floats  # (m, r) float64: targets
@@ -133,17 +133,27 @@ class Sampled:
     rows: Ints  # (m,) int64: row numbers
     dependence: Dependence | None = None  # by what rows are held out, if not at random
 
-    def first(self, m: int) -> Sampled:
+    @classmethod
+    def of(cls, X: Floats, Y: Floats, weight: Floats | None = None) -> Rows:
+        """All rows of a table."""
+        return cls(X, Y, np.ones(len(X)) if weight is None else weight, np.arange(len(X)))
+
+    def joined(self, others: Rows) -> Rows:
+        """Return these rows and others, numbered anew."""
+        pairs = (self.X, others.X), (self.Y, others.Y), (self.weight, others.weight)
+        return Rows.of(*map(np.concatenate, pairs))
+
+    def first(self, m: int) -> Rows:
         """Return the first ``m`` rows."""
         return self.part(slice(m))
 
-    def part(self, rows: slice | Ints) -> Sampled:
+    def part(self, rows: Any) -> Rows:
         """Return some of the rows."""
         dependence = self.dependence and self.dependence.rows(rows)
-        return Sampled(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows], dependence)
+        return Rows(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows], dependence)
 
     @property
-    def in_time(self) -> Sampled:
+    def in_time(self) -> Rows:
         """The rows in the order of time, if they have one."""
         dependence = self.dependence
         if dependence is None or dependence.groups is not None or dependence.times is None:
@@ -193,7 +203,7 @@ def while_better(
     return best
 
 
-def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+def leave_one_out(candidate: Candidate[AnyKernel], rows: Rows) -> Candidate[AnyKernel]:
     """The candidate with its weighted mean squared error on rows that are left out in turn."""
     rows = rows.in_time
     K = evaluate(candidate.kernel, rows.X, rows.X)
@@ -210,12 +220,12 @@ def leave_one_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[A
     )
 
 
-def n_learned(rows: Sampled) -> int:
+def n_learned(rows: Rows) -> int:
     """Number of rows that are fitted to predict the others."""
     return min(ROWS_OF_HOLD_OUT, int(0.75 * len(rows)))
 
 
-def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+def held_out(candidate: Candidate[AnyKernel], rows: Rows) -> Candidate[AnyKernel]:
     """The candidate, fitted to some of the rows, with its error on the others."""
     learn, held = (rows.part(places) for places in rows.divided)
     kernel, lam = candidate.kernel, candidate.regularization
@@ -226,7 +236,7 @@ def held_out(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKer
     return Candidate(kernel, lam, error, predicted, held.rows)
 
 
-def predictions(kernel: Kernel, learn: Sampled, X: Floats, grid: Floats) -> Floats:
+def predictions(kernel: Kernel, learn: Rows, X: Floats, grid: Floats) -> Floats:
     """Predictions (l, m, r) of some rows for every λ of a grid; NaN without a solution."""
     K, K_held = evaluate(kernel, learn.X, learn.X), evaluate(kernel, X, learn.X)
     found = np.full((len(grid), len(X), learn.Y.shape[1]), np.nan)
@@ -247,7 +257,7 @@ def mean_and_standard_error(values: Floats, weight: Floats | None) -> tuple[floa
     return mean, float(np.sqrt((share**2) @ (values - mean) ** 2))
 
 
-Score = Callable[[Candidate[AnyKernel], Sampled], Candidate[AnyKernel]]
+Score = Callable[[Candidate[AnyKernel], Rows], Candidate[AnyKernel]]
 
 
 def scaled(candidate: Candidate[AnyKernel], factor: float) -> Candidate[AnyKernel]:
@@ -255,7 +265,7 @@ def scaled(candidate: Candidate[AnyKernel], factor: float) -> Candidate[AnyKerne
     return Candidate(candidate.kernel.stretched(factor), candidate.regularization)
 
 
-def best_scale(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyKernel]:
+def best_scale(candidate: Candidate[AnyKernel], rows: Rows) -> Candidate[AnyKernel]:
     """Multiply the length scales while the leave-one-out error falls."""
     return while_better(
         leave_one_out(candidate, rows),
@@ -266,7 +276,7 @@ def best_scale(candidate: Candidate[AnyKernel], rows: Sampled) -> Candidate[AnyK
 
 def best_lambda(
     candidate: Candidate[AnyKernel],
-    rows: Sampled,
+    rows: Rows,
     score: Score[AnyKernel],
     floor: float,
     team: ThreadTeam,
@@ -283,7 +293,7 @@ def best_lambda(
     return while_better(candidate, (factors,), lambda factor: known.get(factor) or scored(factor))
 
 
-def lambda_on_grid(kernel: AnyKernel, sampled: Sampled, team: ThreadTeam) -> Candidate[AnyKernel]:
+def lambda_on_grid(kernel: AnyKernel, sampled: Rows, team: ThreadTeam) -> Candidate[AnyKernel]:
     """λ for a given kernel: the power of ten with the lowest leave-one-out error."""
     rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
     diagonal = mean_diagonal(kernel, rows.X)
@@ -292,7 +302,7 @@ def lambda_on_grid(kernel: AnyKernel, sampled: Sampled, team: ThreadTeam) -> Can
 
 
 def extrapolated(
-    best: Candidate[AnyKernel], sampled: Sampled, few: Sampled, n: float, team: ThreadTeam
+    best: Candidate[AnyKernel], sampled: Rows, few: Rows, n: float, team: ThreadTeam
 ) -> Candidate[AnyKernel]:
     """Length scales for ``n`` rows, extrapolated from the best ones for few and for many rows.
 

@@ -31,7 +31,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
     Candidate,
     FoldKernels,
-    Sampled,
+    Rows,
     best_lambda,
     best_scale,
     by_error,
@@ -101,7 +101,7 @@ class Search:
     """A search for the kernel with the lowest error on rows that it was not fitted to."""
 
     columns: Columns
-    sampled: Sampled
+    sampled: Rows
     n: float  # number of rows, or of basis vectors if fewer, that the model will have
     floor: float  # smallest λ
     team: ThreadTeam  # evaluates candidates in parallel
@@ -109,7 +109,7 @@ class Search:
     is_wide: bool = True  # whether to consider every family of kernels
 
     @cached_property
-    def small(self) -> Sampled:
+    def small(self) -> Rows:
         """Rows for leave-one-out errors."""
         return self.sampled.first(ROWS_OF_LEAVE_ONE_OUT)
 
@@ -124,7 +124,7 @@ class Search:
         return len(self.sampled) <= 1.5 * ROWS_OF_LEAVE_ONE_OUT
 
     @cached_property
-    def fresh(self) -> Sampled:
+    def fresh(self) -> Rows:
         """Rows that the likelihood has not seen, if there are enough."""
         m = len(self.small)
         return self.small if self.has_few_rows else self.sampled.part(slice(m, 2 * m))
@@ -253,7 +253,7 @@ class Search:
         return sorted(found, key=by_error)
 
     def _scaled(
-        self, candidate: Candidate[TableKernel], rows: Sampled | None = None
+        self, candidate: Candidate[TableKernel], rows: Rows | None = None
     ) -> Candidate[TableKernel]:
         """The best scale of a candidate, with λ not below the floor."""
         raised = replace(candidate, regularization=max(candidate.regularization, self.floor))
