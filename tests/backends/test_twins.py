@@ -38,6 +38,7 @@ from tests.reference import partition as partition_twin
 from tests.reference import quantiles as quantiles_twin
 from tests.reference import row_order as row_order_twin
 from tests.reference import traverse as traverse_twin
+from tests.seeds import seeded
 
 import hilboost.backends
 import hilboost.engine.ops
@@ -76,7 +77,6 @@ BATCHES = {
     "partition_nodes", "run_operation", "inherit", "draw_candidates",
     "mark_bins", "sum_bins", "search_sums", "choose_candidate", "find_common_split",
 }  # fmt: skip
-seeded = pytest.mark.parametrize("seed", SEEDS)
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
 
 
@@ -127,7 +127,7 @@ def table_of_words(words, n_values, n_bins):
     return BinTable(words, words.reshape(-1).view(np.uint8), n_values, n_bins)
 
 
-@seeded
+@seeded(SEEDS)
 @in_32_or_64_bits
 @pytest.mark.parametrize("d", [1, 8, 13])
 def test_accumulate(seed, compact, d):
@@ -152,7 +152,7 @@ def test_accumulate(seed, compact, d):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @in_32_or_64_bits
 @pytest.mark.parametrize(
     "sizes", [[2] * 20, [15] * 4, [2] * 100, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]]
@@ -183,7 +183,7 @@ def test_accumulate_joint(seed, sizes, compact):
     np.testing.assert_array_equal(results[0], naive)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize(("d", "n_channels"), [(1, 2), (8, 3), (11, 4)])
 @pytest.mark.parametrize("counts_one", [False, True])
 def test_accumulate_channels(seed, d, n_channels, counts_one):
@@ -214,7 +214,7 @@ def test_add_and_subtract():
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("left_side", [0, 1])
 def test_flag_rows_and_move_rows(seed, side, left_side):
@@ -237,7 +237,7 @@ def test_flag_rows_and_move_rows(seed, side, left_side):
         np.testing.assert_array_equal(compiled, naive)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeded(range(40))
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("limits", LIMITS)
 def test_scan(seed, curved, limits):
@@ -257,7 +257,7 @@ def test_scan(seed, curved, limits):
             assert column_splits.scan(*arguments) == split_twin.scan(*arguments)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@seeded(range(30))
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("count_channel", [False, True])
 @pytest.mark.parametrize("limits", LEVEL_LIMITS)
@@ -289,7 +289,7 @@ def test_levels(seed, curved, count_channel, limits):
             assert found == expected
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
 def test_numbers(seed, curved):
     rng = np.random.default_rng(seed)
@@ -299,7 +299,7 @@ def test_numbers(seed, curved):
     assert category_splits.numbers(*arguments) == categories_twin.numbers(*arguments)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_flag_level_rows_and_level_goes_left(seed, missing_left):
     rng = np.random.default_rng(seed)
@@ -321,7 +321,7 @@ def test_flag_level_rows_and_level_goes_left(seed, missing_left):
         assert compiled == categories_twin.level_goes_left(*arguments)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeded(range(40))
 @pytest.mark.parametrize("count_channel", [False, True])
 @pytest.mark.parametrize("limits", LIMITS)
 def test_scan_channels(seed, count_channel, limits):
@@ -340,7 +340,7 @@ def test_scan_channels(seed, count_channel, limits):
         assert compiled[1:] == naive[1:]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeded(range(40))
 @pytest.mark.parametrize("limits", LIMITS)
 def test_scan_pairs(seed, limits):
     rng = np.random.default_rng(seed)
@@ -356,7 +356,7 @@ def test_scan_pairs(seed, limits):
         assert compiled[1:] == naive[1:]
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
 def test_bounded_score(seed, curved):
     rng = np.random.default_rng(seed)
@@ -372,7 +372,7 @@ def test_bounded_score(seed, curved):
         assert bounds[1] < np.inf or gain == pytest.approx(best, rel=1e-12)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("n_leaves", [1, 2, 4, 7])
 def test_nearest_in_order(seed, n_leaves):
     rng = np.random.default_rng(seed)
@@ -389,7 +389,7 @@ def test_nearest_in_order(seed, n_leaves):
         assert all(compiled[i] <= compiled[j] for i, j in pairs)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
 def test_score(seed, curved):
     rng = np.random.default_rng(seed)
@@ -411,7 +411,7 @@ def draw_weights(rng, n, kind):
     }[kind]
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
@@ -431,7 +431,7 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
     assert results[0] == results[1]
 
 
-@seeded
+@seeded(SEEDS)
 def test_factor_of(seed):
     rng = np.random.default_rng(seed)
     room = float(2.0 ** rng.uniform(0, 62))
@@ -446,7 +446,7 @@ def test_factor_of(seed):
         assert factor * total <= room
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("r", [1, 2])
 @pytest.mark.parametrize("curved", [False, True])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
@@ -482,7 +482,7 @@ def all_rows(gradients, hessians):
     )
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
 def test_pack_one(seed, curved):
     rng = np.random.default_rng(seed)
@@ -496,7 +496,7 @@ def test_pack_one(seed, curved):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
 def test_pack_compact(seed, curved):
     rng, n = np.random.default_rng(seed), 90
@@ -531,7 +531,7 @@ def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
         assert (result[1] == 0) == fits
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
     rng, n = np.random.default_rng(seed), 90
@@ -568,7 +568,7 @@ def draw_leaves(rng, n):
     return nodes, leaves, np.stack([rows, rows])
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_mark_cells(seed, n_threads, is_sorted):
@@ -614,7 +614,7 @@ def test_arrange(k, dtype):
     assert (results[0] != given).any()
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 @pytest.mark.parametrize("logistic", [False, True])
@@ -641,7 +641,7 @@ def test_leaf_sums(seed, r, weights, logistic):
     assert results[0] == results[1]
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("l2", [0.0, 1.5])
 @pytest.mark.parametrize("n_columns", [1, 3])
 def test_leaf_values(seed, l2, n_columns):
@@ -656,7 +656,7 @@ def test_leaf_values(seed, l2, n_columns):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("curved", [False, True, "logistic"])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
@@ -683,7 +683,7 @@ def test_newton_leaves(seed, r, curved, weights):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("with_levels", [False, True])
 @pytest.mark.parametrize("n_leaves", [1, 2, 31])
 def test_write_tree(seed, with_levels, n_leaves):
@@ -702,7 +702,7 @@ def test_write_tree(seed, with_levels, n_leaves):
         np.testing.assert_array_equal(found, expected)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_add_leaf_values(seed, order):
     rng = np.random.default_rng(seed)
@@ -716,7 +716,7 @@ def test_add_leaf_values(seed, order):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("level", [0.05, 0.25, 0.5, 0.9])
 @pytest.mark.parametrize("weights", ["ones", "whole", "fractions"])
 def test_weighted_quantile(seed, level, weights):
@@ -735,7 +735,7 @@ def test_weighted_quantile(seed, level, weights):
         assert compiled == pytest.approx(expected, rel=1e-14)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("level", [0.2, 0.5])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "digits"), [(60, 12), (900, 12), (900, 1)])
@@ -750,7 +750,7 @@ def test_cell_quantiles(seed, level, weighted, n, digits):
     assert compiled[7] == 0
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [1, 8, 11])
 def test_pack_bins(seed, dtype, d):
@@ -790,7 +790,7 @@ def draw_nodes(rng, n_leaves, d, n_bins):
     return nodes
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("with_levels", [False, True])
 @pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 65, 90])
 @pytest.mark.parametrize(("begin", "end"), [(5, 50), (5, 199), (64, 128), (0, 300)])
@@ -815,7 +815,7 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     np.testing.assert_array_equal(*results)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 90])
 def test_order_leaves(seed, n_leaves):
     rng = np.random.default_rng(seed)
@@ -981,7 +981,7 @@ def test_forest_cells(n, dtype, missing, sets):
     np.testing.assert_array_equal(compiled, naive)
 
 
-@seeded
+@seeded(SEEDS)
 def test_mark_left_leaves(seed):
     forest = draw_forest(np.random.default_rng(seed), 5)
     roots, child, leaves = forest.trees.roots, forest.trees.child, forest.flat_leaves.per_tree
@@ -1012,7 +1012,7 @@ def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     assert abs(((packed[0] >> 20) & ((1 << 20) - 1)).mean() - 0.7) < 0.02
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("r", [1, 2])
 def test_rows_are_rounded_by_their_numbers_in_the_whole_table(seed, weighted, r):

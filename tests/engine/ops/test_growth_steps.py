@@ -14,15 +14,16 @@ from tests.reference import draws as draws_twin
 from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
 from tests.reference import split_search as search_twin
+from tests.seeds import seeded
 
 from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 
-seeded = pytest.mark.parametrize("seed", range(6))
+SEEDS = range(6)
 N_BINS = 9
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("n_draw", [1, 3, 10, 99])
 def test_draw_columns(seed, n_draw):
     rng = np.random.default_rng(seed)
@@ -37,7 +38,7 @@ def test_draw_columns(seed, n_draw):
     assert (results[0] <= allowed).all()
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_choose_node(seed, in_turn):
     rng = np.random.default_rng(seed)
@@ -52,7 +53,7 @@ def test_choose_node(seed, in_turn):
                 assert nodes.choose_node(*arguments) == nodes_twin.choose_node(*arguments)
 
 
-@seeded
+@seeded(SEEDS)
 def test_open_root(seed):
     results = []
     for module in (nodes, nodes_twin):
@@ -66,7 +67,7 @@ def test_open_root(seed):
         np.testing.assert_array_equal(found, expected)
 
 
-@seeded
+@seeded(SEEDS)
 def test_open_children(seed):
     results = []
     for module in (nodes, nodes_twin):
@@ -84,7 +85,7 @@ def test_open_children(seed):
         np.testing.assert_array_equal(found, expected)
 
 
-@seeded
+@seeded(SEEDS)
 @pytest.mark.parametrize("direction", [-1, 0, 1])
 def test_bound_children(seed, direction):
     results = []
@@ -101,7 +102,7 @@ def test_bound_children(seed, direction):
     np.testing.assert_allclose(*results, rtol=1e-14)
 
 
-@seeded
+@seeded(SEEDS)
 def test_permit_columns(seed):
     results = []
     for module in (split_constraints, constraints_twin):
@@ -126,7 +127,7 @@ def test_permit_columns(seed):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@seeded(range(20))
 @pytest.mark.parametrize(("n_channels", "with_levels"), [(1, False), (1, True), (3, False)])
 @pytest.mark.parametrize("limits", LEVEL_LIMITS)
 def test_search_and_settle(seed, n_channels, with_levels, limits):
