@@ -226,6 +226,9 @@ def test_errors_name_the_partition(client):
     assert_nothing_is_left(client)
     with pytest.raises(HilboostError, match="sample_weight_val requires X_val"):
         hilboost.dask.fit(clone(MODEL), *arrays(), sample_weight_val=arrays()[1], client=client)
+    for name in ("groups", "time"):
+        with pytest.raises(HilboostError, match=f"{name} is not supported by several workers"):
+            hilboost.dask.fit(clone(MODEL), *arrays(), **{name: arrays()[1]}, client=client)
     with pytest.raises(HilboostError, match="X must be a Dask DataFrame, a Dask Array or a list"):
         hilboost.dask.fit(clone(MODEL), X, Y, client=client)
     with pytest.raises(HilboostError, match="X has 3 partitions, but y has 1"):

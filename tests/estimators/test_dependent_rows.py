@@ -299,6 +299,15 @@ class Far(KFold):
         yield np.array([0, 1]), np.array([10**6])
 
 
+class Given(KFold):
+    def __init__(self, pairs):
+        super().__init__()
+        self.pairs = pairs
+
+    def split(self, X, y=None, groups=None):  # noqa: N803
+        yield from self.pairs
+
+
 _MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
 
 
@@ -329,7 +338,11 @@ _MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
         ({"validation": Overlapping(3)}, {}, "split 0 .* learns from rows that it holds out"),
         ({"validation": Empty(3)}, {}, "split 0 of validation=Empty learns from no rows"),
         ({"validation": Nothing(3)}, {}, "validation=Nothing returned no splits"),
-        ({"validation": Far(3)}, {}, "validation: Far returned no indices of rows"),
+        ({"validation": Far(3)}, {}, "validation: Far must return pairs of arrays of row indices"),
+        ({"validation": Given([(1, 2)])}, {}, "Given must return pairs of arrays of row indices"),
+        ({"validation": Given([1, 2])}, {}, "must return pairs .*: cannot unpack"),
+        ({"validation": Given([("a", "b")])}, {}, "must return pairs of arrays of row indices"),
+        ({}, {"groups": DAYS}, "groups contains dates or times; convert them to num"),
         ({"validation": RepeatedKFold()}, {}, "several splits .* hold out the same row"),
         ({"validation": GroupKFold(3)}, {}, "validation: The 'groups' parameter should not be"),
         ({"validation": KFold(301)}, {}, "validation: Cannot have number of splits"),

@@ -81,6 +81,30 @@ def test_a_parquet_file_saves_the_bytes_of_the_table_in_memory(model, weighted, 
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 
+@pytest.mark.parametrize("folds", [1, 3])
+@pytest.mark.parametrize("name", ["groups", "time"])
+def test_rows_are_held_out_by_a_column(name, folds, frame):
+    """It is no input; groups are text, and times are dates."""
+    days = np.arange(N) // 50
+    frame["by"] = (
+        [f"shop {day % 7}" for day in days]
+        if name == "groups"
+        else np.datetime64("2026-01-01", "us") + days
+    )
+    model = clone(REGRESSOR).set_params(early_stopping=True, cv_folds=folds)
+    inputs = frame.drop(columns=["y", "w", "by"])
+    alone = clone(model).fit(inputs, frame["y"], **{name: frame["by"]})
+    table = pa.Table.from_pandas(frame.drop(columns="w"))
+    found = hilboost.stream.fit(clone(model), table, target="y", **{name: "by"})
+    assert saved(found) == saved(alone)
+    assert found.fitted_.held_out_by == alone.fitted_.held_out_by
+    assert list(alone.fitted_.held_out_by) == [name]
+    with pytest.raises(HilboostError, match=f"{name} must be the name of a column of the table"):
+        hilboost.stream.fit(clone(model), table, target="y", **{name: frame["by"]})
+    with pytest.raises(HilboostError, match="the table has no column 'b y'"):
+        hilboost.stream.fit(clone(model), table, target="y", **{name: "b y"})
+
+
 def test_folders_batches_and_classes(frame, tmp_path):
     frame = frame.drop(columns="w").astype({"a": "float32", "b": "float32", "c": "float32"})
     frame["y"] = np.where(frame["y"] > 0, "up", "down")
@@ -174,7 +198,7 @@ def test_refusals(frame, tmp_path):
             BoostingRegressor(validation="groups"),
             table,
             "y",
-            "validation='groups' is not supported by tables on disk; set validation='auto'",
+            "validation='groups' requires the groups of the rows; pass groups=... to fit",
         ),
         (REGRESSOR, table, "Y", "the table has no column 'Y'; write 'y': names must match"),
         (REGRESSOR, table.select(["y"]), "y", "no column besides the target"),

@@ -38,6 +38,8 @@ def fit(
     *,
     sample_weight: PerRow = None,
     offset: PerRow = None,
+    groups: None = None,
+    time: None = None,
     X_val: object = None,
     y_val: object = None,
     sample_weight_val: PerRow = None,
@@ -60,6 +62,8 @@ def fit(
     sample_weight : like y, optional
     offset : like y, optional
         Known part of ``predict_raw``, as in the method ``fit`` of the estimator.
+    groups, time : None
+        Not supported: pass rows of other groups, or later ones, as ``X_val`` and ``y_val``.
     X_val, y_val, sample_weight_val, offset_val : like X, y, sample_weight and offset, optional
         Validation data for early stopping, used instead of held-out rows of ``X``.
     client : distributed.Client, optional
@@ -96,6 +100,7 @@ def fit(
     partitions again on the others, finished trees are kept, and the open tree is grown again.
     """
     check_supported(model)
+    _refuse_dependence(groups, time)
     check_callbacks(callbacks)
     client = get_client() if client is None else client
     estimator: Any = model
@@ -152,6 +157,17 @@ def _partitions(
     if held_out["X"] is None:
         return partitions_of("", **rows), []
     return partitions_of("", **rows), partitions_of("_val", **held_out)
+
+
+def _refuse_dependence(groups: object, time: object) -> None:
+    """Reject groups and times, by which workers hold no rows out."""
+    for name, given in (("groups", groups), ("time", time)):
+        if given is not None:
+            others = "other groups" if name == "groups" else "a later time"
+            raise InvalidParameter(
+                f"{name} is not supported by several workers, which hold out rows at random; pass "
+                f"rows of {others} as X_val and y_val."
+            )
 
 
 def _stored(estimator: BoostingEstimator, checkpoint: Checkpoint, seed: int) -> Continuation | None:

@@ -23,7 +23,6 @@ _SUPPORTED = {
     "learner": ("tree", "auto"),
     "n_shards": (1,),
     "warm_start": (False,),
-    "validation": ("auto", "random"),
 }
 
 
@@ -34,6 +33,8 @@ def fit(
     *,
     sample_weight: str | None = None,
     offset: str | Sequence[str] | None = None,
+    groups: str | None = None,
+    time: str | None = None,
     ignore: str | Sequence[str] = (),
     X_val: object = None,
     y_val: object = None,
@@ -58,6 +59,9 @@ def fit(
     offset : str, or sequence of str, optional
         Name of the column with offsets, or names of one for each output: a known part of
         ``predict_raw``, as in the method ``fit`` of the estimator.
+    groups, time : str, optional
+        Name of the column with groups of rows that are held out as a whole, or with times: the
+        latest rows are held out, as in the method ``fit`` of the estimator.
     ignore : str, or sequence of str
         Names of columns that are not inputs.
     X_val, y_val, offset_val : array-like, optional
@@ -97,13 +101,15 @@ def fit(
     with _temporary_folder(folder) as place:
         dataset = dataset_of(source, place)
         columns = [values_of(dataset, name) for name in names]
-        weight = None if sample_weight is None else values_of(dataset, sample_weight)
+        beside_rows = (("sample_weight", sample_weight), ("groups", groups), ("time", time))
+        named = {key: _name(key, name) for key, name in beside_rows if name is not None}
+        of_rows = {key: values_of(dataset, name) for key, name in named.items()}
         beside = [] if offset is None else _names("offset", offset)
         known = [values_of(dataset, name) for name in beside]
         ignored = _names("ignore", ignore)
         for name in ignored:
             require_column(dataset, name)
-        without = [*names, *ignored, *beside, *([] if sample_weight is None else [sample_weight])]
+        without = [*names, *ignored, *beside, *named.values()]
         y = columns[0] if isinstance(target, str) else np.column_stack(columns)
         categorical = parameters["categorical_features"]
         X = table_of(dataset, without, categorical, len(y), place.parent)
@@ -111,7 +117,7 @@ def fit(
         grown.fit(
             X,
             y,
-            weight,
+            **of_rows,
             offset=np.column_stack(known) if known else None,
             X_val=X_val,
             y_val=y_val,
@@ -128,11 +134,22 @@ def _names(parameter: str, given: Any) -> list[str]:
     several = isinstance(given, Iterable) and not isinstance(given, str)
     names = list(given) if several else [given]
     if not all(isinstance(name, str) for name in names):
-        raise InvalidType(
-            f"{parameter} must be the name of a column of the table, not {shown(given)}; write the "
-            f'values into the table, and pass {parameter}="NAME".'
-        )
+        raise _no_name(parameter, given)
     return names
+
+
+def _name(parameter: str, given: Any) -> str:
+    """Return the name of a single column."""
+    if not isinstance(given, str):
+        raise _no_name(parameter, given)
+    return given
+
+
+def _no_name(parameter: str, given: object) -> InvalidType:
+    return InvalidType(
+        f"{parameter} must be the name of a column of the table, not {shown(given)}; write the "
+        f'values into the table, and pass {parameter}="NAME".'
+    )
 
 
 @contextmanager

@@ -218,9 +218,12 @@ def _roles(
         filterwarnings("ignore", "The groups parameter is ignored")  # it also has other uses
         found = list(splitter.split(order[:, None], y[order], ordered))
         try:
-            pairs = [(order[learned], order[held]) for learned, held in found]
-        except IndexError as error:
-            raise InvalidData(f"{name} returned no indices of rows: {error}.") from error
+            pairs = [(order[learned][:], order[held][:]) for learned, held in found]
+        except (IndexError, TypeError, ValueError) as error:
+            raise InvalidData(
+                f"{name} must return pairs of arrays of row indices, those of the rows to learn "
+                f"from and of those to hold out: {str(error).rstrip('.')}."
+            ) from error
     if not pairs:
         raise InvalidData(f"validation={name} returned no splits; set its number of splits.")
     roles = np.zeros((n, len(pairs)), dtype=np.int8)
