@@ -495,7 +495,7 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
     assert (len(table), len(split_off)) == (360, 40)
     every = table.joined(split_off)
     K = one.kernel.block(one.features(every.X), one.centers.astype(np.float64))
-    centered = every.target - np.average(every.target, axis=0, weights=every.weight)
+    centered = every.Y - np.average(every.Y, axis=0, weights=every.weight)
     moments = K.T @ (every.weight[:, None] * (centered - K @ one.weights))
     centers = one.centers.astype(np.float64)
     products = one.kernel.block(centers, centers) @ one.weights
