@@ -100,8 +100,7 @@ def fit(
     partitions again on the others, finished trees are kept, and the open tree is grown again.
     """
     check_supported(model)
-    _refuse_dependence(groups, time)
-    check_callbacks(callbacks)
+    _check_arguments(callbacks, groups, time)
     client = get_client() if client is None else client
     estimator: Any = model
     parts, held_out = _partitions(
@@ -115,9 +114,8 @@ def fit(
             "learners, too, which need all rows."
         )
     checkpoint = checkpoint_among(callbacks)
-    seed, stored = estimator._seed(), None
-    if checkpoint is not None:
-        stored = _stored(estimator, checkpoint, seed)
+    seed = estimator._seed()
+    stored = None if checkpoint is None else _stored(estimator, checkpoint, seed)
     log = StageLog(stored)
     task = WorkerTask(
         estimator,
@@ -159,8 +157,9 @@ def _partitions(
     return partitions_of("", **rows), partitions_of("_val", **held_out)
 
 
-def _refuse_dependence(groups: object, time: object) -> None:
-    """Reject groups and times, by which workers hold no rows out."""
+def _check_arguments(callbacks: Sequence[Callback], groups: object, time: object) -> None:
+    """Check the callbacks; reject groups and times, by which workers hold no rows out."""
+    check_callbacks(callbacks)
     for name, given in (("groups", groups), ("time", time)):
         if given is not None:
             others = "other groups" if name == "groups" else "a later time"
