@@ -37,6 +37,16 @@ class GrownTree(NamedTuple):
     leaves: NDArray[np.int64]
 
 
+class GrownTrees(NamedTuple):
+    """The trees of one stage after the other."""
+
+    trees: GrownTree  # with a first axis (n_trees,)
+    sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes
+    depths: NDArray[np.int64]  # (n_trees,) int64
+    left_sets: NDArray[np.uint64]  # (n_trees, n_sets, SET_WORDS) uint64
+    values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64
+
+
 def empty_tree(*shape: int) -> GrownTree:
     """Memory for trees of so many nodes, or (..., n_nodes)."""
     *others, n_nodes = shape

@@ -73,7 +73,7 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
         end = min((task + 1) * n_rows, memory.growth.buffers.flags.shape[0])
         pack(tree, place, task * n_rows, end, thread, stage, memory)
     elif step == LEAVES:
-        mark_rows(tree, place, task, n_tasks, stage, memory, grown, leaf_of_row)
+        mark_rows(place, task, n_tasks, stage, memory, grown, leaf_of_row)
     elif step == VALUES:
         value_leaves(tree, place, task, n_tasks, stage, memory, grown)
     else:

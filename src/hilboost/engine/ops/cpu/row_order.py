@@ -39,3 +39,13 @@ def arrange(values, offsets, begin, scratch):
         for i in range(begin, end):
             j = uint64(i)
             values[j, channel] = scratch[uint64(offsets[j]), channel]
+
+
+@inner
+def arrange_blocks(begin, end, offsets, packed, ordered, scratch):
+    """Bring the packed gradients of some blocks in the order of a sorted table."""
+    for block in range(begin, end, ROWS_PER_BLOCK):
+        if packed is None:
+            arrange(ordered.reshape((ordered.shape[0], 1)), offsets, block, scratch)
+        else:
+            arrange(packed, offsets, block, scratch)

@@ -45,7 +45,7 @@ from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
-from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, arrange
+from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import clip_values
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import (
@@ -84,16 +84,6 @@ class SeparateTrees(NamedTuple):
     fewest_rounded: float  # weight of the rows from which on leaf values are rounded
     # (1,) int64: how many trees of the stage, or of the series, have been taken
     next_tree: NDArray[np.int64]
-
-
-class GrownTrees(NamedTuple):
-    """The trees of one stage after the other."""
-
-    trees: GrownTree  # with a first axis (n_trees,)
-    sizes: NDArray[np.int64]  # (n_trees,) int64: numbers of nodes
-    depths: NDArray[np.int64]  # (n_trees,) int64
-    left_sets: NDArray[np.uint64]  # (n_trees, n_sets, SET_WORDS) uint64
-    values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64
 
 
 class StageScratch(NamedTuple):
@@ -220,17 +210,8 @@ def pack(tree, place, begin, end, thread, stage, memory):
     for c in range(sums.shape[1]):
         sums[0, c] += sums[1, c]
     if stage.offsets.shape[0] > 0:
-        _arrange(begin, end, stage.offsets, growth.packed, ordered, memory.scratch.of_block[thread])
-
-
-@inner
-def _arrange(begin, end, offsets, packed, ordered, scratch):
-    """Bring the packed gradients of some blocks in the order of a sorted table."""
-    for block in range(begin, end, ROWS_PER_BLOCK):
-        if packed is None:
-            arrange(ordered.reshape((ordered.shape[0], 1)), offsets, block, scratch)
-        else:
-            arrange(packed, offsets, block, scratch)
+        scratch = memory.scratch.of_block[thread]
+        arrange_blocks(begin, end, stage.offsets, growth.packed, ordered, scratch)
 
 
 @inner
@@ -316,10 +297,10 @@ def _rows_of_leaves(place, growth, grown):
 
 
 @inner
-def mark_rows(tree, place, part, n_parts, stage, memory, grown, leaf_of_row):
+def mark_rows(place, part, n_parts, stage, memory, grown, leaf_of_row):
     """Write the leaf of the rows that are learned from, in one part of the table."""
     keep_apart()
-    of_leaves = _rows_of_leaves(place, memory.growth, grown)
+    of_leaves, tree = _rows_of_leaves(place, memory.growth, grown), place % leaf_of_row.shape[0]
     mark_leaves(part, n_parts, of_leaves, stage.offsets, leaf_of_row[tree], None)
 
 
@@ -407,7 +388,7 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         growth = by_reference(growth_of_tree(memory))
         take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        mark_rows(tree, place, zero, one, stage, memory, grown, leaf_of_row)
+        mark_rows(place, zero, one, stage, memory, grown, leaf_of_row)
         if not values_are_known(place, stage, memory, grown):
             value_leaves(tree, place, zero, one, stage, memory, grown)
         end_tree(tree, place, stage, memory, grown, leaf_of_row)
