@@ -262,7 +262,7 @@ def test_other_losses_and_scores_refuse_bounds():
 def test_bounds_are_not_classes_or_relevances():
     for model in (BoostingClassifier(), KernelBoostingClassifier()):
         refused(r"fields 'lower', 'upper', but must contain one class", model.fit, X, CENSORED)
-    fit = partial(BoostingRanker().fit, group=[400])
+    fit = partial(BoostingRanker().fit, groups=np.zeros(400))
     refused(r"one number for each row; pass a single field, such as y\['lower'\]", fit, X, CENSORED)
     model = BoostingClassifier(**PLAIN).fit(X, Y > 0)
     refused("must contain one class", model.score, X, CENSORED)
