@@ -23,7 +23,7 @@ def grid(*lists):
     ("make", "target", "expected"),
     [
         (BoostingRegressor, Y, grid([0.25, 0.5, 1], [10], [8, 31])),
-        (BoostingClassifier, Y > 0, grid([0.5, 1], [1], [8, 15])),
+        (BoostingClassifier, Y > 0, grid([0.25, 1], [1], [8, 15])),
         (BoostingClassifier, CLASSES, grid([0.25, 0.5, 1], [10, 1, 0.3], [8, 31])),
     ],
 )
@@ -52,6 +52,23 @@ def test_larger_tables_try_few_settings(runs, monkeypatch):
     runs.clear()
     BoostingClassifier(**TREES, max_features=1.0, l2_regularization=2.0).fit(X, CLASSES)
     assert not runs
+
+
+def share_chosen(target, n_columns):
+    table = RNG.normal(size=(400, n_columns))
+    model = BoostingClassifier(**TREES, max_leaf_nodes=15).fit(table, target(table))
+    return model.fitted_.resolved.max_features
+
+
+def test_two_classes_draw_a_quarter_of_the_columns_unless_all_are_far_better():
+    def of_noise(table):
+        return table[:, :4].sum(axis=1) + 3 * RNG.normal(size=len(table)) > 0
+
+    def of_one_interaction(table):
+        return np.where(table[:, 0] > 0, table[:, 1] > 0, table[:, 2] > 0)
+
+    assert share_chosen(of_noise, 12) == 0.25
+    assert share_chosen(of_one_interaction, 40) == 1
 
 
 def test_given_settings_are_not_tried(runs):

@@ -104,11 +104,13 @@ class Trial:
 
     @property
     def loss(self) -> float:
-        """The lowest held-out loss so far, plus the margin."""
+        """The lowest held-out loss so far, plus the margins."""
         losses = [loss for loss in self.config.watched(self.state) if math.isfinite(loss)]
         if not losses:
             return math.inf
-        return min(losses) + self.candidate.margin * (losses[0] - min(losses))
+        least, candidate = min(losses), self.candidate
+        margin = candidate.margin * (losses[0] - least) + candidate.margin_of_loss * abs(least)
+        return least + margin
 
     @property
     def n_stages(self) -> int:

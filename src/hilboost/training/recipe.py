@@ -27,12 +27,14 @@ from hilboost.training.shards import ShardPlan
 class Candidate:
     """A learner that a short trial run may select, with its parameters.
 
-    ``margin`` is a share of the decrease of the loss, by which it must be better than others.
+    It must be better than others by ``margin``, a share of the decrease of the loss, and by
+    ``margin_of_loss``, a share of the loss.
     """
 
     learner: Learner
     resolved: ResolvedParameters
     margin: float = 0.0
+    margin_of_loss: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from hilboost.training.recipes.table_learners import LearnerSettings, table_lear
 _FEWEST_COLUMNS_TO_DRAW, _COLUMNS_TO_DRAW_FEW = 4, 8
 _L2_FACTORS = (1.0, 0.1, 0.03)  # for more than two classes
 _FEW_LEAVES, _FEW_ROWS = 8, 1500
+_FEWEST_SHARE = 0.25  # of the columns
 _MARGIN = 0.02  # of few leaves for two classes, whose losses on few rows are noisy
+_MARGIN_OF_ALL = 0.05  # of the loss: of all columns for two classes, for which a quarter is usual
 _MOST_ROWS_OF_L2 = 50_000
 
 
@@ -42,15 +44,22 @@ def candidates(
             )
 
         learner = table_learner(replace(settings, resolved=with_these(settings.resolved)))
+        two = _has_two_classes(recipe)
         is_usual = leaves == resolved.max_leaf_nodes
-        margin = 0.0 if is_usual or not _has_two_classes(recipe) else _MARGIN
-        return Candidate(learner, with_these(resolved), margin)
+        draws_usual_share = max_features == _FEWEST_SHARE or _FEWEST_SHARE not in shares
+        return Candidate(
+            learner,
+            with_these(resolved),
+            margin=_MARGIN if two and not is_usual else 0.0,
+            margin_of_loss=_MARGIN_OF_ALL if two and not draws_usual_share else 0.0,
+        )
 
+    shares = _max_features_tried(p, recipe, resolved)
     found = tuple(
         candidate(leaves, factor, max_features)
         for leaves in _leaves_tried(p, recipe, resolved)
         for factor in _l2_factors_tried(p, recipe)
-        for max_features in _max_features_tried(p, recipe, resolved)
+        for max_features in shares
     )
     return found if len(found) > 1 else ()
 
@@ -61,8 +70,9 @@ def _max_features_tried(
     squared = recipe.data.target.groups is not None and recipe.config.loss.bounded_hessian
     if squared or not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
         return (resolved.max_features,)
-    draws_few = _has_few_rows(recipe) and recipe.width >= _COLUMNS_TO_DRAW_FEW
-    return (0.5, 1.0, 0.25) if draws_few and not _has_two_classes(recipe) else (0.5, 1.0)
+    if not _has_few_rows(recipe) or recipe.width < _COLUMNS_TO_DRAW_FEW:
+        return (0.5, 1.0)
+    return (_FEWEST_SHARE, 1.0) if _has_two_classes(recipe) else (0.5, 1.0, _FEWEST_SHARE)
 
 
 def _l2_factors_tried(p: Mapping[str, Any], recipe: Recipe) -> tuple[float, ...]:
