@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
-from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
+from sklearn.metrics import median_absolute_error
 
 from hilboost.core.dtypes import Floats
 from hilboost.report.table import shortened
@@ -48,14 +48,17 @@ def number_scores(y: Floats, mean: Floats, guess: Floats, weights: Floats) -> li
     if explained is not None:
         says = "fraction of the variance explained; 1 is best"
         scores.append(score("R²", explained, 0.0, "higher", says))
-    for name, measure, says in (
-        ("RMSE", root_mean_squared_error, "root mean squared error"),
-        ("MAE", mean_absolute_error, "mean absolute error"),
-        ("median absolute error", median_absolute_error, "half of the rows have a smaller error"),
-    ):
-        given = None if (weights == 1).all() else weights
-        value, of_guess = (measure(y, one, sample_weight=given) for one in (mean, guess))
-        scores.append(score(name, value, of_guess, "lower", says))
+    given = None if (weights == 1).all() else weights
+    measures: dict[str, tuple[Callable[[Floats], float], str]] = {
+        "RMSE": (lambda one: np.sqrt(weighted((y - one) ** 2)), "root mean squared error"),
+        "MAE": (lambda one: weighted(np.abs(y - one)), "mean absolute error"),
+        "median absolute error": (
+            lambda one: median_absolute_error(y, one, sample_weight=given),
+            "half of the rows have a smaller error",
+        ),
+    }
+    for name, (measure, says) in measures.items():
+        scores.append(score(name, measure(mean), measure(guess), "lower", says))
     says = "mean of true minus predicted; near 0 if the model is right on average"
     bias, guessed = float(weighted(y - mean)), float(weighted(y - guess))
     if abs(guessed) < 1e-14 * float(np.abs(y).max()):
