@@ -2,6 +2,8 @@
 
 import gc
 import os
+from collections import defaultdict
+from zlib import crc32
 
 # As in a fit: threads of several processes would wait for each other in endless loops.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -21,6 +23,8 @@ settings.register_profile(
 )
 settings.load_profile("hilboost")
 
+MOST_CASES = 4  # of a test in a fast run, if a third of its cases are fewer
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
@@ -31,6 +35,28 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_configure(config):
+    """Note whether a run without arguments, in this process or in its workers, is a fast one."""
+    whole_suite = config.args == config.getini("testpaths")
+    config.is_fast = whole_suite and os.environ.get("HILBOOST_TESTS") != "all"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out slow tests, and two of three cases of tests with many, in a fast run."""
+    if not config.is_fast:
+        return
+    cases = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    kept = set()
+    for same_test in cases.values():
+        same_test.sort(key=lambda item: crc32(item.nodeid.encode()))
+        kept.update(same_test[: max(MOST_CASES, len(same_test) // 3)])
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import textwrap
 from functools import cached_property
 from importlib import import_module
 
+import pytest
 from numpydoc.docscrape import NumpyDocString
 from numpydoc.validate import validate
 
@@ -135,6 +136,7 @@ def is_well_documented(value, code):
     return code == "PR01" and getattr(value, "_is_protocol", False)
 
 
+@pytest.mark.slow
 def test_docstrings():
     found = [
         (name, *error)

@@ -44,6 +44,7 @@ def steps():
     return run(STEPS)
 
 
+@pytest.mark.slow
 def test_the_package_alone_loads_nothing_heavy(steps):
     assert "hilboost" in steps[0]
     assert not set(HEAVY) & steps[0]

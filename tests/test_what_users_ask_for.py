@@ -123,6 +123,7 @@ def test_early_stopping_works_within_a_pipeline():
     )
 
 
+@pytest.mark.slow
 def test_categories_unseen_or_beyond_255():
     """Text columns as they are, with more levels than bins, and new ones when predicting."""
     towns = np.array([f"town {k}" for k in range(400)])

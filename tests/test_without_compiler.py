@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.small_fits import digests
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_loops_run_as_python_make_the_same_models():
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.small_fits"],

@@ -63,6 +63,7 @@ def run(code, folder, *arguments):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_required_packages_alone(tmp_path):
     done = run(FEATURES, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -116,6 +116,7 @@ def hits_of(site, folder, *launcher, version=numba.__version__, **environment):
     return int(out), err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiles", [True, False])
 def test_code_is_loaded_without_all_that_a_compiler_needs(compiles, folder):
     (folder / "arrays.py").write_text(ARRAYS)
@@ -240,6 +241,7 @@ def test_files_that_cannot_be_read(folder):
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_at_once(folder):
     code = (
         "import sys, numpy; sys.path.insert(0, {!r}); from loops import total\n"
@@ -267,6 +269,7 @@ def test_nobody_waits_where_there_are_no_locks_or_their_holder_hangs(folder, mon
     assert code_files.fcntl.flock.call_count > 2  # it was asked again
 
 
+@pytest.mark.slow
 def test_types_of_equal_names(folder):
     (folder / "loops.py").write_text(DIFFERENCE)
     for name, fields in {"forward": "ab", "backward": "ba"}.items():
@@ -282,6 +285,7 @@ def test_types_of_equal_names(folder):
 # Processors
 
 
+@pytest.mark.slow
 @ON_X86
 def test_code_for_a_level_of_processors_serves_all_that_have_its_features(site, tmp_path):
     """The level that the documentation names for container images."""
@@ -304,6 +308,7 @@ def test_code_for_a_level_of_processors_serves_all_that_have_its_features(site, 
     assert hits_of(first, tmp_path, version="0.99.1", **level) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_container_with_a_read_only_root_and_no_home_loads_native_code(site, tmp_path):
     if not shutil.which("unshare") or subprocess.run([*READ_ONLY, "true"], check=False).returncode:
         pytest.skip("no read-only file system without privileges")

@@ -40,6 +40,7 @@ def test_sums(n):
     np.testing.assert_allclose(sums(a, b), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names processors of x86")
 def test_gradients_of_pairs_have_the_same_bits_on_any_processor(tmp_path):
     """This one's code is compiled here, because that of a level might be there for it."""

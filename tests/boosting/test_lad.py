@@ -24,7 +24,7 @@ def test_stages_are_those_of_algorithm_3(seed, learning_rate, min_samples_leaf):
     model = BoostingRegressor(
         "absolute_error",
         learning_rate=learning_rate,
-        n_estimators=10,
+        n_estimators=5,
         max_leaf_nodes=8,
         min_samples_leaf=min_samples_leaf,
         l2_regularization=0,
@@ -32,7 +32,7 @@ def test_stages_are_those_of_algorithm_3(seed, learning_rate, min_samples_leaf):
         subsample=1.0,
         early_stopping=False,
     ).fit(X, y)
-    expected = lad_tree_boost(X, y, 10, 8, min_samples_leaf, learning_rate)
+    expected = lad_tree_boost(X, y, 5, 8, min_samples_leaf, learning_rate)
     assert model.model_.initial_raw == np.median(y)
     stages = zip(model.model_.stages, model.staged_predict(X), expected, strict=True)
     for stage, predicted, (splits, gammas, F) in stages:

@@ -355,6 +355,7 @@ def test_an_interrupted_automatic_fit_resumes(small_shards, tmp_path):
     assert_same_model(resumed, whole)
 
 
+@pytest.mark.slow
 def test_ensembles_have_no_automatic_shards(small_shards):
     X, y = noise(share=0.3)
     folds = LONG | {"cv_folds": 2, "early_stopping": True}
@@ -369,6 +370,7 @@ def test_other_learners_have_no_automatic_shards(small_shards):
     assert n_shards(BoostingRegressor(learner=Ridge(), **settings).fit(X, y)) == 1
 
 
+@pytest.mark.slow
 def test_early_stopping_with_automatic_shards(small_shards):
     X, y = noise(share=0.5)
     held = {"X_val": X[:300], "y_val": y[:300]}

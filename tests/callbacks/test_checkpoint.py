@@ -71,6 +71,7 @@ def assert_same_fit(one, other):
 # Kills
 
 
+@pytest.mark.slow
 def test_killed_fits_end_in_the_same_model(tmp_path):
     script = Path(__file__).with_name("killed.py")
     environment = os.environ | {"PYTHONPATH": str(SRC)}

@@ -101,6 +101,7 @@ def test_the_bar_names_what_takes_time_between_stages(model, names):
     assert last.endswith(f"{summary(model.fitted_)}\n")
 
 
+@pytest.mark.slow
 def test_displays_of_phases_change_no_model():
     points, y = smooth()
     alone = BoostingRegressor(n_estimators=40, random_state=0)

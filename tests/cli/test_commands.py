@@ -122,6 +122,7 @@ def test_version(monkeypatch):
     assert run("--version").output == "hilboost 1.2.3 of hilboost\n"
 
 
+@pytest.mark.slow
 def test_demo_writes_its_pictures(tmp_path):
     folder = tmp_path / "pictures"
     result = run("demo", "--quick", "--out", str(folder))

@@ -146,6 +146,7 @@ def test_no_standard_output(monkeypatch):
         write_tables([pd.DataFrame({"a": [1]})], None)
 
 
+@pytest.mark.slow
 def test_closed_standard_input_of_a_shell(model):
     command = f"exec {sys.executable} -m hilboost predict {model} - <&-"
     environment = {**os.environ, "PYTHONPATH": str(Path(hilboost.__file__).parent.parent)}

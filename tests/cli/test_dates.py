@@ -134,6 +134,7 @@ def test_days_of_eight_digits_on_the_command_line(tmp_path, monkeypatch):
         assert told[0] == told[1], way
 
 
+@pytest.mark.slow
 def test_dates_of_other_options_are_features_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     time = pd.date_range("2024-01-01", periods=300, freq="h")

@@ -124,6 +124,7 @@ def test_empty_fields_are_missing_values(folder):
     assert np.isfinite([float(line) for line in result.stdout.splitlines()[1:]]).all()
 
 
+@pytest.mark.slow
 def test_text_columns_are_categories_in_every_table(folder):
     frame = table(300).drop(columns="kind")
     code = np.random.default_rng(0).choice(["007", "12", "x"], 300)
@@ -312,6 +313,7 @@ def test_sets_of_classes(folder):
     ]
 
 
+@pytest.mark.slow
 def test_coverage_that_is_not_available(regression_model):
     command = ("predict", "model", write(regression_model, "new.csv"), "--coverage")
     assert "requires a calibrated model, and 'model' is not" in refused(*command, 0.9)

@@ -78,6 +78,7 @@ def test_survival():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_evaluation_and_reports():
     write(pages(), "pages.csv")
@@ -146,6 +147,7 @@ def test_events_may_be_yes_and_no(words):
     assert y["time"].tolist() == [3.0, 1.0, 2.0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_refusals():
     frame = machines()
@@ -270,6 +272,7 @@ def test_competing_causes():
     assert "may be the numbers of causes" in refused(*start)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_rows_that_depend_on_each_other():
     frame = pages().rename(columns={"query": "patient"})

@@ -66,6 +66,7 @@ def test_help_has_examples(command):
     assert "Examples" in done(command, "--help")
 
 
+@pytest.mark.slow
 def test_every_line_of_the_guide_runs(folder, monkeypatch):
     weighted = houses(150, 0).assign(importance=1.0)
     houses(5, 2).drop(columns="price").to_csv("new.csv", index=False)
@@ -174,6 +175,7 @@ def test_a_model_without_names_needs_the_target(folder):
     assert "column 2" in done("inspect", "model")
 
 
+@pytest.mark.slow
 def test_report_writes_a_page(model, folder):
     assert "Saved the report to 'r.html'." in done("report", "model", "sold.csv", "--out", "r.html")
     assert "<title>model on 60 rows of sold.csv</title>" in Path("r.html").read_text()
@@ -183,6 +185,7 @@ def test_report_writes_a_page(model, folder):
     assert "would overwrite" in refused("report", "model", "sold.csv", "--out", "model")
 
 
+@pytest.mark.slow
 def test_reports_compare_tables_and_models(model, folder):
     more = ("sold.csv", "--target", "price", "--out", "r.html")
     houses(150, 0).assign(note=1).to_csv("noted.csv", index=False)
@@ -327,6 +330,7 @@ def test_columns_may_be_left_out(folder):
     assert "No feature column is left" in refused(*fit, "--out", "lean", *every)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_a_column(folder):
     frame = houses(150, 0).assign(weight=np.arange(150) % 3)
     frame.to_csv("weighted.csv", index=False)
@@ -495,6 +499,7 @@ def test_models_of_several_targets(folder):
     assert "predicts 2 targets; name their columns in order, as --target FIRST,SECOND." in message
 
 
+@pytest.mark.slow
 def test_training_rows_are_noted(model):
     for table, known in (("houses.csv", True), ("sold.csv", False)):
         for command in (("evaluate",), ("report", "--out", "report.html")):

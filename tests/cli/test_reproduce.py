@@ -185,6 +185,7 @@ def test_a_damaged_claim_file(tmp_path, monkeypatch):
     assert "algorithm3.toml is not a valid claim file" in refused("--list")
 
 
+@pytest.mark.slow
 def test_a_value_that_the_claim_does_not_know(tmp_path, monkeypatch):
     text = (FOLDER / "lad" / "algorithm3.toml").read_text(encoding="utf-8")
     clone_with(tmp_path, monkeypatch, text.replace("line 1:", "line 0:"))

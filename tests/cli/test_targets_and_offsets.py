@@ -125,6 +125,7 @@ def counts(n):
     return frame.assign(claims=rng.poisson(3, len(frame)), exposure=rng.normal(size=len(frame)))
 
 
+@pytest.mark.slow
 def test_commands_say_that_the_offset_of_the_fit_is_missing():
     path, offset = write(counts(240)), ("--offset", "exposure")
     poisson = ("--target", "claims", "--loss", "poisson", *offset)

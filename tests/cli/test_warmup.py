@@ -3,6 +3,7 @@
 ``.ci/run`` compiles all of it, and counts compilations of first fits afterwards.
 """
 
+import pytest
 from typer.testing import CliRunner
 
 from hilboost.cli.app import app
@@ -14,6 +15,7 @@ def run(*arguments):
     return CliRunner().invoke(app, list(arguments))
 
 
+@pytest.mark.slow
 def test_check_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     result = run("warmup", "--check")
@@ -22,6 +24,7 @@ def test_check_compiles_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.code"))
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))

@@ -53,6 +53,7 @@ def without(frame, n_words, column="size"):
     return frame.assign(**{column: values})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
     table = written(with_words(frame, ["oops", "lost", "oops"]), kind)

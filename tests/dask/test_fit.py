@@ -293,6 +293,7 @@ def test_a_worker_that_dies_changes_nothing(client, alone, place):
     client.wait_for_workers(2, timeout=60)
 
 
+@pytest.mark.slow
 def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
     first, endless = [], clone(MODEL).set_params(n_estimators=5000)
 
@@ -334,6 +335,7 @@ def security(tmp_path_factory):
     return Security(require_encryption=True, **files)
 
 
+@pytest.mark.slow
 def test_workers_of_a_cluster_with_tls_encrypt(security, alone, monkeypatch):
     kinds = []
 
@@ -373,6 +375,7 @@ def fit_until_killed(address, path, tenth):
         hilboost.dask.fit(clone(LONG).set_params(n_estimators=5000), *arrays(), **given)
 
 
+@pytest.mark.slow
 def test_a_dead_client_leaves_a_checkpoint(client, tmp_path):
     path, tenth = tmp_path / "fit", CONTEXT.Event()
     given = client.scheduler.address, str(path), tenth

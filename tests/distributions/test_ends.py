@@ -143,8 +143,9 @@ def test_crps_of_many_counts(dispersion):
     )
     same = CalibratedDistribution(found, np.linspace(0, 1, 4)[None])
     counts = np.arange(frozen.ppf(1 - 1e-12) + 10)
+    below, above = frozen.cdf(counts), frozen.sf(counts)
     for y in (0.0, 1.0, 2.5, 1500.0, 3000.0, 8000.5):
-        known = np.where(counts < y, frozen.cdf(counts), frozen.sf(counts)) ** 2
+        known = np.where(counts < y, below, above) ** 2
         between = np.ceil(y) - y
         expected = known.sum() + between * (1 - 2 * frozen.cdf(np.floor(y)))
         expected += max(y - counts[-1] - 1, 0.0)

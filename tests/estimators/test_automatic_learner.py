@@ -64,6 +64,7 @@ def same_bits(model, table=X, target=NOISE, **parameters):
     return np.array_equal(*found) and model.n_estimators_ == trees.n_estimators_
 
 
+@pytest.mark.slow
 def test_a_smooth_target_gets_a_kernel_machine(smooth):
     test = RNG.uniform(-2, 2, size=(1000, 4))
     target = np.sin(2 * test[:, 0]) + test[:, 1] * test[:, 2]
@@ -129,6 +130,7 @@ def test_an_interrupt_of_the_kernel_machine_leaves_the_trees(monkeypatch):
     assert same_bits(model, target=SMOOTH, **FEW)
 
 
+@pytest.mark.slow
 def test_a_gain_on_a_few_rows_of_noise_is_no_gain():
     """Weights that are fitted to the rows that judge them would gain a little."""
     found = []
@@ -141,6 +143,7 @@ def test_a_gain_on_a_few_rows_of_noise_is_no_gain():
     assert np.mean(found) < 0.005
 
 
+@pytest.mark.slow
 def test_columns_without_any_level():
     table = pd.DataFrame(X, columns=list("abcd")).assign(empty=pd.Series(dtype="category"))
     model = BoostingRegressor(**FEW).fit(table, SMOOTH)
@@ -163,6 +166,7 @@ def n_stages_grown(table, target, **parameters):
     return len(events), model
 
 
+@pytest.mark.slow
 def test_trees_stop_growing_beside_a_kernel_machine_that_is_far_better():
     found, model = n_stages_grown(X, SMOOTH, n_estimators=500, learning_rate=0.2)
     assert found in (100, 200)
@@ -170,6 +174,7 @@ def test_trees_stop_growing_beside_a_kernel_machine_that_is_far_better():
     assert model.fitted_.history.validation[-1] == min(model.fitted_.history.validation)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
     settings = {"n_estimators": 150, "learning_rate": 0.2, "n_iter_no_change": 100}
     one, other = (
@@ -182,6 +187,7 @@ def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
     assert len(other.history_.train) == len(one.history_.train)
 
 
+@pytest.mark.slow
 def test_a_callback_that_ends_the_fit_at_a_look_gets_trees():
     settings = {"n_estimators": 300, "random_state": 0}
     stop = [lambda event: event.stage == 100]
@@ -190,6 +196,7 @@ def test_a_callback_that_ends_the_fit_at_a_look_gets_trees():
     np.testing.assert_array_equal(model.predict(X), trees.predict(X))
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_resumed_after_a_look_is_the_same(tmp_path, monkeypatch):
     for module in (mixture, early_kernel_check):
         monkeypatch.setattr(module, "FIRST_LOOK", 8)
@@ -213,6 +220,7 @@ def test_trees_grow_on_if_the_kernel_machine_is_not_far_better(monkeypatch):
     assert same_bits(model, target=steps, random_state=0, **settings)
 
 
+@pytest.mark.slow
 def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeypatch):
     class Raced(Exception):
         pass
@@ -412,6 +420,7 @@ def test_classes_with_probabilities(classes):
     assert len(sets) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_the_same_bits_on_any_number_of_threads(smooth, n_jobs):
     other = BoostingRegressor(learner="auto", n_jobs=n_jobs, **FEW).fit(X, SMOOTH)
@@ -441,6 +450,7 @@ def drawn_tables(draw):
     return table, target if cuts is None else np.digitize(target, cuts)
 
 
+@pytest.mark.slow
 @given(drawn_tables(), st.sampled_from([None, 0.2]), st.integers(0, 9))
 def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     sixteen_cores, drawn, held_out, seed
@@ -458,6 +468,7 @@ def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     assert len({model.parts_["kernel"].weight for model in models}) == 1
 
 
+@pytest.mark.slow
 def test_a_common_factor_of_the_weights_changes_nothing():
     weight = RNG.integers(1, 4, size=N).astype(float)
     one, other = (
@@ -504,6 +515,7 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
     assert model.parts_["kernel"].n_centers == (N if rows_per_center else 360)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rows_per_center")
 def test_larger_tables_share_their_centers():
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
@@ -514,6 +526,7 @@ def test_larger_tables_share_their_centers():
     assert model.score(table, target) > 0.99
 
 
+@pytest.mark.slow
 def test_data_frames_with_missing_values_and_categories():
     table = pd.DataFrame(X.copy(), columns=list("abcd"))
     table["town"] = np.array(["Ghent", "Namur", "Liège"])[RNG.integers(3, size=N)]
@@ -527,6 +540,7 @@ def test_data_frames_with_missing_values_and_categories():
     np.testing.assert_allclose(single, model.predict(table)[:5], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_several_targets(tmp_path):
     target = np.column_stack([SMOOTH, X[:, 3] ** 2])
     model = BoostingRegressor(learner="auto", **FEW).fit(X, target)
@@ -546,6 +560,7 @@ def onnx_outputs(model, table):
     return np.ravel(session.run(None, inputs)[0])
 
 
+@pytest.mark.slow
 def test_onnx_gives_the_same_predictions(sloping):
     np.testing.assert_allclose(onnx_outputs(sloping, X), sloping.predict(X), atol=2e-4)
     codes = RNG.integers(3, size=N).astype(float)
@@ -601,6 +616,7 @@ def _separable():
 HARD = [_outlying_cells, _many_columns, _heavy_tails, _steps, _codes, _separable]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", HARD, ids=lambda make: make.__name__[1:])
 def test_the_kernel_machine_does_no_harm(make):
     table, target = make()

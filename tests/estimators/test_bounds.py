@@ -166,6 +166,7 @@ def test_validation_rows_may_be_censored_or_not(held_out):
         np.testing.assert_allclose(metric, model.history_.validation)
 
 
+@pytest.mark.slow
 def test_learners_refits_and_continued_fits_take_bounds():
     small = PLAIN | {"n_estimators": 3}
     for learner in ("tree", "linear", "kernel"):

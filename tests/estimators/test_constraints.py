@@ -169,6 +169,7 @@ def test_missing_values_have_no_place_in_the_order():
         assert model.score(X[~missing], sign * y[~missing]) > 0.95
 
 
+@pytest.mark.slow
 def test_a_direction_that_the_data_have_anyway_costs_little():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(2000, 3))

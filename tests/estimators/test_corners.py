@@ -63,6 +63,7 @@ def separable(n, seed):
     return X, Target((score[:, None] > 0).astype(float))
 
 
+@pytest.mark.slow
 @given(
     case=st.sampled_from(CORNERS),
     stages=st.sampled_from(STAGES),
@@ -79,6 +80,7 @@ def test_the_optimum_is_reached(case, stages, kernels, n, lam, weighted, repeate
     assert abs(distance(case, model, KERNELS[kernels], X, target, lam)) < 1e-3
 
 
+@pytest.mark.slow
 @given(
     case=st.sampled_from(CORNERS),
     kernels=st.sampled_from(sorted(KERNELS)),

@@ -203,6 +203,7 @@ def test_errors_of_a_loss_reach_the_caller():
         BoostingRegressor(with_changes(gradients=broken), **PLAIN).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_it_may_declare_that_a_kernel_machine_joins_its_trees():
     class Joining(MySquaredError):
         joins_kernel_machine = quadratic = True

@@ -128,6 +128,7 @@ def test_a_splitter_with_one_split():
     model.set_params(validation=GroupShuffleSplit(1, random_state=0)).fit(X, Y, groups=GROUPS)
 
 
+@pytest.mark.slow
 def test_weights_are_repetitions_within_groups():
     weight = np.random.default_rng(2).integers(1, 4, N).astype(float)
     rows = np.repeat(np.arange(N), weight.astype(int))
@@ -169,6 +170,7 @@ def test_random_validation_ignores_groups():
     assert np.array_equal(found, model.fit(X, Y).predict(X))
 
 
+@pytest.mark.slow
 def test_structured_outputs_leave_out_rows_without_weight():
     labels = np.argsort(np.column_stack([Y, -Y, X[:, 3]]), axis=1) + 1
     weight = (np.arange(N) % 5 > 0).astype(float)

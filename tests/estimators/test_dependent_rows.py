@@ -227,6 +227,7 @@ def test_warm_start_continues_with_the_same_groups():
     assert np.allclose(model.predict(X), whole.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then"),
     [

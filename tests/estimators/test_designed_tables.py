@@ -193,6 +193,7 @@ def test_as_good_as_a_table_lookup(name, seed, m, repeats, kind, noise, weights)
     assert seen.loss(found) <= limit(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["absolute_error", "ranker"])
 @pytest.mark.parametrize("weights", ["none", "fractions"])
 def test_leaves_are_as_small_as_cells(name, weights):

@@ -100,6 +100,7 @@ def test_files_order_weights_and_continued_fits(y, tmp_path):
     assert_same_model(part.set_params(n_estimators=10).fit(X, y), whole)
 
 
+@pytest.mark.slow
 def test_folds_and_learners():
     early = SHORT | {"early_stopping": True, "n_estimators": 30, "n_iter_no_change": 5}
     model = BoostingSurvival(**early, cv_folds=3, eval_metric="concordance").fit(X, Y)

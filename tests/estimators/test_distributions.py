@@ -122,6 +122,7 @@ def test_a_location_that_does_not_help_is_dropped():
     assert model.predict_distribution(X[:120]).log_score(y).mean() < loss_of_constant(model, y)
 
 
+@pytest.mark.slow
 def test_reports_show_levels_scores_and_parameters(around_a_location):
     rows, y = smooth()
     facts = around_a_location.report_facts(rows[250:], y[250:])

@@ -23,6 +23,7 @@ def numbers_of_blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
+@pytest.mark.slow
 def test_default_fits_at_once():
     n_threads, seen = 3, set()
 
@@ -51,6 +52,7 @@ KERNEL_MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNEL_MACHINES)
 def test_kernel_machines_have_the_same_bits_on_any_number_of_threads(name):
     rng = np.random.default_rng(0)

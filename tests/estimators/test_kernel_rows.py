@@ -182,6 +182,7 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
         model.fit(X, y)
 
 
+@pytest.mark.slow
 @given(
     factor=st.sampled_from([1e-6, 0.3, 2.0, 7.3, 1e5 + 0.5]),
     kind=st.sampled_from(["one", "spread"]),

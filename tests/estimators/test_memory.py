@@ -52,6 +52,7 @@ def test_inputs_are_not_copied(kind):
     assert added(model, X, y) < 45
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 def test_held_out_rows(monkeypatch):
     """Row numbers, targets and scores of the trial runs, and the bins of the held-out tenth."""

@@ -157,6 +157,7 @@ def _same_elsewhere(model, table, path):
     np.testing.assert_allclose(found[-1], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_missing_numbers_and_unknown_levels_where_all_learners_take_them():
     table = TEXT.copy()
     table.loc[::7, "a"] = np.nan

@@ -303,6 +303,7 @@ EXPOSURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPOSURES)
 def test_most_exposures_warn_and_few_other_offsets(name):
     found, n = {"exposures": 0, "logarithms": 0, "others": 0, "predictions": 0}, 2000
@@ -383,6 +384,7 @@ def test_files_keep_the_range_of_offsets(tmp_path):
     assert hilboost.load(tmp_path / "model").fitted_.offset_range is None
 
 
+@pytest.mark.slow
 def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
     settings, errors = {**TREES, "learner": "kernel", "early_stopping": False}, []
     rate = np.sin(2 * X[:, 0])
@@ -554,6 +556,7 @@ def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, in_file,
         BoostingRegressor(**TREES).fit(X, NUMBERS).predict(X)
 
 
+@pytest.mark.slow
 def test_kernels_of_counts_with_very_different_exposures():
     rng = np.random.default_rng(1)
     table = rng.normal(size=(400, 3))

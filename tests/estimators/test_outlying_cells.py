@@ -25,6 +25,7 @@ def model():
     return KernelBoostingRegressor(random_state=0).fit(with_wrong_cells()[:N], Y[:N])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1e6, -1e15])
 def test_the_error_stays_near_that_of_a_clean_table(value):
     X = with_wrong_cells(value=value)
@@ -35,6 +36,7 @@ def test_the_error_stays_near_that_of_a_clean_table(value):
     assert np.mean((fitted.predict(X[N:]) - Y[N:]) ** 2) < 0.1 * Y.var()
 
 
+@pytest.mark.slow
 def test_all_kinds_of_machines_are_safe():
     X = with_wrong_cells()
     boosted = BoostingRegressor(learner="kernel", random_state=0).fit(X[:N], Y[:N])

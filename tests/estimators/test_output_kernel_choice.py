@@ -75,6 +75,7 @@ def test_trees_are_taken_where_kernels_are_not_an_option():
     assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
 
 
+@pytest.mark.slow
 def test_many_rows_are_compared_on_a_sample_with_their_weights():
     X, Y = smooth(1100)
     weight = np.random.default_rng(0).uniform(0.5, 2, size=1100)

@@ -250,6 +250,7 @@ def test_quantiles_of_ensembles_are_conformalized():
     np.testing.assert_allclose(model.predict_interval(X[NEW], 0.8), expected)
 
 
+@pytest.mark.slow
 def test_ensembles_hold_what_they_promise():
     rng = np.random.default_rng(5)
     hits = []
@@ -406,6 +407,7 @@ def test_rows_that_are_refused():
             model.predict_interval(X[NEW], coverage)
 
 
+@pytest.mark.slow
 def test_the_marginal_coverage_is_that_of_exchangeable_rows():
     """Over many draws, a threshold of rank 18 among 19 rows covers 18/20 of new rows."""
     rng, hits, n = np.random.default_rng(3), 0, 3000

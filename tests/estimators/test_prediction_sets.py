@@ -159,6 +159,7 @@ def test_class_weights_do_not_weigh_the_rows_of_folds():
     np.testing.assert_array_equal(model.fitted_.calibration.weight, weight[kept])
 
 
+@pytest.mark.slow
 def test_ensembles_hold_what_they_promise():
     found, rng = [], np.random.default_rng(2)
     for seed in range(6):

@@ -73,6 +73,7 @@ def fit_and_predict(_):
     return MODEL.fit(X, Y).predict(X[:50])
 
 
+@pytest.mark.slow
 def test_spawned_processes_and_one_thread_of_numba(monkeypatch):
     expected = fit_and_predict(None)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")

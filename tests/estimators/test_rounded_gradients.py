@@ -7,6 +7,7 @@ import os
 from functools import cache
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def weights(most, n, rng):
     return np.where(rng.uniform(size=n) < 0.01, most, 1.0) if most else None
 
 
+@pytest.mark.slow
 @settings(max_examples=int(os.environ.get("HILBOOST_EXAMPLES", "3")))
 @given(
     loss=st.one_of(st.just("log_loss"), st.sampled_from(LOSSES)),

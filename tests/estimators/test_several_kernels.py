@@ -191,6 +191,7 @@ def test_the_number_of_threads_changes_nothing(stages):
     np.testing.assert_array_equal(one.predict(NEW), again.predict(NEW))
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000), stages=st.sampled_from(STAGES))
 def test_weights_are_repetitions(seed, stages):

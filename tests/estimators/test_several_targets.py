@@ -80,6 +80,7 @@ def test_a_target_in_another_unit(learner, table, loss, power, seed):
         np.testing.assert_array_equal(found / factors, expected)
 
 
+@pytest.mark.slow
 @given(
     estimator=st.sampled_from(ESTIMATORS),
     table=tables(),
@@ -142,6 +143,7 @@ def test_each_target_has_weights_of_its_own(seed, n, c):
     assert min(one.gain for one in alone) <= found.gain <= max(one.gain for one in alone)
 
 
+@pytest.mark.slow
 def test_weights_in_words_and_files(tmp_path):
     rng = np.random.default_rng(0)
     X, Y = _smooth_and_steps(rng, 300)
@@ -235,7 +237,7 @@ def test_a_fixed_delta_is_in_the_units_of_the_targets():
 @pytest.mark.parametrize("stages", STAGES)
 def test_kernel_stages_learn_each_target(stages, loss):
     """Every loss, and stages of every kind, search for a kernel once."""
-    searches = LOSSES.index(loss) % len(STAGES) == STAGES.index(stages)
+    searches = (LOSSES.index(loss) + 1) % len(STAGES) == STAGES.index(stages)
     given = {} if searches else {"kernel": Gaussian(1.0), "regularization": 0.01}
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, size=(220, 2))

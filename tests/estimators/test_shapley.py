@@ -104,6 +104,7 @@ def test_values_of_other_stages_lie_within_their_standard_errors(model):
     np.testing.assert_allclose(few.values, found.values[3:5], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_orders_are_doubled_until_values_are_accurate():
     model = KernelBoostingRegressor(kernel=Gaussian(0.7), regularization=0.01).fit(FULL, Y)
     rows, background = FULL[:5], FULL[40:]
@@ -120,6 +121,7 @@ def test_orders_are_doubled_until_values_are_accurate():
         model.shap_values(many, background)
 
 
+@pytest.mark.slow
 def test_trees_beside_a_kernel_machine():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))

@@ -53,8 +53,8 @@ def equal_searches_are_done_once():
 
 @parametrize_with_checks(
     [
-        BoostingRegressor(n_estimators=20),
-        BoostingClassifier(n_estimators=20),
+        BoostingRegressor(n_estimators=10),
+        BoostingClassifier(n_estimators=10),
         KernelBoostingRegressor(),
         KernelBoostingClassifier(),
         KernelBoostingClassifier("log_loss", **GIVEN),
@@ -66,7 +66,7 @@ def equal_searches_are_done_once():
         BayesianCommitteeMachine(**GIVEN),
         MixtureOfKernelExperts(n_estimators=3, **GIVEN),
         StackedKernelRidge(n_estimators=3, **GIVEN),
-        AdaBoostKernelClassifier(),
+        AdaBoostKernelClassifier(n_estimators=4),
         KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
         KernelBoostingClassifier("log_loss", stages="block", n_basis=50, **GIVEN),
         OutputKernelBoostingRegressor(**SHORT),

@@ -28,6 +28,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_seeds_agree_on_the_family(name):
     kind, table = TABLES[name]

@@ -172,6 +172,7 @@ def test_a_stage_that_was_interrupted_does_not_end_a_fit():
     assert found == [0.0, 1.0, 1.0, 1.0, 1.0, 10.0]
 
 
+@pytest.mark.slow
 def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
     attempts, stages = [], []
 
@@ -199,6 +200,7 @@ def test_trees_stop_for_a_kernel_machine_that_is_worth_it(monkeypatch):
     assert not attempts[1]._is_promising
 
 
+@pytest.mark.slow
 def test_a_budget_that_suffices_changes_nothing():
     settings = ONE | {"cv_folds": 1, "n_estimators": 90, "learning_rate": 0.3}
     plain, timed = (
@@ -209,6 +211,7 @@ def test_a_budget_that_suffices_changes_nothing():
     np.testing.assert_array_equal(timed.predict(X), plain.predict(X))
 
 
+@pytest.mark.slow
 def test_a_kernel_machine_needs_time():
     table, target = X[:600], Y[:600]
     one = ONE | {"cv_folds": 1}
@@ -253,6 +256,7 @@ def test_the_speed_of_the_machine_is_measured(monkeypatch):
         assert found > 1000 if is_slow else found == 1.0
 
 
+@pytest.mark.slow
 def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():
     def has_a_kernel_machine(model):
         kernel = None if model.fitted_.parts is None else model.parts_["kernel"]
@@ -277,6 +281,7 @@ def test_the_choice_of_a_kernel_keeps_the_limit(learner):
     assert_good_in_time(model, rows, lambda model: model.score(table[400:], smooth[400:]) > 0.97)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_chosen_quickly_ignores_irrelevant_columns():
     table = np.random.default_rng(1).normal(size=(2400, 24))
     smooth = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]

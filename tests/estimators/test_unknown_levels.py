@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def drawn(seed, n_towns, share, n=240):
     return pd.DataFrame({"town": names[code], "number": number}), y
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10**6),
     st.sampled_from([2, 5, 40]),
@@ -43,6 +45,7 @@ def test_unknown_levels_are_not_missing_values(seed, n_towns, share, learner):
     assert np.abs(unknown).mean() < np.abs(y[is_known]).max() + 1
 
 
+@pytest.mark.slow
 def test_classes():
     seed = 1
     X, y = drawn(seed, 4, 0.2)

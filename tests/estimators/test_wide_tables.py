@@ -1,6 +1,7 @@
 """Tables of far more columns than rows have no trial runs, which would take longer than the fit."""
 
 import numpy as np
+import pytest
 import scipy.sparse
 
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -15,6 +16,7 @@ def wide(n, d):
     return X, signal.sum(axis=1) + 0.1 * rng.normal(size=n)
 
 
+@pytest.mark.slow
 def test_trees_are_small():
     X, y = wide(800, 5200)
     model = BoostingRegressor(random_state=0).fit(X[:400], y[:400])
@@ -29,6 +31,7 @@ def test_given_parameters_hold():
     assert (model.resolved_.max_leaf_nodes, model.resolved_.max_features) == (5, 0.1)
 
 
+@pytest.mark.slow
 def test_early_stopping_costs_no_multiple_of_the_stages(runs):
     X, y = wide(400, 8000)
     model = BoostingRegressor(n_estimators=40, random_state=0).fit(X, y)

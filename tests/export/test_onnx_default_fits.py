@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pandas as pd
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def test_kernel_machines_are_smooth_and_the_same_formula(seed):
     assert slight <= 0.011 * small + 1e-9
 
 
+@pytest.mark.slow
 def test_default_fits():
     """The values of this additive kernel are up to 50, and the weights have a norm of 209."""
     table = homes(400, 1)

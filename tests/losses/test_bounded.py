@@ -80,6 +80,7 @@ def test_exact_rows_have_the_gradients_of_the_loss(case):
     np.testing.assert_allclose(found.hessian, expected.hessian, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_best_constant_has_no_slope():
     """In a fit, within its bounds."""
     for case in CONTINUOUS:

@@ -468,6 +468,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 def test_the_old_file_survives_a_full_disk(path):
     """The system itself refuses to write on, in the middle of the file."""
     before = path.read_bytes()

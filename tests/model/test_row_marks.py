@@ -109,6 +109,7 @@ def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
     assert mentions(facts(again, frame[rows], Y[rows])) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -264,6 +264,7 @@ def test_means_by_column_are_those_of_groups():
         assert not bins or sum(b["count"] for b in bins) == 60
 
 
+@pytest.mark.slow
 def test_parameters_tell_what_was_chosen_and_what_auto_became():
     X, y = friedman(260)
     model = BoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
@@ -430,6 +431,7 @@ def test_mistakes_are_told(tmp_path):
         BoostingClassifier(**PLAIN).fit(X, y).report(X, np.full(160, "dog"))
 
 
+@pytest.mark.slow
 def test_thresholds_count_the_rows_above_them():
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = np.where(X[:, 0] + X[:, 1] > 0.8, "ill", "well")

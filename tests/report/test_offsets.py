@@ -50,6 +50,7 @@ def test_numbers():
     assert found["mae"]["value"] == pytest.approx(mae["value"])
 
 
+@pytest.mark.slow
 def test_classes_and_comparisons():
     with_offset = BoostingClassifier(**FAST).fit(X, CLASSES, offset=OFFSET)
     facts = with_offset.report_facts(X, CLASSES, offset=OFFSET)

@@ -131,6 +131,7 @@ def browse(page, folder, *options):
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
 def test_a_browser_sorts_tables(model, tmp_path):
     fitted, X, y = model
@@ -140,6 +141,7 @@ def test_a_browser_sorts_tables(model, tmp_path):
     assert '<th scope="col" class="n"><button>increase</button></th>' in shown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
 def test_names_of_parameters_stay_whole_on_a_phone(model, tmp_path):
     """Beside a value that is longer than a phone is wide."""
@@ -160,6 +162,7 @@ def test_names_of_parameters_stay_whole_on_a_phone(model, tmp_path):
     assert set(lines) == {"1"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
 @pytest.mark.parametrize("kind", ["trees", "images"])
 def test_a_browser_shows_the_page_without_complaint(kind, model, tmp_path):

@@ -76,6 +76,7 @@ def test_bad_weights_are_told():
         model.report(X, Y, sample_weight=np.ones(10))
 
 
+@pytest.mark.slow
 def test_drift_finds_the_columns_that_moved():
     frame = pd.DataFrame(X, columns=list("abcde")).assign(f=["x", "y"] * 80)
     moved = frame.copy()

@@ -95,6 +95,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limited", [False, True])
 def test_a_full_disk_is_told_in_one_sentence(limited, large, tmp_path):
     prefix = None if limited else disk_of(tmp_path)
@@ -114,6 +115,7 @@ def test_a_full_disk_is_told_in_one_sentence(limited, large, tmp_path):
             assert number == (errno.EFBIG if prefix is None else errno.ENOSPC)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_bins(tmp_path):
     done = run(KILLED, tmp_path, "")
     assert done.returncode == -signal.SIGKILL, done.stderr

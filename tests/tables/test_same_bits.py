@@ -47,6 +47,7 @@ def read(estimator, X, schema=None):
     return matrix, schema
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:.*text in which all values are numbers")
 @settings(max_examples=60)

@@ -453,6 +453,7 @@ def test_mistakes_of_output_spaces_are_found(space, check):
         contract.run(own_checks(OutputSpaceContract))
 
 
+@pytest.mark.slow
 def test_parts_that_keep_their_contract_pass():
     KernelContract.of(Cauchy(2.0)).run()
     KernelContract.of(Gaussian(1.5), RNG.normal(size=(50, 2))).run()

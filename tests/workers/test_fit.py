@@ -59,6 +59,7 @@ def test_every_loss(loss, division, weights):
         fit_together(model, partitions_of(X, y, weight, [80]), [0, 1])
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @example(
     division=([81, 85], [0, 1, 0, 0, 0, 0, 0]),
@@ -147,6 +148,7 @@ METRICS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     division=divisions,
@@ -166,6 +168,7 @@ def test_metrics_of_held_out_rows(division, case, folds, weights):
     assert_same_bytes(model.set_params(eval_metric=metrics), X, y, weight, division)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     division=divisions,

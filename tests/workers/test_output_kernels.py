@@ -74,6 +74,7 @@ def test_the_predictions_of_one_process(output, learner):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     division=st.tuples(
@@ -105,6 +106,7 @@ def test_leaves_of_the_least_weight(weight, learner, least):
     assert_same(model, CURVES, weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["", "weights"])
 def test_kernel_machines_have_all_rows(weight):
     model = OutputKernelBoostingRegressor("label_set", learner="kernel", random_state=0, n_jobs=1)

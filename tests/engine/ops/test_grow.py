@@ -194,7 +194,7 @@ def test_trees_are_those_of_an_exhaustive_search(monkeypatch, kind, r, weights):
 def test_limits_are_those_of_an_exhaustive_search(monkeypatch, parameters):
     rng = np.random.default_rng(5)
     parts = TreeLearner(**{"max_leaf_nodes": 12, "min_samples_leaf": 2} | parameters)
-    X, gradients = draw_table(rng, 120, 9, True), draw_gradients(rng, 120, 1, "curved")
+    X, gradients = draw_table(rng, 80, 9, True), draw_gradients(rng, 80, 1, "curved")
     sample, n_threads = RowSample(None, None), 1 + len(parameters) % 2
     before, after, _ = fit_and_record(monkeypatch, parts, X, gradients, sample, n_threads)
     n_nodes = assert_same_tree(before, after)

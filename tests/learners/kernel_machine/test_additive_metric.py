@@ -91,6 +91,7 @@ def test_weights_divide_the_ridge_in_the_search():
     np.testing.assert_allclose(twice.scales, once.scales, rtol=0.2)
 
 
+@pytest.mark.slow
 def test_the_machine_is_that_of_the_kernel(machine):
     assert isinstance(machine, MetricExpansion)
     K = machine.kernel.block(machine.features(TABLE), machine.centers.astype(np.float64))
@@ -99,6 +100,7 @@ def test_the_machine_is_that_of_the_kernel(machine):
     assert np.diag(system.K) == pytest.approx(machine.shares.sum())
 
 
+@pytest.mark.slow
 def test_it_is_better_and_named(model):
     assert model.parts_["kernel"].kernel == "additive"
     assert "kernel (additive)" in model.report(TABLE, ADDITIVE[:, 0])._repr_html_()
@@ -111,6 +113,7 @@ def test_it_is_better_and_named(model):
     assert errors[0] < 0.1 * errors[1]
 
 
+@pytest.mark.slow
 def test_importances_are_effects_on_the_function(model):
     rows, others = np.random.default_rng(2).uniform(-2, 2, size=(2, 4000, 6))
     changed = [np.where(np.arange(6) == k, others, rows) for k in range(6)]

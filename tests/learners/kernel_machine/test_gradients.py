@@ -24,6 +24,7 @@ def test_dependence_finds_effects_curves_and_interactions():
         assert np.count_nonzero(found) <= 4
 
 
+@pytest.mark.slow
 def test_few_of_many_columns_matter():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(900, 100)) * 10.0 ** rng.uniform(-3, 3, 100)
@@ -45,6 +46,7 @@ def test_degenerate_columns(kind):
         assert np.isfinite(one.kernel.plain.block(X, X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson"])
 def test_any_loss_can_have_an_additive_kernel(loss):
     rng = np.random.default_rng(3)

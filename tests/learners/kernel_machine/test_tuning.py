@@ -108,6 +108,7 @@ def test_the_choice_is_the_same_on_any_number_of_threads():
     assert np.mean((predicted - Y[150:]) ** 2) < 0.1 * Y.var()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(20, 150), r=st.integers(1, 3))
 def test_the_choice_has_the_same_bits_in_other_units(seed, n, r):
     X, Y, weight = draw(n, r=r, weighted=True, seed=seed)
@@ -210,6 +211,7 @@ def test_rows_outside_the_sample_are_not_used():
     np.testing.assert_array_equal(found[0][0].log_parameters, found[1][0].log_parameters)
 
 
+@pytest.mark.slow
 def test_another_seed_draws_other_rows():
     X, Y, _ = draw(400)  # more rows than the first search looks at
     one, other = (chosen(X, Y, seed=seed) for seed in (0, 1))
@@ -261,6 +263,7 @@ def test_the_grid_is_walked_towards_lower_errors():
     assert found.regularization == pytest.approx(0.1)  # the floor
 
 
+@pytest.mark.slow
 def test_columns_without_effect_on_few_rows_are_found_on_more():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.5, 1.5, size=(2500, 6))
