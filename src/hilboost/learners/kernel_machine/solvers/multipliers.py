@@ -111,6 +111,8 @@ def _smooth_minimizer(
         for _ in range(_MOST_HALVINGS):
             after = objective(change.plus(length, step))
             rises = (length > 0) & (after > before - _ARMIJO * length * slope)
+            if not rises.any():
+                break
             length = np.where(rises, 0.5 * length, length)
         if not length.any():
             break
