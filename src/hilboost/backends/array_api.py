@@ -165,7 +165,7 @@ def cholesky(
     n = matrix.shape[0]
     xp = namespace(matrix)
     own = xp.asarray(xp.linalg.diagonal(matrix), copy=True)
-    again = again or partial(_copied, xp.tril(matrix, k=-1))
+    again = again or partial(_symmetric, xp.asarray(matrix, copy=True))
     if not bool(xp.all(xp.isfinite(own))):
         raise NotPositive(_NOT_FINITE)
     mean = float(xp.mean(own))
@@ -183,7 +183,9 @@ def cholesky(
             raise NotPositive(NOT_POSITIVE)
 
 
-def _copied(lower: Array) -> Array:
+def _symmetric(matrix: Array) -> Array:
+    """The lower triangle on both sides of a diagonal of zeros."""
+    lower = namespace(matrix).tril(matrix, k=-1)
     return lower + lower.T
 
 
