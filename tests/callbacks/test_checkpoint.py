@@ -248,6 +248,7 @@ def interrupt_at(stage):
     return interrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_is_written_and_goes_on(path, caplog):
     caplog.set_level("INFO", logger="hilboost")
     settings = {"n_estimators": 20, "random_state": 0}

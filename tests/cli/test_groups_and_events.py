@@ -218,6 +218,7 @@ def test_an_exposure_beside_its_logarithm_is_noted():
     assert "is the logarithm" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_offsets():
     rng = np.random.default_rng(0)

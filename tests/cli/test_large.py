@@ -136,6 +136,7 @@ def predicted(model, table, *options):
     return done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["--stream", "--valid"])
 def test_a_folder_is_predicted_as_one_table(table, folder, where):
     fit = ["--stream"] if where == "--stream" else ["--weights", "w"]
@@ -161,6 +162,7 @@ def test_a_folder_is_predicted_as_one_table(table, folder, where):
     assert scored[0] == scored[1]
 
 
+@pytest.mark.slow
 def test_a_large_file_is_predicted_in_parts(table):
     fitted(table, "--stream")
     rng = np.random.default_rng(1)

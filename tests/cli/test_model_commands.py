@@ -357,6 +357,7 @@ def test_weights_are_those_of_a_column(folder):
     assert "leaves no feature column" in refused(*start, "weight")
 
 
+@pytest.mark.slow
 def test_held_out_rows_stop_the_fit(folder):
     start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--random-state", 0)
     told = json.loads(done(*start, "--valid", "sold.csv", "--metric", "mae", "--json"))

@@ -61,6 +61,7 @@ def test_list():
     assert run().stdout == result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["lz2016-losses", "lad-algorithm3"])
 def test_exact_claims_are_reproduced(key, tmp_path):
     claim = CLAIMS[key]

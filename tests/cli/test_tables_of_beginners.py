@@ -82,6 +82,7 @@ def test_decimal_commas_are_detected(frame):
     assert run("predict", "given", "good.csv").stdout == run("predict", "model", "comma.csv").stdout
 
 
+@pytest.mark.slow
 def test_encodings(frame):
     frame["town"] = frame["town"].replace("Mons", "Liège")
     for name in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):

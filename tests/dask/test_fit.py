@@ -439,6 +439,7 @@ def test_too_many_losses(client):
         )
 
 
+@pytest.mark.slow
 def test_output_kernels(client, caplog):
     """Labels and predictions are partitions of objects."""
     labels = [{"ab"[k] for k in np.flatnonzero(row > 0)} for row in X[:, :2]]

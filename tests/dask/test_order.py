@@ -97,6 +97,7 @@ def test_rows_without_common_labels_are_told(client):
         assert len(told(fit, "y has almost no label of the index of X")) == n_told
 
 
+@pytest.mark.slow
 @given(st.integers(2, 60), st.integers(1, 5), st.integers(0, 9), st.booleans())
 def test_orders_of_partitions(n, n_parts, seed, text):
     rng = np.random.default_rng(seed)

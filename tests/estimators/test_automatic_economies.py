@@ -88,6 +88,7 @@ def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, er
     assert not Blend(np.array([[1.0], [0.0]]), *of_one).is_promising
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
 def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypatch):
     begun, boost = [], race.boost

@@ -379,6 +379,7 @@ def test_importances_are_those_of_both_parts(smooth):
     assert min(found[:3]) > 0.1
 
 
+@pytest.mark.slow
 def test_directions_other_than_those_of_columns(sloping):
     features = sloping.model_.stages[-1].terms[0].model.features
     axes, sizes, _ = np.linalg.svd(features.rotation * features.scale[:, None])

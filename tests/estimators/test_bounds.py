@@ -57,6 +57,7 @@ def log_likelihood(y, location, log_scale):
     return np.where(low == high, norm.logpdf(low) - log_scale, inside)
 
 
+@pytest.mark.slow
 def test_levels_of_a_column_have_the_maximum_likelihood():
     """Trees that fit each level of a column alone agree with an optimizer of Tobin's model."""
     level = RNG.integers(3, size=900)

@@ -130,6 +130,7 @@ def test_a_fit_resumed_at_every_stage_is_the_whole_fit(name, wholes, tmp_path):
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 def test_kernels_that_the_first_stage_chose(tmp_path):
     alone = fit(build(CHOICE))
     model = fit(build(CHOICE, n_estimators=2, warm_start=True))

@@ -119,6 +119,7 @@ def test_early_stopping_holds_out_the_latest_rows():
     assert np.isclose(found.history_.validation[0], np.mean((Y[held] - start) ** 2) / 2)
 
 
+@pytest.mark.slow
 def test_a_splitter_with_one_split():
     fold = np.where(GROUPS < 8, 0, -1)
     model = KernelBoostingRegressor(early_stopping=True, random_state=0)

@@ -205,6 +205,7 @@ def test_leaves_are_as_small_as_cells(name, weights):
     assert seen.loss(found) <= limit(seen)
 
 
+@pytest.mark.slow
 def test_ordered_pairs_of_a_ranking_are_not_penalized():
     """Their hessians are far below one a row, so that the usual penalty would stop the descent."""
     rng = np.random.default_rng(130138)
@@ -251,6 +252,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_designs_without_noise_are_learned(name):

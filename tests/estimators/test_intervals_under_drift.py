@@ -142,6 +142,7 @@ def test_what_is_printed():
     assert str(found).endswith("\nlevel 0.88, 120 calibration rows")
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.02, 0.1, 0.5]),

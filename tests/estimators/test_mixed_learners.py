@@ -67,6 +67,7 @@ def test_steps_are_for_trees_and_lines_for_the_linear_learner():
     assert model.learners_.stages[0] == ("linear",) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [Y, np.digitize(Y, [0.0, 1.0])])
 @pytest.mark.usefixtures("threads_at_once")
 def test_the_model_does_not_depend_on_threads(labels):

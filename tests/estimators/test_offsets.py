@@ -524,6 +524,7 @@ def test_signatures_show_offsets_where_fits_take_them():
     assert all(one.takes_offsets for one, _ in documented)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_file", [False, True])
 @pytest.mark.parametrize("stopping", [False, True])  # with stopping, an ensemble of folds
 def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, in_file, tmp_path):

@@ -46,6 +46,7 @@ def test_all_kinds_of_machines_are_safe():
     assert classifier.score(X[N:], labels[N:]) > 0.9
 
 
+@pytest.mark.slow
 def test_files_keep_the_bounds(model, tmp_path):
     path = tmp_path / "model.hilboost"
     model.save(path, training_data=True)

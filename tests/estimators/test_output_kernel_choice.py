@@ -52,6 +52,7 @@ def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tm
     assert has_trees(loaded) == has_trees(model)
 
 
+@pytest.mark.slow
 @drawn
 def test_the_choice_does_not_depend_on_threads_or_validation_rows(name):
     X, Y = DRAWN[name](130)

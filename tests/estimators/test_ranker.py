@@ -271,6 +271,7 @@ def test_all_losses_correct_clicks_for_positions(loss):
     assert model.score(Z, labels, groups=query) > plain + 0.03
 
 
+@pytest.mark.slow
 def test_effects_of_positions():
     Z, query, _, clicks, positions = clicked(24_000)  # enough that all effects stand out
     rng, settings = np.random.default_rng(1), SHORT | {"n_estimators": 20}

@@ -103,6 +103,7 @@ def _smooth_and_steps(rng, n):
     return X, np.column_stack([smooth, steps + rng.normal(0, 0.1, n)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [100.0, 1e-6])
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_each_target_is_learned(learner, factor):
@@ -233,6 +234,7 @@ def test_a_fixed_delta_is_in_the_units_of_the_targets():
         np.testing.assert_allclose(both[:, k], alone, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("stages", STAGES)
 def test_kernel_stages_learn_each_target(stages, loss):

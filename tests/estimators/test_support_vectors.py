@@ -102,6 +102,7 @@ def test_labels_scores_files_and_reports(loss, build, tmp_path):
     assert "probability" not in page
 
 
+@pytest.mark.slow
 @svm
 def test_the_report_of_two_classes_has_the_curves_of_the_scores(loss, tmp_path):
     model = ESTIMATORS[0](loss).fit(X, TWO)
@@ -122,6 +123,7 @@ def test_probabilities_come_from_scikit_learns_calibration(loss, build):
     assert ((p[:, 1] > 0.5) == TWO).mean() > 0.8
 
 
+@pytest.mark.slow
 @svm
 def test_lambda_is_chosen_by_the_loss(loss):
     model = KernelBoostingClassifier(loss, kernel=Gaussian(1.0), random_state=0).fit(X, THREE)

@@ -49,6 +49,7 @@ def assert_good_in_time(model, rows, good):
     pytest.fail(f"the model is not good after {factor * budget} s, or takes longer.")
 
 
+@pytest.mark.slow
 def test_a_short_fit_takes_larger_steps_and_no_trials():
     BoostingRegressor(**ONE, learner="tree").fit(X, Y)  # compiled now
     model = BoostingRegressor(**ONE, learner="tree", time_budget=0.35)

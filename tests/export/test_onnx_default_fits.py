@@ -52,6 +52,7 @@ def differences(model, table, target):
     return [np.abs(other - model.predict(table)).max() / target.std() for other in others]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @example(seed=7)  # an additive kernel, whose kernel values are up to 31
 def test_kernel_machines_are_smooth_and_the_same_formula(seed):

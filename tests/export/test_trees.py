@@ -200,6 +200,7 @@ def summed(model, rows):
     return raw[:, 0]
 
 
+@pytest.mark.slow
 def test_the_table_knows_which_levels_go_left():
     """Also of a column with more levels than trees tell apart, of missing and unseen ones."""
     table = SHOPS.iloc[:900]

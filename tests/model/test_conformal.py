@@ -95,6 +95,7 @@ def ensembles(draw):
     return np.array(folds), scores, np.array(anchors), np.array(widths)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(case=ensembles(), coverage=st.floats(0.05, 0.89))
 def test_ends_of_ensembles_equal_their_twin(case, coverage):

@@ -94,6 +94,7 @@ def test_equal_numbers_have_equal_hashes():
     assert marks.share_of(np.array([[-0.0, -np.nan], [0.0, 1.0]])) == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.where(X[:, 0] > 0, "u", "v"))

@@ -30,6 +30,7 @@ def communities(seed=0, n=60):
     return X, (A | A.T).astype(float)
 
 
+@pytest.mark.slow
 def test_sparse_features_are_those_of_the_dense_array():
     X, A = communities()
     X[np.abs(X) < 0.3] = 0.0
@@ -155,6 +156,7 @@ def test_new_vertices_get_about_as_many_links_as_they_have():
     assert 0.5 < network.predict(X[new]).mean() / A[np.ix_(new, known)].mean() < 2
 
 
+@pytest.mark.slow
 def test_the_default_model_takes_the_random_state():
     X, A = communities(7, 30)
     one, other = (NetworkCompletion(random_state=0).fit(X, A) for _ in range(2))

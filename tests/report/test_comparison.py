@@ -24,6 +24,7 @@ def pair(estimator, y, **second):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "classes", "quantiles"])
 def test_scores_are_those_of_the_reports(kind, tmp_path):
     y = LABELS if kind == "classes" else Y

@@ -95,6 +95,7 @@ def test_distances_of_candidates():
     assert "Candidate sets" in render(facts)
 
 
+@pytest.mark.slow
 def test_calibrations_by_group_and_with_few_rows_are_left_out():
     model = BoostingRegressor(**PLAIN).fit(X[FIT], Y[FIT])
     model.calibrate(X[HELD], Y[HELD], groups=LABELS[HELD])

@@ -387,6 +387,7 @@ def test_the_gallery_begins_with_the_worst():
     np.testing.assert_array_equal(item["true"], np.round(255 * Y[60 + item["row"]]))
 
 
+@pytest.mark.slow
 def test_many_classes_and_large_pictures_keep_the_page_small():
     rng = np.random.default_rng(0)
     y = np.arange(240) % 60

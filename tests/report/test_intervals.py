@@ -33,6 +33,7 @@ def test_scores_that_few_resamples_have_get_no_interval():
     assert found["high"] is None
 
 
+@pytest.mark.slow
 def test_pages_show_intervals_once_and_ranges_of_categories():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"town": rng.choice(["a", "b"], 120), "size": rng.normal(size=120)})

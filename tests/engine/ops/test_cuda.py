@@ -110,6 +110,7 @@ def test_every_operation_is_the_references(most_exact, seed, n, categorical):
     assert {"quantize", "histogram", "leaves"} <= compared.called
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 6, 14])
 def test_every_operation_is_the_references_on_many_rows(seed):
     learner, compared = TreeLearner(max_leaf_nodes=31), Compared()

@@ -312,6 +312,7 @@ def test_rp_cholesky_ends_at_the_rank(kernel):
     assert trace_error(kernel.block(X, X), chosen) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7])
 def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
     monkeypatch.setattr(selection, "_PIVOTS_AT_ONCE", size)
@@ -334,6 +335,7 @@ def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
 # --- drawing and clustering -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_residual_draws_in_proportion_to_weighted_squares():
     X, rng = np.arange(4.0)[:, None], np.random.default_rng(0)
     y, weight = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [0.0, 0.0]]), np.array([3.0, 2, 1, 9])
