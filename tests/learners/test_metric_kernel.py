@@ -74,16 +74,16 @@ def test_scales_of_a_smooth_function_among_columns_of_noise():
     """Gradients of a fit to some hundred rows of many columns are mostly noise."""
     table = np.random.default_rng(5).normal(size=(500, 30))
     target = np.sin(2 * table[:, :1]) * table[:, 1:2] + 0.5 * table[:, 2:3]
-    metric = learned_metric(table, target, None, None)
+    metric = learned_metric(Rows.of(table, target))
     assert metric.error < 0.05
-    assert metric.scales[:3].min() > 10 * metric.scales[3:].max()
+    assert metric.axes[:3].min() > 10 * metric.axes[3:].max()
 
 
 def test_columns_that_do_not_matter_are_dropped():
     noise = RNG.normal(size=(400, 20))
-    metric = learned_metric(noise, np.sin(2 * noise[:, :1]), None, None)
-    assert metric.scales.argmax() == 0
-    assert metric.scales[1:].max() < 0.1 * metric.scales[0]
+    metric = learned_metric(Rows.of(noise, np.sin(2 * noise[:, :1])))
+    assert metric.axes.argmax() == 0
+    assert metric.axes[1:].max() < 0.1 * metric.axes[0]
     assert metric.error < 0.1
 
 
@@ -91,12 +91,12 @@ def test_priorities_find_a_column_among_many():
     table = np.random.default_rng(1).normal(size=(150, 60))
     target = np.sin(4 * table[:, :1])
     priorities = np.r_[1.0, np.full(59, 1e-3)]
-    without = learned_metric(table, target, None, None)
-    assert learned_metric(table, target, None, priorities).error < 0.5 * without.error
+    without = learned_metric(Rows.of(table, target))
+    assert learned_metric(Rows.of(table, target), priorities).error < 0.5 * without.error
 
 
 def test_axes_are_those_of_the_gradients():
-    problem = Problem.of(Z, Y, W)
+    problem = Problem.of(Rows.of(Z, Y, W))
     metric = Metric(SCALES, 0.05, 1.0)
     found = rotation._fit(problem, np.diag(SCALES), metric.ridge)
 
@@ -124,15 +124,15 @@ def test_axes_are_those_of_the_gradients():
 def test_a_direction_across_the_columns_is_found():
     table = np.random.default_rng(2).normal(size=(300, 5))
     along = table @ np.array([0.8, 0.6, 0, 0, 0])
-    metric = learned_metric(table, np.sin(3 * along)[:, None], None, None)
-    found = rotation.rotated_metric(table, np.sin(3 * along)[:, None], None, metric)
+    waves = np.sin(3 * along)[:, None]
+    rows = Rows.of(table, waves)
+    metric = learned_metric(rows)
+    found = rotation.rotated_metric(rows, metric)
     sizes, axes = np.linalg.eigh(found.axes @ found.axes.T)
     assert sizes[-1] > 10 * sizes[-2]
     np.testing.assert_allclose(np.abs(axes[:2, -1]), [0.8, 0.6], atol=0.02)
-    repeated = rotation.rotated_metric(
-        np.vstack([table, table]), np.sin(3 * np.r_[along, along])[:, None], None, metric
-    )
-    weighted = rotation.rotated_metric(table, np.sin(3 * along)[:, None], np.full(300, 2.0), metric)
+    repeated = rotation.rotated_metric(rows.joined(rows), metric)
+    weighted = rotation.rotated_metric(Rows.of(table, waves, np.full(300, 2.0)), metric)
     assert repeated.error == pytest.approx(weighted.error, rel=1e-6)
 
 
@@ -141,16 +141,16 @@ def test_columns_are_not_rotated_without_gain():
     wide = np.random.default_rng(3).normal(size=(300, 60))  # the axes adapt to single rows
     along_columns = np.sin(2 * table[:, :1]) + table[:, 1:2] ** 2
     noisy = wide[:, :8].sum(axis=1, keepdims=True) + RNG.normal(size=(300, 1))
-    for rows, target in ((table, along_columns), (table, 0 * along_columns), (wide, noisy)):
-        metric = learned_metric(rows, target, None, None)
-        assert rotation.rotated_metric(rows, target, None, metric) is None
+    for X, target in ((table, along_columns), (table, 0 * along_columns), (wide, noisy)):
+        rows = Rows.of(X, target)
+        assert rotation.rotated_metric(rows, learned_metric(rows)) is None
 
 
 def test_weights_are_repetitions_in_the_search():
     repeated = np.repeat(np.arange(60), W.astype(int))
-    by_weight = learned_metric(Z, Y, W, None)
-    by_rows = learned_metric(Z[repeated], Y[repeated], None, None)
-    np.testing.assert_allclose(by_weight.scales, by_rows.scales, rtol=1e-6)
+    by_weight = learned_metric(Rows.of(Z, Y, W))
+    by_rows = learned_metric(Rows.of(Z[repeated], Y[repeated]))
+    np.testing.assert_allclose(by_weight.axes, by_rows.axes, rtol=1e-6)
     assert by_weight.error == pytest.approx(by_rows.error, rel=1e-8)
 
 
@@ -298,12 +298,12 @@ def test_it_boosts_by_itself():
 
 
 def test_a_single_distinct_row_has_equal_scales():
-    found = learned_metric(np.ones((20, 3)), np.zeros((20, 1)), None, None)
-    np.testing.assert_array_equal(found.scales, 1.0)
+    found = learned_metric(Rows.of(np.ones((20, 3)), np.zeros((20, 1))))
+    np.testing.assert_array_equal(found.axes, 1.0)
 
 
 def test_the_search_does_not_depend_on_threads():
     with ThreadTeam(3) as team:
-        one, other = (learned_metric(Z, Y, W, None, team) for team in (None, team))
-    np.testing.assert_array_equal(one.scales, other.scales)
+        one, other = (learned_metric(Rows.of(Z, Y, W), None, team) for team in (None, team))
+    np.testing.assert_array_equal(one.axes, other.axes)
     assert (one.ridge, one.error) == (other.ridge, other.error)

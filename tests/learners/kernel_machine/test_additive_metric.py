@@ -37,8 +37,9 @@ JOINT = np.sin(TABLE.sum(axis=1, keepdims=True)) + NOISE
 
 
 def searched(table, target, weight=None):
-    metric = learned_metric(table[:300], target[:300], None, None)
-    return additive_metric(table, target, weight, metric, np.diag(metric.scales), metric.ridge)
+    rows = Rows.of(table, target, weight)
+    metric = learned_metric(Rows.of(table[:300], target[:300]))
+    return additive_metric(rows, metric, metric)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def machine(model):
 
 def test_an_additive_function_gets_an_additive_kernel():
     found = searched(TABLE, ADDITIVE)
-    assert found.scales.shape == (6,)
+    assert found.axes.shape == (6,)
     assert found.shares.shape == (2,)
     assert (found.shares > 0).all()
     assert searched(TABLE, JOINT) is None
@@ -65,9 +66,9 @@ def test_an_additive_function_gets_an_additive_kernel():
 
 def test_few_rows_and_single_features_have_none():
     assert searched(TABLE[:120], ADDITIVE[:120]) is None
-    metric = learned_metric(TABLE[:300, :1], np.sin(TABLE[:300, :1]), None, None)
-    one = TABLE[:, :1], np.sin(TABLE[:, :1]), None
-    assert additive_metric(*one, metric, np.eye(1), metric.ridge) is None
+    one = Rows.of(TABLE[:, :1], np.sin(TABLE[:, :1]))
+    metric = learned_metric(one.first(300))
+    assert additive_metric(one, metric, metric) is None
 
 
 def test_weights_are_noise_variances_divided():
@@ -88,7 +89,7 @@ def test_weights_divide_the_ridge_in_the_search():
     noisy = ADDITIVE + RNG.normal(size=(700, 1))
     twice, once = searched(TABLE, noisy, np.full(700, 2.0)), searched(TABLE, noisy)
     assert twice.ridge / 2 == pytest.approx(once.ridge, rel=0.1)
-    np.testing.assert_allclose(twice.scales, once.scales, rtol=0.2)
+    np.testing.assert_allclose(twice.axes, once.axes, rtol=0.2)
 
 
 @pytest.mark.slow

@@ -142,25 +142,21 @@ class MetricKernelLearner(Learner):
         features = Features.of(learned.X, learned.Y, learned.weight, self.categorical)
         features = _screened(features, learned, priorities)
         key = key_of(seed, Purpose.ROWS_OF_METRIC)
-        part = table.part(draw_rows(key, rows, min(self.n_searched, len(rows)), team))
-        Z = features(part.X)
-        if not Z.shape[1]:
+
+        def drawn(size: int) -> Rows:
+            part = table.part(draw_rows(key, rows, min(size, len(rows)), team))
+            return replace(part, X=features(part.X))
+
+        if not features.width:
             return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
-        metric = learned_metric(Z, part.Y, part.weight, own, team)
-        size = min(int(_ROTATED_PER_SEARCHED * self.n_searched), len(rows))
-        part = table.part(draw_rows(key, rows, size, team))
-        Z = features(part.X)
+        metric = learned_metric(drawn(self.n_searched), own, team)
         rotates = like is None or like.features.rotation is not None
         most_additive = self.most_additive if like is None or like.shares is not None else 0
-        turned, sums = refined_metrics(
-            *(Z, part.Y, part.weight, metric, most_additive, team), rotates
-        )
-        if sums is not None:
-            return MetricSpace(features.scaled(sums.scales), sums.ridge, sums.shares)
-        if turned is not None:
-            return MetricSpace(features.rotated(turned.axes), turned.ridge)
-        return MetricSpace(features.scaled(metric.scales), metric.ridge)
+        many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))
+        best = [metric, *refined_metrics(many, metric, most_additive, team, rotates)][-1]
+        features = features.rotated(best.axes) if best.axes.ndim > 1 else features.scaled(best.axes)
+        return MetricSpace(features, best.ridge, best.shares)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
-from hilboost.learners.kernel_machine.tuning.metric import learned_metric
+from hilboost.learners.kernel_machine.tuning.metric import Metric, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
@@ -38,22 +38,25 @@ def by_gradients(columns: Columns, sampled: Rows, team: ThreadTeam) -> list[Cand
         return []
     Z, spread = standardized(X[:, numeric]), X[:, numeric].std(axis=0)
     strength = dependence(Z, sampled.Y)
-    kept, rows = np.sort(strongest(strength, _MOST_COLUMNS)), sampled.first(_ROWS)
-    metric = learned_metric(Z[:_ROWS, kept], rows.Y, rows.weight, strength[kept], team)
-    places = np.flatnonzero(metric.scales)
-    kept, metric = kept[places], replace(metric, scales=metric.scales[places])
-    spread, rows = spread[kept], sampled.first(_ROWS_OF_MAP)
-    Z = Z[:_ROWS_OF_MAP, kept]
+    kept, table = np.sort(strongest(strength, _MOST_COLUMNS)), replace(sampled, X=Z)
+    metric = learned_metric(table.first(_ROWS).of_columns(kept), strength[kept], team)
+    places = np.flatnonzero(metric.axes)
+    kept, metric = kept[places], replace(metric, axes=metric.axes[places])
+    spread, rows = spread[kept], table.first(_ROWS_OF_MAP).of_columns(kept)
     kernel = columns.part(tuple(numeric[kept].tolist())).kernel(USUAL_FAMILY, 1.0)
-    found = [Candidate(kernel.with_scales(spread / metric.scales), metric.ridge)]
-    turned, sums = refined_metrics(Z, rows.Y, rows.weight, metric, _MOST_ADDITIVE, team)
-    if turned is not None:
-        found.append(Candidate(kernel.mapped(turned.axes / spread[:, None]), turned.ridge))
-    if sums is not None:
-        main, pairs = sums.shares.tolist()
-        numbers = Additive(spread / sums.scales, main, pairs)
-        found.append(Candidate(replace(kernel, family="additive", numeric=numbers), sums.ridge))
-    return found
+    metrics = [metric, *refined_metrics(rows, metric, _MOST_ADDITIVE, team)]
+    return [Candidate(_with_metric(kernel, one, spread), one.ridge) for one in metrics]
+
+
+def _with_metric(kernel: TableKernel, metric: Metric, spread: Floats) -> TableKernel:
+    """The kernel with a metric of columns that were divided by their spreads (d,)."""
+    if metric.axes.ndim > 1:
+        return kernel.mapped(metric.axes / spread[:, None])
+    scales = spread / metric.axes
+    if metric.shares is None:
+        return kernel.with_scales(scales)
+    numbers = Additive(scales, *metric.shares.tolist())
+    return replace(kernel, family="additive", numeric=numbers)
 
 
 def strongest(strength: Floats, n: int) -> NDArray[np.intp]:

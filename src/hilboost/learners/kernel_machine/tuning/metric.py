@@ -17,7 +17,7 @@ from hilboost.kernels import Matern
 from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.gram import row_blocks
 from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
-from hilboost.learners.kernel_machine.tuning.scoring import by_error
+from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error
 
 KERNEL = Matern(1.0, 2.5)
 PARTS, _LEARNED = 5, 3  # of the rows: three fifths are learned from
@@ -39,11 +39,14 @@ _SPREAD = 2.0  # of the logarithms of the scales
 
 @dataclass(frozen=True)
 class Metric:
-    """Scales of the features for a kernel of length scale one, and the ridge."""
+    """A kernel of length scale one of scaled or rotated features, and the ridge."""
 
-    scales: Floats  # (q,) float64
+    axes: Floats  # (q,) or (q, k) float64: scales of the features, or a linear map of them
     ridge: float  # λ in ``(K + λ / weight) α = y``
-    error: float  # leave-one-out error on the rows of the search, as a share of the variance
+    error: float = np.inf  # leave-one-out error on the rows of the search, if it is known
+    # (2,) float64 or None: of main effects and of interactions of two features in an additive
+    # kernel; ``None`` for the usual kernel
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,10 @@ class Fit:
 
 
 def learned_metric(
-    Z: Floats,  # (m, q) float64: features of the rows
-    Y: Floats,  # (m, r) float64
-    weight: Floats | None,  # (m,) float64 or None
+    rows: Rows,  # X are features
     # (q,) float64 or None: how important the features may be, such as the gains of trees; not
     # negative
-    priorities: Floats | None,
+    priorities: Floats | None = None,
     # threads that share the comparisons and their matrices; the result does not depend on them
     team: ThreadTeam | None = None,
 ) -> Metric:
@@ -81,11 +82,12 @@ def learned_metric(
 
     The cost is that of about 25 inversions of m × m matrices, or twice as many.
     """
-    problem = Problem.of(Z, Y, weight, team)
+    problem = Problem.of(rows, team)
+    equal = np.ones(rows.X.shape[1])
     if len(problem.Z) < 2:
-        return Metric(np.ones(Z.shape[1]), 1.0, 1.0)
+        return Metric(equal, 1.0, 1.0)
     variance = float(np.average((problem.Y**2).sum(axis=1), weights=problem.weight)) or 1.0
-    starts = [np.ones(Z.shape[1])]
+    starts = [equal]
     if priorities is not None and priorities.max(initial=0.0) > 0:
         starts.append(np.sqrt(priorities / priorities.max()) + _SMALLEST_PRIORITY)
     some = problem.half() if len(problem.Z) >= _ROWS_TO_HALVE else problem
@@ -108,14 +110,14 @@ def learned_metric(
     return Metric(scales, best.ridge, best.error / variance)
 
 
-def _merged(Z: Floats, Y: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+def _merged(rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Merge equal rows, so that leaving one out leaves none like it; sum their weights."""
-    distinct, inverse = np.unique(Z, axis=0, return_inverse=True)
+    distinct, inverse = np.unique(rows.X, axis=0, return_inverse=True)
     group = inverse.ravel()
     mass = np.zeros(len(distinct))
-    np.add.at(mass, group, weight)
-    sums = np.zeros((len(distinct), Y.shape[1]))
-    np.add.at(sums, group, weight[:, None] * Y)
+    np.add.at(mass, group, rows.weight)
+    sums = np.zeros((len(distinct), rows.Y.shape[1]))
+    np.add.at(sums, group, rows.weight[:, None] * rows.Y)
     return distinct, sums / mass[:, None], mass
 
 
@@ -129,24 +131,16 @@ class Problem:
     team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @classmethod
-    def of(
-        cls, Z: Floats, Y: Floats, weight: Floats | None, team: ThreadTeam | None = None
-    ) -> Problem:
+    def of(cls, rows: Rows, team: ThreadTeam | None = None) -> Problem:
         """Merge equal rows, and center the targets."""
-        Z, Y, w = _merged(Z, Y, np.ones(len(Z)) if weight is None else weight)
+        Z, Y, w = _merged(rows)
         return cls(Z, Y - np.average(Y, axis=0, weights=w), w, team or ThreadTeam())
 
     @classmethod
-    def divided(
-        cls, Z: Floats, Y: Floats, weight: Floats | None, team: ThreadTeam | None
-    ) -> tuple[Problem, Problem]:
+    def divided(cls, rows: Rows, team: ThreadTeam | None) -> tuple[Problem, Problem]:
         """Three fifths of the rows to learn from, and the others."""
-        is_learned = np.arange(len(Z)) % PARTS < _LEARNED
-        learned, judged = (
-            cls.of(Z[some], Y[some], None if weight is None else weight[some], team)
-            for some in (is_learned, ~is_learned)
-        )
-        return learned, judged
+        is_learned = np.arange(len(rows)) % PARTS < _LEARNED
+        return cls.of(rows.part(is_learned), team), cls.of(rows.part(~is_learned), team)
 
     def half(self) -> Problem:
         """Every second row."""

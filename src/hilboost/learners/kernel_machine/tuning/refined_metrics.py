@@ -5,8 +5,6 @@ These are linear maps of the features, and additive kernels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +20,7 @@ from hilboost.learners.kernel_machine.tuning.metric import (
     Problem,
 )
 from hilboost.learners.kernel_machine.tuning.scoring import (
+    Rows,
     mean_and_standard_error,
     while_better,
 )
@@ -48,36 +47,20 @@ _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
 
 
 def refined_metrics(
-    Z: Floats,  # (m, q) float64: features of the rows
-    Y: Floats,  # (m, r) float64
-    weight: Floats | None,  # (m,) float64 or None
+    rows: Rows,  # X are features
     metric: Metric,  # the diagonal metric
     most_additive: int,  # number of features of an additive kernel
     team: ThreadTeam | None = None,  # threads that share matrices
     rotates: bool = True,  # whether linear maps are tried
-) -> tuple[Fit | None, AdditiveMetric | None]:
-    """Learn a linear map, and an additive kernel that is better than it; ``None`` without gain."""
-    turned = rotated_metric(Z, Y, weight, metric, team) if rotates else None
-    if np.count_nonzero(metric.scales) > most_additive:
-        return turned, None
-    axes, ridge = np.diag(metric.scales), metric.ridge
-    if turned is not None:
-        axes, ridge = turned.axes, turned.ridge
-    return turned, additive_metric(Z, Y, weight, metric, axes, ridge, team)
+) -> list[Metric]:
+    """Learn a linear map, and an additive kernel that is better than it; neither without gain."""
+    found = [rotated_metric(rows, metric, team) if rotates else None]
+    if np.count_nonzero(metric.axes) <= most_additive:
+        found.append(additive_metric(rows, metric, found[0] or metric, team))
+    return [better for better in found if better is not None]
 
 
-@dataclass(frozen=True)
-class AdditiveMetric:
-    """Feature scales for an additive kernel of length scale one, its shares, and the ridge."""
-
-    scales: Floats  # (q,) float64
-    shares: Floats  # (2,) float64: of main effects and of interactions of two features
-    ridge: float  # λ in ``(K + λ / weight) α = y``
-
-
-def rotated_metric(
-    Z: Floats, Y: Floats, weight: Floats | None, metric: Metric, team: ThreadTeam | None = None
-) -> Fit | None:
+def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -> Metric | None:
     """Learn a linear map of the features, if it is much better than a diagonal metric.
 
     Each round takes a power of the average gradient outer product of the last fit as the metric
@@ -87,11 +70,11 @@ def rotated_metric(
     leave-one-out error of the other two fifths of the rows decides.  The cost is that of two
     inversions of m × m matrices, or of about 15 if the first round gains.
     """
-    n_entries = Z.shape[1] * (Z.shape[1] + 1) // 2
-    learned, judged = Problem.divided(Z, Y, weight, team)
-    if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < n_entries:
+    q = len(metric.axes)
+    learned, judged = Problem.divided(rows, team)
+    if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < q * (q + 1) // 2:
         return None
-    start = now = _fit(learned, np.diag(metric.scales), metric.ridge)
+    start = now = _fit(learned, np.diag(metric.axes), metric.ridge)
     if not 0 < start.error < np.inf:
         return None
     for k in range(_ROUNDS):
@@ -105,7 +88,8 @@ def rotated_metric(
         if small:
             break
     before, after = (_tuned(judged, _fit(judged, one.axes, one.ridge)) for one in (start, now))
-    return after if after.error < _BETTER_MAP * before.error else None
+    is_better = after.error < _BETTER_MAP * before.error
+    return Metric(after.axes, after.ridge, after.error) if is_better else None
 
 
 def _fit(problem: Problem, axes: Floats, ridge: float, squares: NDArray | None = None) -> Fit:
@@ -151,14 +135,11 @@ def _tuned(problem: Problem, found: Fit) -> Fit:
 
 
 def additive_metric(
-    Z: Floats,  # (m, q) float64: features of the rows
-    Y: Floats,  # (m, r) float64
-    weight: Floats | None,  # (m,) float64 or None
+    rows: Rows,  # X are features
     metric: Metric,  # the diagonal metric; features that it leaves out are left out here, too
-    axes: Floats,  # (q, k) float64: linear map for the stationary kernel of length scale one
-    ridge: float,  # of the stationary kernel
+    stationary: Metric,  # the same one, or a better linear map
     team: ThreadTeam | None = None,  # threads that share matrices
-) -> AdditiveMetric | None:
+) -> Metric | None:
     """Learn an additive kernel, if it is clearly better than the stationary one.
 
     Length scales, shares and the ridge maximize the marginal likelihood of three fifths of the
@@ -168,31 +149,33 @@ def additive_metric(
     The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
     25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
     """
-    learned, judged = Problem.divided(Z, Y, weight, team)
-    used = np.flatnonzero(metric.scales)
+    learned, judged = Problem.divided(rows, team)
+    used = np.flatnonzero(metric.axes)
+    axes = stationary.axes if stationary.axes.ndim > 1 else np.diag(stationary.axes)
     if min(len(learned.Z), len(judged.Z)) < _FEWEST_ROWS or len(used) < 2:
         return None
     for n_rows, n_judged, n_steps, enough in _LOOKS:
         some = judged.first(n_judged)
-        rows, points = some.Z[:, used], some.Z @ axes
+        points = some.Z[:, used]
         found = _likeliest(learned.first(n_rows), used, n_steps)
         if found is None:
             return None
         kernel, noise = found
-        errors = _errors(some, kernel.block(rows, rows), noise)
-        usual = _errors(some, some.kernel_values(some.squares(points)), ridge)
+        K = kernel.block(points, points)
+        errors = _errors(some, K, noise)
+        squares = some.squares(some.Z @ axes)
+        usual = _errors(some, some.kernel_values(squares), stationary.ridge)
         if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
             return None
     gain, error = mean_and_standard_error(usual - errors, some.weight)
     if not gain > _ERRORS * error:
         return None
     # Divided by its variance over the rows, so that ridges of different kernels are comparable.
-    K = kernel.block(rows, rows)
     variance = float(np.diag(K).mean() - K.mean())
-    scales = np.zeros(len(metric.scales))
+    scales = np.zeros(len(metric.axes))
     scales[used] = 1 / kernel.length_scale
     shares = np.array([kernel.main, kernel.pairs]) / variance
-    return AdditiveMetric(scales, shares, max(noise / variance, SMALLEST_RIDGE))
+    return Metric(scales, max(noise / variance, SMALLEST_RIDGE), shares=shares)
 
 
 def _likeliest(

@@ -152,6 +152,10 @@ class Rows:
         dependence = self.dependence and self.dependence.rows(rows)
         return Rows(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows], dependence)
 
+    def of_columns(self, columns: Ints) -> Rows:
+        """Return the rows with some of the columns."""
+        return replace(self, X=self.X[:, columns])
+
     @property
     def in_time(self) -> Rows:
         """The rows in the order of time, if they have one."""
