@@ -8,19 +8,20 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.kernels.marginal_likelihood import SharePrior
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.choose_several import choose_several, effective_number
+from hilboost.learners.kernel_machine.tuning.choose import choose, effective_number
 
 KERNELS = tuple(OnColumns(kernel, [k]) for k, kernel in enumerate((Gaussian(1.0), Linear())))
 
 
 def chosen(X, Y, kernels=KERNELS):
-    workspace = KernelMachineConfig().prepare(X, None, 0, 1)
+    config = KernelMachineConfig(kernels=kernels)
+    workspace = config.prepare(X, None, 0, 1)
     with workspace.team:
-        return choose_several(KernelMachineConfig(), kernels, workspace, Gradients(Y), None)
+        return choose(config, workspace, Gradients(Y), None)
 
 
 def shares(found):
-    factors = np.array([kernel.factor for kernel in found[0]])
+    factors = np.array([kernel.factor for kernel in found.parts])
     return factors / factors.sum()
 
 
@@ -64,17 +65,17 @@ def test_few_rows_do_not_exclude_a_kernel_and_many_do():
 
 def test_the_penalty_of_a_likelihood_without_noise_is_found_all_the_same(monkeypatch):
     """The search goes down and up from the noise by factors of up to 256."""
-    from hilboost.learners.kernel_machine.tuning import choose_several as module
+    from hilboost.learners.kernel_machine.tuning import choose as module
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.sin(X[:, :1]) + rng.normal(size=(60, 1))
     found = module.maximize
-    _, free = chosen(X, y)
+    free = chosen(X, y)
 
     def without_noise(*arguments, **parameters):
         best = found(*arguments, **parameters)
         return type(best)(best.kernel, 1e-7, best.value)
 
     monkeypatch.setattr(module, "maximize", without_noise)
-    assert chosen(X, y)[1].regularization > free.regularization / 8
+    assert chosen(X, y).regularization > free.regularization / 8

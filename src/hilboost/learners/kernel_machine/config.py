@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import Exchange
 from hilboost.core.row_sample import RowSample
-from hilboost.kernels import Kernel
+from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import (
@@ -171,10 +171,13 @@ class KernelMachineConfig:
     # fewer families of kernels
     tunes_briefly: bool = False
     row_weight: float = 1.0  # the weight of the data that counts as one row
+    kernels: tuple[Kernel, ...] = ()  # of several machines, in place of ``kernel``
 
     @property
     def given_kernel(self) -> Kernel | None:
-        """The kernel that the user chose; ``None`` if the fit chooses it."""
+        """The kernel that the user chose, or the sum; ``None`` if the fit chooses it."""
+        if self.kernels:
+            return Sum(self.kernels)
         return None if isinstance(self.kernel, str) else self.kernel
 
     @property
@@ -214,12 +217,15 @@ class KernelMachineConfig:
         )
 
     def _inputs(self, X: Floats, weight: Floats | None) -> Inputs:
-        kernel = self.given_kernel
-        needs_raw = kernel is not None and kernel.reads_raw_columns
-        if not self.standardize or (self.standardize == "auto" and needs_raw):
+        kernel, is_auto = self.given_kernel, self.standardize == "auto"
+        if self.kernels and is_auto:
+            raw = Sum(self.kernels).raw_columns(X.shape[1])
+            if raw:
+                return Inputs.of(X, weight, tuple(sorted({*self.categorical, *raw})))
+        elif not self.standardize or (is_auto and kernel is not None and kernel.reads_raw_columns):
             return Inputs.unchanged(X.shape[1])
-        common = self.standardize == "auto" and have_like_spreads(X)
-        bounds = Bounds.of(X, weight, self.categorical) if self.standardize == "auto" else None
+        common = is_auto and have_like_spreads(X)
+        bounds = Bounds.of(X, weight, self.categorical) if is_auto else None
         return Inputs.of(X, weight, self.categorical, common, bounds)
 
 

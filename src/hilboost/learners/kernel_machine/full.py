@@ -265,7 +265,7 @@ class FullState(MachineState):
         assert self.linear is not None
         so_far = self.component(problem.kernel, problem.n_outputs)
         step, self.linear = self.linear.advance(residual, so_far, iterations)
-        self.noise = self.linear.solver.D
+        self._noise = self.linear.solver.D
         self.solver = replace(
             self.solver,
             keeps_system=problem.gradients.hessian is None,
@@ -298,7 +298,7 @@ class FullState(MachineState):
         if not isinstance(solver, SolverSnapshot):
             raise ValueError("the solver of a kernel machine is missing")
         self.solver, self.is_restored = solver, True
-        self.noise = None if solver.system is None else solver.system.D
+        self._noise = None if solver.system is None else solver.system.D
         return restored
 
     @property

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
@@ -16,47 +17,10 @@ from hilboost.kernels.description import is_described
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
-from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice
-
-if TYPE_CHECKING:
-    from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
-
-    Data: TypeAlias = MachineState | SeveralKernelsState
+from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice
 
 
-class MachineLearner(Learner):
-    """Base class of learners whose ``data`` is the state of one or several kernel machines."""
-
-    def for_members(
-        self, data: Data, n_members: int, choose_penalty: PenaltyChoice | None
-    ) -> list[Data]:
-        """Return states with the same rows and choice of kernel, and functions of their own."""
-        return [*data.for_members(n_members, choose_penalty)]
-
-    def stage_added(self, data: Data, stage: Stage | None) -> None:
-        """Add the stage to the function so far, or discard the proposed step.
-
-        After a stage of another learner, iterative solvers start again.
-        """
-        if stage is None:
-            data.withdraw()
-        else:
-            data.stage_added(stage)
-
-    def snapshot(self, data: Data) -> MachineSnapshot | SeveralSnapshot | None:
-        """Return the function so far, the kernel and λ; ``None`` before the first stage."""
-        return data.snapshot()
-
-    def converged(self, data: Data) -> bool:
-        """Whether further stages would change nothing."""
-        return data.converged
-
-    def close(self, data: Data) -> None:
-        """End the threads and release Gram matrices."""
-        data.close()
-
-
-class KernelLearner(MachineLearner):
+class KernelLearner(Learner):
     """Base class of learners of kernel stages; their ``data`` is a :class:`MachineState`."""
 
     setting: KernelMachineConfig
@@ -80,23 +44,62 @@ class KernelLearner(MachineLearner):
         """Create the state before the first stage."""
         return MachineState(workspace)
 
-    def for_table(self, splits: SplitSettings) -> Self:
-        """Return the learner that compares codes in the category columns by equality."""
-        columns = tuple(column for column, _ in splits.categorical)
-        setting = replace(self.setting, categorical=columns)
-        # Every subclass is a dataclass with this field.
+    def with_setting(self, **changes: Any) -> Self:
+        """Return the learner with changed parameters of all kernel learners."""
+        setting = replace(self.setting, **changes)
+        # Every subclass is a dataclass with this field, or has a learner with it.
         changed: Any = replace(self, setting=setting)  # type: ignore[type-var]
         return changed
+
+    def for_table(self, splits: SplitSettings) -> Self:
+        """Return the learner that compares codes in the category columns by equality."""
+        return self.with_setting(categorical=tuple(column for column, _ in splits.categorical))
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> MachineState:
         """Scale the rows and start the threads."""
         return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def for_members(
+        self, data: MachineState, n_members: int, choose_penalty: PenaltyChoice | None
+    ) -> list[MachineState]:
+        """Return states with the same rows and choice of kernel, and functions of their own.
+
+        The first one keeps the threads.
+        """
+        shared, team = SharedChoice() if n_members > 1 else None, data.workspace.team
+        teams = [team, *(ThreadTeam(team.n_threads) for _ in range(n_members - 1))]
+        states = [self.state(replace(data.workspace, team=own)) for own in teams]
+        for state in states:
+            state.choose_penalty, state.shared = choose_penalty, shared
+        return states
+
+    def stage_added(self, data: MachineState, stage: Stage | None) -> None:
+        """Add the stage to the function so far, or discard the proposed step.
+
+        After a stage of another learner, iterative solvers start again.
+        """
+        if stage is None:
+            data.withdraw()
+        else:
+            data.stage_added(stage)
+
+    def snapshot(self, data: MachineState) -> MachineSnapshot | None:
+        """Return the function so far, the kernel and λ; ``None`` before the first stage."""
+        return data.snapshot()
 
     def restore(
         self, data: MachineState, snapshot: MachineSnapshot | None, terms: Sequence[Term]
     ) -> Sequence[Term]:
         """Continue from a snapshot."""
         return terms if snapshot is None else data.restore(snapshot, terms)
+
+    def converged(self, data: MachineState) -> bool:
+        """Whether further stages would change nothing."""
+        return data.converged
+
+    def close(self, data: MachineState) -> None:
+        """End the threads and release Gram matrices."""
+        data.close()
 
 
 def prepare_divided(
@@ -110,7 +113,6 @@ def prepare_divided(
 
 def tuned_briefly(learner: Learner) -> Learner:
     """Return a kernel learner that considers fewer families of kernels; others are unchanged."""
-    if not isinstance(learner, KernelLearner):
-        return learner
-    changed: Any = replace(learner, setting=replace(learner.setting, tunes_briefly=True))  # type: ignore[type-var]
-    return changed
+    return (
+        learner.with_setting(tunes_briefly=True) if isinstance(learner, KernelLearner) else learner
+    )

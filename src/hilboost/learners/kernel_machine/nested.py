@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis.greedy import KEPT_BYTES, refuse_many_rows
@@ -60,9 +59,9 @@ class NestedLearner(KernelLearner):
             self.sparse.capabilities, takes_samples=False, has_state=False, in_checkpoints=False
         )
 
-    def for_table(self, splits: SplitSettings) -> Self:
+    def with_setting(self, **changes: Any) -> Self:
         """Same as for the sparse learner."""
-        return replace(self, sparse=self.sparse.for_table(splits))
+        return replace(self, sparse=self.sparse.with_setting(**changes))
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
         """Scale the rows and start the threads."""

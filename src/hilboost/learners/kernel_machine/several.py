@@ -9,27 +9,40 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hilboost.core.base_model import Term
+from hilboost.backends import array_api
+from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
-from hilboost.kernels import Kernel
+from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.description import is_described
-from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.inputs import require_complete
-from hilboost.learners.kernel_machine.kernel_learner import KernelLearner, MachineLearner
-from hilboost.learners.kernel_machine.reweighting import require_squared_error
-from hilboost.learners.kernel_machine.several_state import SeveralKernelsState, SeveralSnapshot
+from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.descending import Descending, Descent
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.reweighting import (
+    ReweightedSnapshot,
+    ReweightedStages,
+    origins,
+    require_kept,
+    require_squared_error,
+)
+from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
+from hilboost.learners.kernel_machine.summary import StageKernels
+from hilboost.learners.kernel_machine.tuning.choose import Choice
+
+_PATIENCE = {"full": 1, "sparse": 5, "block": 5}
+_LEAST_FALL = 1e-7
 
 
 @dataclass(frozen=True)
-class SeveralKernelsLearner(MachineLearner):
+class SeveralKernelsLearner(KernelLearner):
     """Every stage is that of the kernel with the largest decrease of the penalized loss.
 
     The function is a sum of one function for each kernel, ``F = start + Σ_k f_k``, and the fit
@@ -60,9 +73,9 @@ class SeveralKernelsLearner(MachineLearner):
         in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
         return replace(stage, in_checkpoints=in_checkpoints, takes_missing_values=False)
 
-    def for_table(self, splits: SplitSettings) -> SeveralKernelsLearner:
+    def with_setting(self, **changes: Any) -> SeveralKernelsLearner:
         """Same as for the stages."""
-        return replace(self, stage=self.stage.for_table(splits))
+        return replace(self, stage=self.stage.with_setting(**changes))
 
     def prepare(
         self, X: Floats, weight: Floats | None, seed: int, n_threads: int
@@ -71,18 +84,12 @@ class SeveralKernelsLearner(MachineLearner):
 
         Columns that some kernel reads raw, such as codes or fingerprints, are not scaled.
         """
-        require_complete(X)
-        d = X.shape[1]
-        for kernel in self.kernels:
-            kernel.check(d)
-        setting = replace(self.stage.setting, kernel="auto")
-        raw = {column for kernel in self.kernels for column in kernel.raw_columns(d)}
-        if setting.standardize == "auto" and raw:
-            untouched = tuple(sorted({*setting.categorical, *raw}))
-            setting = replace(setting, standardize=True, categorical=untouched)
-        workspace = setting.prepare(X, weight, seed, n_threads)
-        inputs = replace(workspace.inputs, completion=None)
-        return SeveralKernelsState(replace(workspace, inputs=inputs))
+        setting = replace(self.stage.setting, kernels=self.kernels)
+        return self.state(setting.prepare(X, weight, seed, n_threads))
+
+    def state(self, workspace: Workspace) -> SeveralKernelsState:
+        """Create the state before the first stage."""
+        return SeveralKernelsState(workspace, self.stage, self.kernels)
 
     def fit(
         self,
@@ -95,21 +102,232 @@ class SeveralKernelsLearner(MachineLearner):
         if self.reweight:
             require_squared_error(gradients, sample)
         if not data.states:
-            data.begin(self.stage, self.kernels, gradients, sample)
+            data.begin(gradients, sample)
         proposals = [
             self.stage.fit(state, gradients, sample, copy.deepcopy(rng)) for state in data.states
         ]
-        best = data.take([_single(proposal) for proposal in proposals])
-        return data.reweighted(gradients, sample) if self.reweight else [best]
-
-    def restore(
-        self, data: SeveralKernelsState, snapshot: SeveralSnapshot | None, terms: Sequence[Term]
-    ) -> Sequence[Term]:
-        """Continue from a snapshot."""
-        return terms if snapshot is None else data.restore(self.stage, snapshot, terms)
+        best = data.take_best()
+        return data.reweighted(gradients, sample) if self.reweight else proposals[best]
 
 
-def _single(proposal: list[FittedTerm]) -> Descending:
-    (step,) = proposal
-    assert isinstance(step, Descending)
-    return step
+@dataclass(frozen=True, eq=False)
+class SeveralSnapshot:
+    """The machine of each kernel, and which one made which stage."""
+
+    in_files: ClassVar[bool] = True
+
+    is_least_squares: bool
+    record: StageKernels
+    states: list[MachineSnapshot]
+    reweighted: ReweightedSnapshot | None  # for stages whose weights are set anew
+    functions: list[Floats] | None  # if the stages have the sum of the kernels
+
+
+class SeveralKernelsState(MachineState):
+    """The state of each kernel, and which one made which stage.
+
+    Under a loss with corners, no kernel alone may lower the loss where all together do.  The only
+    state is then that of the sum of the kernels, and each stage adds to the functions of them all.
+    """
+
+    def __init__(
+        self, workspace: Workspace, stage: KernelLearner, kernels: tuple[Kernel, ...]
+    ) -> None:
+        super().__init__(workspace)  # shared by all kernels
+        self._stage, self._listed = stage, kernels
+        self.states: list[MachineState] = []  # one for each kernel; empty before the first stage
+        self._is_least_squares = False
+        # (n, r) float64 each: of the kernels, if the stages are those of their sum
+        self._functions: list[Floats] | None = None
+        self._best = 0
+        self._reweighted: ReweightedStages | None = None
+        self._steps: tuple[Descending, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels with their amplitudes."""
+        assert self.choice is not None
+        return self.choice.parts
+
+    def begin(self, gradients: Gradients, sample: RowSample) -> None:
+        """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
+        stage = self._stage
+        setting = replace(stage.setting, kernels=self._listed)
+        seen, weight = self.seen(gradients, sample)
+        choice = self.chosen(setting, seen, weight, iterates=stage.name == "full")
+        self._is_least_squares = gradients.hessian is None
+        self.descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
+        kernels = choice.parts
+        self.stage_kernels = StageKernels.of(kernels)
+        if gradients.corners is not None:
+            zero = np.zeros_like(seen.negative_gradient)
+            self._functions, kernels = [zero] * len(kernels), (choice.kernel,)
+        for state, kernel in zip(self._begun(len(kernels)), kernels, strict=True):
+            state.choice = Choice(kernel, choice.regularization)
+
+    def _begun(self, n_machines: int) -> list[MachineState]:
+        """Begin the machine of each kernel, or that of their sum."""
+        memory = self.workspace.memory
+        if self._stage.name == "full":  # all Gram matrices are kept
+            memory /= n_machines
+        workspace = replace(self.workspace, memory=memory)
+        self.states += [self._stage.state(workspace) for _ in range(n_machines)]
+        return self.states
+
+    def own_snapshot(self) -> SeveralSnapshot:
+        """The machines of the kernels."""
+        assert self.stage_kernels is not None
+        states = [state.snapshot() for state in self.states]
+        return SeveralSnapshot(
+            self._is_least_squares,
+            self.stage_kernels,
+            [state for state in states if state is not None],
+            None if self._reweighted is None else self._reweighted.snapshot(),
+            self._functions,
+        )
+
+    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot; return the terms so far, as terms of the machines."""
+        super().restore(snapshot, ())
+        own: SeveralSnapshot = snapshot.own
+        self._is_least_squares, self.stage_kernels = own.is_least_squares, own.record
+        self._functions = own.functions
+        makers = own.record.chosen.tolist()
+        if own.functions is not None:
+            makers = [0] * len(makers)
+        if own.reweighted is not None:
+            makers = [makers[origin] for origin in origins(len(makers))]
+        if len(makers) != len(terms):
+            raise ValueError("the number of stages of several kernels is inconsistent")
+        restored = list(terms)
+        machines = self._begun(len(own.states))
+        for k, (state, before) in enumerate(zip(machines, own.states, strict=True)):
+            places = [place for place, by in enumerate(makers) if by == k]
+            found = state.restore(before, [terms[place] for place in places])
+            for place, term in zip(places, found, strict=True):
+                restored[place] = term
+        if own.reweighted is not None:
+            self._reweighted = ReweightedStages.restored(own.reweighted, restored)
+        return restored
+
+    def take_best(self) -> int:
+        """The kernel whose proposal has the largest decrease; the first of several."""
+        # At the minimum of a parabola, the decrease is half of what the slope promises: ½ g'H⁻¹g.
+        gains = np.array([0.5 * float(np.sum(state.proposed[0].descent)) for state in self.states])
+        gains[np.isnan(gains)] = -np.inf
+        self._best = int(np.argmax(gains))
+        self.proposed = self.states[self._best].proposed
+        return self._best
+
+    def reweighted(self, gradients: Gradients, sample: RowSample) -> list[FittedTerm]:
+        """The best proposal with its weight, and the earlier stages with the change of theirs."""
+        assert self.conversion is not None
+        assert self.choice is not None
+        seen, weight = self.conversion.seen(gradients, sample)
+        (step,) = self.proposed
+        model = step.term.model
+        assert step.outputs is not None
+        problem = StageProblem(model.kernel, self.choice.regularization, seen, weight)
+        if self._reweighted is None:
+            self._reweighted = ReweightedStages(problem.regularization, problem.n_outputs)
+        require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))
+        self._steps = tuple(self._reweighted.add(model, step.outputs, problem))
+        return self.conversion.shown(self._steps)
+
+    def stage_added(self, stage: Stage) -> None:
+        """Add the stage to the function of its kernel, with the coefficients of the rules."""
+        assert self.descent is not None
+        assert self.stage_kernels is not None
+        (step,), maker = self.proposed, self._best
+        if self._functions is not None:
+            maker = self._add_to_functions(stage.terms[0])
+        if self._steps:
+            self._add_reweighted(stage)
+            # New weights decrease the penalized loss at least as much as the proposal.
+            stage = Stage((step.term,))
+        else:
+            for k, state in enumerate(self.states):
+                if k == self._best:
+                    state.stage_added(stage)
+                else:
+                    state.withdraw()
+        self.descent = self.descent.after(stage, step)
+        functions = self._functions or [_function(state) for state in self.states]
+        norms = np.array([self._squared_norm(values) for values in functions])
+        self.stage_kernels = self.stage_kernels.after(maker, norms)
+        self.proposed = ()
+
+    def _add_to_functions(self, term: Term) -> int:
+        """Add a stage of the sum; return the position of the kernel with the largest part in it."""
+        assert self._functions is not None
+        (state,) = self.states
+        model = state.proposed[0].term.model
+        weights = array_api.like(term.coefficient * model.weights, state.workspace.X, "float64")
+        outputs, parts = [], list(Sum((model.kernel,)).parts)
+        for kernel in self.kernels:
+            n_parts = len(Sum((kernel,)).parts)  # sums are flattened
+            part, parts = Sum(tuple(parts[:n_parts])), parts[n_parts:]
+            gram = state.workspace.gram(part, None, model.rows)
+            outputs.append(array_api.to_numpy(gram.times(weights)))
+        pairs = zip(self._functions, outputs, strict=True)
+        self._functions = [function + values for function, values in pairs]
+        return int(np.argmax([float((values**2).sum()) for values in outputs]))
+
+    def _add_reweighted(self, stage: Stage) -> None:
+        """Add to the function of each kernel the terms that are functions of it."""
+        pairs = list(zip(stage.terms, self._steps, strict=True))
+        for state in self.states:
+            own = {id(kernel) for kernel in state.kernels}
+            state.add([pair for pair in pairs if id(pair[1].term.model.kernel) in own])
+        self._steps = ()
+
+    def withdraw(self) -> None:
+        """Discard the proposed steps, because another learner made the stage."""
+        super().withdraw()
+        for state in self.states:
+            state.withdraw()
+        self._steps = ()
+
+    def _squared_norm(self, function: Floats) -> float:
+        """Weighted sum of the squared values of a function on the training rows."""
+        weight, squares = self.workspace.weight, function**2
+        return float(squares.sum() if weight is None else (weight[:, None] * squares).sum())
+
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal (n,) of the linear systems of the kernels, if there are any."""
+        known = [state.noise for state in self.states if state.noise is not None]
+        return np.max(known, axis=0) if known and len(known) == len(self.states) else None
+
+    def amplitude(self, residual: Floats) -> float:
+        """The maximum-likelihood factor of the kernels and the noise, under squared error.
+
+        ``λ y'(K + D)⁻¹y`` is twice the minimum of the penalized loss, for the sum ``K`` of the
+        kernels.  A function close to the minimizer has almost the same penalized loss.
+        """
+        parts = [part for state in self.states for part in state.components]
+        if not parts or not self._is_least_squares or self.choice is None:
+            return 1.0
+        assert self.conversion is not None
+        function = np.sum([_function(state) for state in self.states], axis=0)
+        if function.shape[1] != residual.shape[1]:
+            return 1.0
+        left = (self.conversion.means(residual) - function) ** 2
+        weight, regularization = self.workspace.weight, max(self.choice.regularization, 1e-300)
+        loss = float((left if weight is None else left * weight[:, None]).sum())
+        norm = sum(float((part.alpha * part.function).sum()) for part in parts)
+        return likely_amplitude(
+            self.conversion, regularization, loss / regularization + norm, residual
+        )
+
+    def close(self) -> None:
+        """End the threads and release the Gram matrices."""
+        for state in self.states:
+            state.close()
+        super().close()
+
+
+def _function(state: MachineState) -> Floats:
+    """Values of a function on the distinct training rows, (n, r); zero before its first stage."""
+    values = [component.function for component in state.components]
+    return values[0] if len(values) == 1 else np.sum(values, axis=0)

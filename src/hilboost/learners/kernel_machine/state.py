@@ -25,7 +25,12 @@ from hilboost.learners.kernel_machine.problem import Component, CornerRows, Stag
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
 from hilboost.learners.kernel_machine.summary import StageKernels
-from hilboost.learners.kernel_machine.tuning.choose import Choice, MemberState, choose
+from hilboost.learners.kernel_machine.tuning.choose import (
+    Choice,
+    PenaltyChoice,
+    SharedChoice,
+    choose,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ class MachineSnapshot:
     own: Any = None  # what the learner adds, such as the state of its solver
 
 
-class MachineState(MemberState):
+class MachineState:
     """The function so far, the kernel and λ; each learner adds the state of its solver.
 
     This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
@@ -52,20 +57,36 @@ class MachineState(MemberState):
     All parts but the components are immutable and are replaced as a whole.
     """
 
+    conversion: Conversion | None = None  # ``None`` before the first stage
     stage_kernels: StageKernels | None = None  # of the stages, if there are several kernels
+    choose_penalty: PenaltyChoice | None = None
+    shared: SharedChoice | None = None  # of all members of an ensemble
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         self.workspace = workspace  # replaced at most once, by that in double precision
-        self.choice = choice
+        self.choice = choice  # ``None`` before the first stage
         # Decrease of the penalized loss so far, if the fit ends with it.
         self.descent: Descent | None = None
         self.n_stages = 0
         self._components: dict[int, Component] = {}
         self._first: tuple[Gradients, Floats | None] | None = None
         self.proposed: tuple[Descending, ...] = ()  # for the distinct rows
-        # Diagonal (n,) of the linear system that the function solves, if there is one.
-        self.noise: Floats | None = None
+        self._noise: Floats | None = None
         self._corners: CornerRows | None = None
+
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal (n,) of the linear system that the function solves, if there is one."""
+        return self._noise
+
+    @property
+    def trial(self) -> tuple[Ints, Floats] | None:
+        """Rows that the choice held out, and predictions of their first gradients."""
+        choice = self.choice
+        if choice is None or choice.rows is None or choice.predicted is None:
+            return None
+        assert self.conversion is not None
+        return self.conversion.predictions(choice.rows, choice.predicted)
 
     @property
     def converged(self) -> bool:
@@ -83,7 +104,7 @@ class MachineState(MemberState):
         self._corners = self.conversion.corners(gradients, sample)
         return self.conversion.seen(gradients, sample)
 
-    def problem(
+    def chosen(
         self,
         config: KernelMachineConfig,
         gradients: Gradients,  # as :meth:`seen` returns them
@@ -91,16 +112,32 @@ class MachineState(MemberState):
         # number of basis vectors that the model can have, if fewer than rows
         n_effective: float = np.inf,
         iterates: bool = False,  # whether the fit takes conjugate gradient steps on all rows
-    ) -> StageProblem:
-        """The problem of this stage; the first stage chooses kernel and λ."""
+    ) -> Choice:
+        """Kernel and λ, which the first stage chooses, once for all members and all workers."""
         if self.choice is None:
             # From the rows of the stage, or once for all members from all rows.
             first, own = self._first or (gradients, weight)
             self._first = None
             find = partial(choose, config, self.workspace, first, own, n_effective, iterates)
-            self.choice = self.settled(partial(find, self.choose_penalty))
-        self.workspace, regularization = self.choice.settled(self.workspace, weight)
-        return StageProblem(self.choice.kernel, regularization, gradients, weight, self._corners)
+            find = partial(find, self.choose_penalty)
+            found = find() if self.shared is None else self.shared.settled(find)
+            # A time limit may end the search of another worker earlier.
+            exchange = self.workspace.exchange
+            self.choice = found if exchange is None else exchange.first(found)
+        return self.choice
+
+    def problem(
+        self,
+        config: KernelMachineConfig,
+        gradients: Gradients,
+        weight: Floats | None,
+        n_effective: float = np.inf,
+        iterates: bool = False,
+    ) -> StageProblem:
+        """The problem of this stage, with the choice as by :meth:`chosen`."""
+        choice = self.chosen(config, gradients, weight, n_effective, iterates)
+        self.workspace, regularization = choice.settled(self.workspace, weight)
+        return StageProblem(choice.kernel, regularization, gradients, weight, self._corners)
 
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""

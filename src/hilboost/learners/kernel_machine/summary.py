@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from hilboost.learners.kernel_machine.variance import PosteriorVariance, is_appr
 @dataclass(frozen=True, eq=False)
 class StageKernels:
     """The kernels of a list, the one that made each stage, and the norms of their functions."""
+
+    in_files: ClassVar[bool] = True
 
     kernels: tuple[Kernel, ...]  # in the order of the list
     chosen: Ints  # (n_stages,) int64: position of the kernel of each stage
@@ -54,9 +57,14 @@ class StageKernels:
         return StageKernels(kernels, np.array(places, dtype=np.int64)[self.chosen], norms)
 
     @classmethod
-    def of_one(cls, kernel: Kernel, n_stages: int) -> StageKernels:
-        """The record of a list with one kernel, which makes every stage."""
-        return cls((kernel,), np.zeros(n_stages, dtype=np.int64), np.ones((n_stages, 1)))
+    def of(cls, kernels: tuple[Kernel, ...], n_stages: int = 0) -> StageKernels:
+        """The record before the first stage, or that of one kernel, which makes every stage."""
+        n = len(kernels)
+        return cls(kernels, np.zeros(n_stages, dtype=np.int64), np.ones((n_stages, n)))
+
+    def after(self, k: int, norms: Floats) -> StageKernels:
+        """The record after a stage of the k-th kernel, and squared norms (n_kernels,)."""
+        return StageKernels(self.kernels, np.append(self.chosen, k), np.vstack([self.norms, norms]))
 
 
 @dataclass(frozen=True)

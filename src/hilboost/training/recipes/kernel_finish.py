@@ -14,7 +14,6 @@ from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.rounding import check_predictions
-from hilboost.learners.kernel_machine.several_state import SeveralKernelsState
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
 from hilboost.tables.bounds import stand_ins
@@ -34,7 +33,7 @@ class KernelFinish:
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
-        machine: MachineState | SeveralKernelsState | None = outcome.learner_data
+        machine: MachineState | None = outcome.learner_data
         if machine is None:  # there was nothing to fit
             return replace(outcome, kernel_machine=KernelMachineSummary(None, None))
         member, X, target = outcome.state.members[0], outcome.data.X, outcome.data.target
@@ -63,7 +62,7 @@ class KernelFinish:
             loss = loss.sharpened(outcome.data.target.rows(rows), outcome.initial_raw + outputs)
         return replace(outcome, loss=loss, kernel_machine=summary)
 
-    def _row_weight(self, machine: MachineState | SeveralKernelsState, target: Target) -> float:
+    def _row_weight(self, machine: MachineState, target: Target) -> float:
         """The weight whose noise has the variance λ: one, or the mean if λ suits the rows."""
         if target.weight is None or not self.relative:
             return 1.0
@@ -71,15 +70,13 @@ class KernelFinish:
             return machine.workspace.row_weight
         return float(target.weight.mean())
 
-    def _stage_kernels(
-        self, machine: MachineState | SeveralKernelsState, n_stages: int
-    ) -> StageKernels | None:
+    def _stage_kernels(self, machine: MachineState, n_stages: int) -> StageKernels | None:
         """The record of the kernels of the user's list, if there is one and a stage."""
         if not self.firsts or machine.choice is None:
             return None
         found = machine.stage_kernels
         if found is None:
-            found = StageKernels.of_one(machine.choice.kernel, n_stages)
+            found = StageKernels.of((machine.choice.kernel,), n_stages)
         return found.listed(self.firsts)
 
 

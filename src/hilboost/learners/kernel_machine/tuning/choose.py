@@ -1,13 +1,17 @@
-"""The choice of kernel and λ in the first stage of a fit."""
+"""The choice of kernel and λ in the first stage of a fit.
+
+Stages of several kernels converge to the machine with the sum of these kernels.  The amplitudes of
+the kernels decide how much of the function each can explain, and λ is that of the sum.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,21 +19,26 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
-from hilboost.kernels import Kernel
-from hilboost.kernels.gram import mean_diagonal
+from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
+from hilboost.kernels.gram import evaluate, mean_diagonal
+from hilboost.kernels.marginal_likelihood import SharePrior, maximize
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.descending import Conversion
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
+    START_NOISE,
     by_likelihood,
     by_mean_distance,
 )
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_HOLD_OUT,
+    ROWS_OF_LEAVE_ONE_OUT,
     Candidate,
     FoldKernels,
     Rows,
+    best_lambda,
+    by_error,
     lambda_on_grid,
+    leave_one_out,
 )
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
@@ -43,6 +52,7 @@ _RESOLUTION = 2.0**-30  # of standardized targets
 _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of steps
 _SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut short
 _ROWS_OF_SLOW_STEPS = 15_000
+_ROWS_OF_AMPLITUDES = 500
 
 
 PenaltyChoice = Callable[[Workspace, Kernel, float, FoldKernels | None], tuple[float, float]]
@@ -60,6 +70,7 @@ class Choice:
     regularization: float  # λ
     rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
     predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
+    parts: tuple[Kernel, ...] = ()  # several kernels with their amplitudes, whose sum is the kernel
 
     def settled(self, workspace: Workspace, weight: Floats | None) -> tuple[Workspace, float]:
         """The workspace in double precision if single rounds λ away, and a λ that is large enough.
@@ -91,11 +102,12 @@ def choose(
     """Choose what the user left open, from the gradients of the first stage.
 
     If few rows hold most of the curvature, as with offsets that differ by orders of magnitude, the
-    gradients hide the function.  Newton steps, with the curvature as weights, may show it.
+    gradients hide the function.  Newton steps, with the curvature as weights, may show it.  Several
+    kernels are used as they are if λ is given.
     """
     kernel, regularization = config.given_kernel, config.given_regularization
     if config.tuning == "auto" and kernel is not None and regularization is not None:
-        return Choice(kernel, regularization)
+        return Choice(kernel, regularization, parts=config.kernels)
     if regularization is not None or config.tuning != "auto":
         choose_penalty = None
     chosen = partial(_chosen, config, workspace, n_effective, iterates, choose_penalty)
@@ -127,16 +139,21 @@ def _chosen(
     weight: Floats | None,
 ) -> tuple[Choice, float]:
     """Choose by the gradients; also return the held-out loss, if λ was chosen by it."""
-    sample = StandardizedSample.of(workspace, gradients, weight)
+    sample, kernels = StandardizedSample.of(workspace, gradients, weight), config.kernels
+    floor = lambda_floor(config, min(sample.n, n_effective), iterates)
     # Each candidate runs on one thread: the choice is the same on any number of threads.
     with array_api.one_blas_thread(), side_by_side(workspace, len(sample.rows)) as team:
-        best = _best(config, sample, n_effective, iterates, team, choose_penalty is not None)
+        if kernels:
+            best, kernels = _best_sum(config, sample.rows, floor, team)
+        else:
+            best = _best(config, sample, n_effective, floor, team, choose_penalty is not None)
     regularization, loss = config.given_regularization, np.inf
     if choose_penalty is not None:
         regularization, loss = choose_penalty(workspace, best.kernel, n_effective, best.folds)
     elif regularization is None:
         regularization = best.regularization * sample.mass
-    return Choice(best.kernel, regularization, *sample.held_out(best)), loss
+    kernel = Sum(kernels) if kernels else best.kernel
+    return Choice(kernel, regularization, *sample.held_out(best), kernels), loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +233,7 @@ def _best(
     config: KernelMachineConfig,
     sample: StandardizedSample,
     n_effective: float,
-    iterates: bool,
+    floor: float,
     team: ThreadTeam,
     needs_folds: bool,
 ) -> Candidate[Kernel]:
@@ -231,7 +248,6 @@ def _best(
         return lambda_on_grid(kernel, sample.rows, team)
     n = min(sample.n, n_effective)
     clock = Clock(config.tuning_seconds)
-    floor = lambda_floor(config, n, iterates)
     is_wide = clock.is_wide and not config.tunes_briefly
     search = Search(columns, sample.rows, n, floor, team, clock, is_wide)
     best = search.best()
@@ -255,10 +271,7 @@ def lambda_floor(config: KernelMachineConfig, n: float, iterates: bool) -> float
     return _SMALLEST_ITERATIVE_LAMBDA
 
 
-Found = TypeVar("Found")
-
-
-class SharedChoice(Generic[Found]):
+class SharedChoice:
     """The kernel and λ of all members of an ensemble.
 
     The choice depends on the first gradients of all rows, which are the same for all members.  The
@@ -267,9 +280,9 @@ class SharedChoice(Generic[Found]):
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._found: Found | None = None
+        self._found: Choice | None = None
 
-    def settled(self, choose: Callable[[], Found]) -> Found:
+    def settled(self, choose: Callable[[], Choice]) -> Choice:
         """Return the choice of the first member that asks."""
         with self._lock:
             if self._found is None:
@@ -277,38 +290,85 @@ class SharedChoice(Generic[Found]):
             return self._found
 
 
-class MemberState:
-    """The state of a member of an ensemble, which has the rows and the choice of all members."""
+def _best_sum(
+    config: KernelMachineConfig,  # has the kernels, which are all different
+    sampled: Rows,
+    floor: float,  # smallest λ
+    team: ThreadTeam,
+) -> tuple[Candidate[Kernel], tuple[Kernel, ...]]:
+    """The sum of the kernels, and the kernels with their amplitudes.
 
-    workspace: Workspace
-    choice: Choice | None  # kernel and λ; ``None`` before the first stage if one of them is open
-    conversion: Conversion | None = None  # ``None`` before the first stage
-    choose_penalty: PenaltyChoice | None = None
-    shared: SharedChoice[Any] | None = None
+    The order of the kernels has no effect on the choice.  Their amplitudes maximize the posterior
+    density of the sum on 500 rows, the marginal likelihood times a prior in favor of equal shares,
+    and λ minimizes the leave-one-out error of the sum.  With ``tuning="marginal_likelihood"``, the
+    hyperparameters of the kernels are fitted as well.
+    """
+    order = _canonical_order(config.kernels, sampled)
+    ordered = [config.kernels[k] for k in order]
+    if config.tuning == "marginal_likelihood":
+        columns = Columns.of(sampled.X.shape[1], config.categorical)
+        best = by_likelihood(_unit_sum(ordered, sampled.X), columns, sampled)
+    else:
+        best = _by_amplitudes(ordered, sampled, floor, team)
+    found = best.kernel.parts  # type: ignore[attr-defined]
+    return best, tuple(found[order.index(k)] for k in range(len(order)))
 
-    def settled(self, choose: Callable[[], Found]) -> Found:
-        """Make the choice, once for all members and all workers."""
-        found = choose() if self.shared is None else self.shared.settled(choose)
-        # A time limit may end the search of another worker earlier.
-        exchange = self.workspace.exchange
-        return found if exchange is None else exchange.first(found)
 
-    @property
-    def trial(self) -> tuple[Ints, Floats] | None:
-        """Rows that the choice held out, and predictions of their first gradients."""
-        choice = self.choice
-        if choice is None or choice.rows is None or choice.predicted is None:
-            return None
-        assert self.conversion is not None
-        return self.conversion.predictions(choice.rows, choice.predicted)
+def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
+    """The sum of the kernels, each with the same mean of k(x, x)."""
+    X = X[:ROWS_OF_LEAVE_ONE_OUT]
+    sizes = [mean_diagonal(kernel, X) * len(kernels) for kernel in kernels]
+    return Sum(
+        tuple(
+            Scaled(kernel, 1 / size if size > 0 else 1.0)
+            for kernel, size in zip(kernels, sizes, strict=True)
+        )
+    )
 
-    def for_members(self, n_members: int, choose_penalty: PenaltyChoice | None) -> list[Self]:
-        """Return the states of all members before the first stage; the first keeps the threads."""
-        shared: SharedChoice[Any] | None = SharedChoice() if n_members > 1 else None
-        states = []
-        for k in range(n_members):
-            team = self.workspace.team if k == 0 else ThreadTeam(self.workspace.team.n_threads)
-            state = type(self)(replace(self.workspace, team=team))  # type: ignore[call-arg]
-            state.choose_penalty, state.shared = choose_penalty, shared
-            states.append(state)
-        return states
+
+def _by_amplitudes(
+    kernels: Sequence[Kernel], sampled: Rows, floor: float, team: ThreadTeam
+) -> Candidate[Kernel]:
+    """The sum of the kernels with the most probable amplitudes, and the best λ."""
+    start = _unit_sum(kernels, sampled.X)
+    if not sampled.Y.any() or len(sampled) < 3:
+        return Candidate(start, 1e-2)
+    rows = sampled.first(_ROWS_OF_AMPLITUDES)
+    numbers = np.arange(len(rows), dtype=np.float64)[:, None]
+    looked_up = Sum(
+        tuple(
+            Scaled(Precomputed(evaluate(part.kernel, rows.X, rows.X)), part.factor)
+            for part in start.parts
+        )
+    )
+    # The likelihood counts every target; correlated ones tell less about the kernels.
+    strength = rows.Y.shape[1] / effective_number(rows.Y)
+    prior = SharePrior(looked_up.log_parameters, strength)
+    found = maximize(looked_up, START_NOISE, numbers, rows.Y, prior=prior)
+    factors = [part.factor for part in found.kernel.parts]
+    parts = [Scaled(kernel, factor) for kernel, factor in zip(kernels, factors, strict=True)]
+    rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
+    total = Sum(tuple(parts))
+    # The most likely noise of a few rows can be almost 0, from where the search goes not far.
+    starts = [
+        leave_one_out(Candidate[Kernel](total, max(noise, floor)), rows)
+        for noise in (found.noise, START_NOISE)
+    ]
+    return best_lambda(min(starts, key=by_error), rows, leave_one_out, floor, team)
+
+
+def effective_number(Y: Floats) -> float:
+    """The participation ratio of the targets (n, c): c if they are uncorrelated, 1 if all equal."""
+    squares = (Y.T @ Y) if Y.shape[1] <= len(Y) else (Y @ Y.T)
+    return float(np.trace(squares) ** 2 / np.maximum((squares**2).sum(), 1e-300))
+
+
+def _canonical_order(kernels: Sequence[Kernel], sampled: Rows) -> list[int]:
+    """An order that does not depend on that of the list: sums of floats depend on their order."""
+    X = sampled.X[:_ROWS_OF_AMPLITUDES]
+
+    def key(k: int) -> tuple[float, float]:
+        K = evaluate(kernels[k], X, X)
+        return float(K.sum()), float((K * K).sum())
+
+    return sorted(range(len(kernels)), key=key)
