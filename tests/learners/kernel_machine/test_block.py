@@ -31,12 +31,11 @@ def codes(n_classes, weighted=False):
     return X, Target((order * n_classes // 60).astype(float)[:, None], target.weight)
 
 
-@pytest.mark.parametrize("selection", ["residual", "random"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("r", [1, 3])
-def test_many_stages_are_kernel_ridge_regression(selection, weighted, r):
+def test_many_stages_are_kernel_ridge_regression(weighted, r):
     X, target = draw(r=r, weighted=weighted)
-    staged = Staged(BlockLearner(SETTING, 30, selection), X, target, r=r).go(150)
+    staged = Staged(BlockLearner(SETTING, 30), X, target, r=r).go(150)
     K = KERNEL.block(X, X)
     theirs = KernelRidge(alpha=LAMBDA, kernel="precomputed").fit(K, target.y, target.weight)
     np.testing.assert_allclose(staged.raw, theirs.predict(K).reshape(-1, r), atol=1e-6)
@@ -77,7 +76,7 @@ def test_logistic_stages_converge_to_the_penalised_optimum(n_classes, weighted):
     X, target = codes(n_classes, weighted)
     r = 1 if n_classes == 2 else n_classes
     loss = BinomialLogLoss() if n_classes == 2 else MultinomialLogLoss(n_classes)
-    staged = Staged(BlockLearner(SETTING, 40, "random"), X, target, loss, r=r)
+    staged = Staged(BlockLearner(SETTING, 40), X, target, loss, r=r)
     K = KERNEL.block(X, X)
     values = [penalized(loss, target, K, np.zeros((60, r)), LAMBDA)]
     for _ in range(4):
@@ -93,12 +92,20 @@ def test_rows_of_large_residual_are_drawn_first():
     X, target = draw(200)
     y = np.full_like(target.y, 1e-3)
     y[:20] = 5.0
-    staged = Staged(BlockLearner(SETTING, 20), X, Target(y)).go()
-    rows = staged.fitted[0][0].term.model.rows
-    assert (rows < 20).sum() >= 8
-    assert len(np.unique(rows)) == 20
-    staged = Staged(BlockLearner(SETTING, 20, "random"), X, Target(y)).go()
-    assert (staged.fitted[0][0].term.model.rows < 20).sum() < 5
+
+    def drawn(y):
+        """The rows of the first block for ten seeds."""
+        learner = BlockLearner(SETTING, 20)
+        staged = [Staged(learner, X, Target(y), seed=seed).go() for seed in range(10)]
+        return [one.fitted[0][0].term.model.rows for one in staged]
+
+    def mean_share(blocks):
+        return np.mean([(rows < 20).mean() for rows in blocks])
+
+    blocks = drawn(y)
+    assert all(len(np.unique(rows)) == 20 for rows in blocks)
+    assert mean_share(blocks) > 0.4
+    assert mean_share(drawn(np.ones_like(y))) == pytest.approx(0.1, abs=0.05)
 
 
 def test_few_rows_with_a_residual():
@@ -122,13 +129,12 @@ def test_residuals_of_all_sizes():
 def test_rows_outside_the_sample_are_not_used():
     X, target = draw(weighted=True)
     inside = np.arange(0, 80, 2)
-    for selection in ("residual", "random"):
-        staged = Staged(BlockLearner(SETTING, 100, selection), X, target, rows=inside).go(2)
-        rows = staged.fitted[0][0].term.model.rows
-        np.testing.assert_array_equal(rows, inside)
-        K = KERNEL.block(X[inside], X[inside])
-        expected = K @ ridge(K, target.y[inside], LAMBDA, target.weight[inside])
-        np.testing.assert_allclose(staged.raw[inside], expected, atol=1e-9)
+    staged = Staged(BlockLearner(SETTING, 100), X, target, rows=inside).go(2)
+    rows = staged.fitted[0][0].term.model.rows
+    np.testing.assert_array_equal(rows, inside)
+    K = KERNEL.block(X[inside], X[inside])
+    expected = K @ ridge(K, target.y[inside], LAMBDA, target.weight[inside])
+    np.testing.assert_allclose(staged.raw[inside], expected, atol=1e-9)
 
 
 def test_too_little_memory_is_said():

@@ -43,9 +43,6 @@ class BlockLearner(KernelLearner):
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     block_size: int = 2000
-    # ``"residual"`` draws rows from a mixture, half uniform and half proportional to the squared
-    # residual
-    selection: str = "residual"
     # whether weights are optimal on all rows under every loss.  Stages of several kernels need
     # this: the dual problem of a block takes the function for that of one kernel.
     on_all_rows: bool = False
@@ -91,17 +88,17 @@ class BlockLearner(KernelLearner):
         return data.step_of(problem, rows, a, system.outputs(a))
 
     def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
-        """The rows of a block, in ascending order."""
+        """The rows of a block, ascending; half uniform, half by the squares of the residual."""
         inside = np.arange(len(residual)) if weight is None else np.flatnonzero(weight)
         b = min(self.block_size, len(inside))
         largest = np.abs(residual[inside]).max()
-        if self.selection == "residual" and largest > 0:
+        probability = None
+        if largest > 0:
             size = ((residual[inside] / largest) ** 2).sum(axis=1)
             # The residual of a block that was just solved is zero.  Without the uniform half, two
             # blocks could alternate.
             probability = 0.5 * size / size.sum() + 0.5 / len(inside)
-            return np.sort(rng.choice(inside, b, replace=False, p=probability))
-        return np.sort(rng.choice(inside, b, replace=False))
+        return np.sort(rng.choice(inside, b, replace=False, p=probability))
 
 
 def _solve_block(K: Floats, lam: float, w: Floats, residual: Floats) -> Floats:

@@ -80,20 +80,20 @@ class Descending(FittedTerm[KernelExpansion]):
 
     def shortened(self, length: Floats) -> Self:
         """A part of the step, (r,) float64 of every output."""
-        return replace(
-            self.multiplied(length),
-            slope=self.slope * length,
-            curvature=self.curvature * length**2,
-            descent=self.descent * length,
-        )
+        return self._rescaled(length, length, length**2)
 
     def in_unit(self, unit: float) -> Self:
         """The step for gradients that were divided by ``unit`` for the fit."""
+        return self._rescaled(unit, unit**2, unit**2)
+
+    def _rescaled(
+        self, factor: Floats | float, of_slope: Floats | float, of_curvature: Floats | float
+    ) -> Self:
         return replace(
-            self.multiplied(unit),
-            slope=self.slope * unit**2,
-            curvature=self.curvature * unit**2,
-            descent=self.descent * unit**2,
+            self.multiplied(factor),
+            slope=self.slope * of_slope,
+            curvature=self.curvature * of_curvature,
+            descent=self.descent * of_slope,
         )
 
     def on_all_rows(self, distinct: DistinctRows) -> Self:

@@ -273,12 +273,12 @@ class MetricExpansion(BaseModel):
         if not isinstance(centers, np.ndarray) or centers.dtype not in (np.float32, np.float64):
             return False
         n = len(centers) if centers.ndim == 2 else 0
-        sizes = (centers.astype(np.float64), (n, features.width)), (self.weights, (n, n_outputs))
-        return n > 0 and features.width > 0 and are_finite(sizes) and self._has_shares()
-
-    def _has_shares(self) -> bool:
-        shares = self.shares
-        return shares is None or (are_finite([(shares, (2,))]) and bool((shares > 0).all()))
+        shapes: list[tuple[Any, tuple[int, ...]]]
+        shapes = [(centers.astype(np.float64), (n, features.width)), (self.weights, (n, n_outputs))]
+        if self.shares is not None:
+            shapes.append((self.shares, (2,)))
+        has_shapes = n > 0 and features.width > 0 and are_finite(shapes)
+        return has_shapes and (self.shares is None or bool((self.shares > 0).all()))
 
     def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
         """Return the same function of the given columns of a wider table."""

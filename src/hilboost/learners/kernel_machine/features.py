@@ -159,19 +159,12 @@ class Features:
             whole = isinstance(own, np.ndarray) and own.dtype == np.int64 and own.shape == (size,)
             if not whole or (size and not 0 <= own.min() <= own.max() < n_features):
                 return False
-        R, scaling = self.rotation, (self.low, self.high, self.center, self.scale)
-        return (
-            are_finite([*((array, (q,)) for array in scaling), (self.missing_scale, (p,))])
-            and (
-                R is None
-                or (
-                    isinstance(R, np.ndarray)
-                    and R.ndim == 2
-                    and are_finite([(R, (q + p, R.shape[1]))])
-                )
-            )
-            and are_tables(self.levels, q, ())
-        )
+        scaling = (self.low, self.high, self.center, self.scale)
+        shapes: list[tuple[Any, tuple[int, ...]]]
+        shapes = [*((array, (q,)) for array in scaling), (self.missing_scale, (p,))]
+        if self.rotation is not None:
+            shapes.append((self.rotation, (q + p, np.size(self.rotation) // max(q + p, 1))))
+        return are_finite(shapes) and are_tables(self.levels, q, ())
 
     def operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of the conversion."""
@@ -187,7 +180,6 @@ class Features:
         """Add the operators of all columns, after replacing the codes of categories."""
         zero = graph.constant(0.0)
         Z = graph.add("Gather", X, graph.integers(*self.columns.tolist()), axis=1)
-        low, high = self.low.copy(), self.high.copy()
         if self.levels:
             coded = np.zeros(len(self.columns))
             total = zero
@@ -203,8 +195,8 @@ class Features:
                 )
             is_coded = graph.add("Greater", graph.constant(coded[None, :]), zero)
             Z = graph.add("Where", is_coded, total, Z)
-        Z = graph.add("Max", Z, graph.constant(low[None, :]))
-        Z = graph.add("Min", Z, graph.constant(high[None, :]))
+        Z = graph.add("Max", Z, graph.constant(self.low[None, :]))
+        Z = graph.add("Min", Z, graph.constant(self.high[None, :]))
         Z = graph.add("Sub", Z, graph.constant(self.center[None, :]))
         Z = graph.add("Mul", Z, graph.constant(self.scale[None, :]))
         return graph.add("Where", graph.add("IsNaN", Z), zero, Z)

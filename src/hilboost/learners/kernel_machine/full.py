@@ -97,7 +97,7 @@ class FullLearner(KernelLearner):
                 "full stages do not support row sampling; set subsample=1 and bootstrap=False, or "
                 "stages='sparse'."
             )
-        problem = data.problem(self.setting, gradients, weight, iterates=True)
+        problem = data.problem(self.setting, gradients, weight)
         if problem.is_newton:
             return data.propose(self._newton_step(data, problem))
         return data.propose(self._bounded_step(data, problem))
@@ -209,12 +209,12 @@ class SolverSnapshot:
     is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
     keeps_system: bool = False  # whether the next stage has the same ``D``
     is_solved: bool = False
-    # whether the last stage was one of the present solver, whose stages share their basis
-    shares_basis: bool = False
 
 
 class FullState(MachineState):
     """The function so far, and the solver of the system of all rows."""
+
+    iterates = True
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         super().__init__(workspace, choice)
@@ -222,11 +222,10 @@ class FullState(MachineState):
         self.linear: LinearState | None = None
         # The solver of Newton steps, the same in all stages.
         self.newton: DirectNewton | IterativeNewton | None = None
-        # The rest of the snapshot; system and basis are those before the fit was continued.
+        # The rest of the snapshot; its system is that before the fit was continued.
         self.solver = SolverSnapshot()
         self.is_restored = False  # whether earlier stages of a continued fit settled the precision
-        self._basis: NDArray | None = None  # of the present solver
-        self._added: NDArray | None = None  # of the last stage
+        self._basis: NDArray | None = None  # that all stages share
 
     @property
     def converged(self) -> bool:
@@ -254,17 +253,16 @@ class FullState(MachineState):
     def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""
         system = self.solver.system if self.linear is None else None
-        self.linear, self._basis = LinearState(solver, tolerance), solver.basis
+        self.linear = LinearState(solver, tolerance)
         if system is not None and self.linear.fits(system.D):
             progress = system.progress(self.workspace.X)
             self.linear = LinearState(solver, system.tolerance, system.left, progress)
-            self._basis = self._added if self.solver.shares_basis else solver.basis
 
     def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> Change:
         """Advance the solution of the linear system."""
         assert self.linear is not None
         so_far = self.component(problem.kernel, problem.n_outputs)
-        step, self.linear = self.linear.advance(residual, so_far, iterations)
+        step, self.linear = self.linear.solver.advanced(self.linear, residual, so_far, iterations)
         self._noise = self.linear.solver.D
         self.solver = replace(
             self.solver,
@@ -280,20 +278,19 @@ class FullState(MachineState):
     def begin_newton(self, solver: DirectNewton | IterativeNewton, smallest: float) -> None:
         """Begin or continue Newton steps; ``smallest`` is from :meth:`smallest_of_newton`."""
         self.newton, self.solver = solver, replace(self.solver, newton=smallest)
-        self._basis = self._added if self.solver.shares_basis else solver.basis
         self.expect_descent(patience=1)
 
     def own_snapshot(self) -> SolverSnapshot:
         """The state of the solvers, without their matrices."""
-        if self._basis is None:
+        if self.linear is None and self.newton is None:
             return self.solver
         system = None if self.linear is None else SystemSnapshot.of(self.linear)
-        return replace(self.solver, system=system, shares_basis=self._basis is self._added)
+        return replace(self.solver, system=system)
 
     def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; the next stage computes the matrices again."""
         restored = super().restore(snapshot, terms)
-        self._added = restored[-1].model.basis if restored else None
+        self._basis = restored[-1].model.basis if restored else None
         solver = snapshot.own
         if not isinstance(solver, SolverSnapshot):
             raise ValueError("the solver of a kernel machine is missing")
@@ -303,8 +300,9 @@ class FullState(MachineState):
 
     @property
     def basis(self) -> NDArray:
-        """The basis vectors of the present solver, an array that all its stages share."""
-        assert self._basis is not None
+        """The basis vectors, an array that all stages share."""
+        if self._basis is None or self._basis.dtype != self.workspace.precision:
+            self._basis = self.workspace.basis(slice(None))
         return self._basis
 
     def withdraw(self) -> None:
@@ -319,7 +317,6 @@ class FullState(MachineState):
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
         super().stage_added(stage)
-        self._added = self._basis
         added_whole = all((term.coefficient == 1).all() for term in stage.terms)
         if self.linear is not None and self.solver.keeps_system and added_whole:
             is_solved = self.solver.is_solved or self.linear.is_solved

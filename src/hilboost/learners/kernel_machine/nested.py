@@ -95,7 +95,8 @@ class NestedLearner(KernelLearner):
         if sparse.selection == "forward" and sparse.n_candidates is None:
             refuse_many_rows(len(subset))
         n_basis = fitting(sparse, len(subset), data.workspace.memory)
-        problem = data.problem(sparse.setting, gradients, weight, n_basis)
+        data.n_effective = n_basis
+        problem = data.problem(sparse.setting, gradients, weight)
         if self.regularize is not None:
             regularization = self.regularize(data.workspace, problem.kernel, n_basis)
             data.penalize(regularization)

@@ -94,9 +94,14 @@ class ReweightedSnapshot:
 class ReweightedStages:
     """The stages so far, and the recursion of each output; :meth:`add` changes them in place."""
 
-    def __init__(self, regularization: float, n_outputs: int) -> None:
-        self._recursions = [Reweighting(regularization) for _ in range(n_outputs)]
+    def __init__(self, recursions: list[Reweighting]) -> None:
+        self._recursions = recursions
         self._stages: list[Descending] = []
+
+    @classmethod
+    def of(cls, problem: StageProblem) -> Self:
+        """No stages."""
+        return cls([Reweighting(problem.regularization) for _ in range(problem.n_outputs)])
 
     def snapshot(self) -> ReweightedSnapshot:
         """State that later stages need."""
@@ -114,8 +119,7 @@ class ReweightedStages:
         n = len(snapshot.rows)
         if 2 * len(terms) != n * (n + 1):
             raise ValueError("the number of reweighted stages is inconsistent")
-        made = cls(snapshot.recursions[0].regularization, 0)
-        made._recursions = [recursion.copied() for recursion in snapshot.recursions]
+        made = cls([recursion.copied() for recursion in snapshot.recursions])
         parts = zip(snapshot.rows, snapshot.weights, snapshot.outputs, strict=True)
         for k, (rows, weights, outputs) in enumerate(parts):
             model = terms[k * (k + 1) // 2].model

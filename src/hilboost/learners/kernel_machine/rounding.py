@@ -70,46 +70,26 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
 def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = None) -> Descending:
     """The step, shortened if rounding errors made it increase the penalized squared error.
 
-    The error may increase by ``allowed`` (r,).  The line search takes care of other losses.
+    The step ``o`` changes this error by ``Σ w (½ o² - negative o)`` plus the change of the penalty.
+    If that is more than ``allowed`` (r,), or than rounding errors, the length is the best one,
+    possibly zero.  The line search takes care of other losses.
     """
-    gradients = problem.gradients
-    if gradients.hessian is not None:
+    negative, outputs = problem.gradients.negative_gradient, step.outputs
+    if problem.gradients.hessian is not None:
         return step
-    assert step.outputs is not None
-    slope, curvature = np.asarray(step.slope), np.asarray(step.curvature)
-    length = length_of_descent(
-        gradients.negative_gradient, step.outputs, problem.weight, slope, curvature, allowed
-    )
-    return step if length is None else step.shortened(length)
-
-
-def length_of_descent(
-    negative: Floats,  # (n, r) float64
-    outputs: Floats,  # (n, r) float64
-    weight: Floats | None,  # (n,) float64 or None
-    slope: Floats,  # (r,) float64: derivatives of the penalty along the step
-    curvature: Floats,  # (r,) float64: derivatives of the penalty along the step
-    # (r,) float64 or None: how much the objective may increase; ``None`` allows rounding errors
-    # only
-    allowed: Floats | None = None,
-) -> Floats | None:  # (r,) float64 or None: ``None`` if the whole step can be used
-    """The length of a step that rounding errors have spoilt; ``None`` if they have not.
-
-    The step ``o`` changes the penalized objective by ``Σ w (½ o² - negative o)`` plus the change of
-    the penalty.  If the objective does not decrease, the length is the best one, possibly zero.
-    """
-    w = np.ones((len(outputs), 1)) if weight is None else weight[:, None]
+    assert outputs is not None
+    w = 1.0 if problem.weight is None else problem.weight[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        slope = slope - (w * negative * outputs).sum(axis=0)
-        curvature = curvature + (w * outputs * outputs).sum(axis=0)
+        slope = step.slope - (w * negative * outputs).sum(axis=0)
+        curvature = step.curvature + (w * outputs * outputs).sum(axis=0)
         rise = slope + 0.5 * curvature
         rounding = _LARGEST_RISE * (w * negative * negative).sum(axis=0)
         is_good = rise <= (rounding if allowed is None else np.maximum(allowed, rounding))
         if is_good.all():
-            return None
+            return step
         best = np.where((slope < 0) & (curvature > 0), -slope / curvature, 0.0)
     best[~np.isfinite(best)] = 0.0
-    return np.where(is_good, 1.0, np.minimum(best, 1.0))
+    return step.shortened(np.where(is_good, 1.0, np.minimum(best, 1.0)))
 
 
 def check_predictions(

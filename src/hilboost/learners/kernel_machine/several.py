@@ -154,7 +154,8 @@ class SeveralKernelsState(MachineState):
         stage = self._stage
         setting = replace(stage.setting, kernels=self._listed)
         seen, weight = self.seen(gradients, sample)
-        choice = self.chosen(setting, seen, weight, iterates=stage.name == "full")
+        self.iterates = stage.name == "full"
+        choice = self.chosen(setting, seen, weight)
         self._is_least_squares = gradients.hessian is None
         self.descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
         kernels = choice.parts
@@ -228,8 +229,7 @@ class SeveralKernelsState(MachineState):
         model = step.term.model
         assert step.outputs is not None
         problem = StageProblem(model.kernel, self.choice.regularization, seen, weight)
-        if self._reweighted is None:
-            self._reweighted = ReweightedStages(problem.regularization, problem.n_outputs)
+        self._reweighted = self._reweighted or ReweightedStages.of(problem)
         require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))
         self._steps = tuple(self._reweighted.add(model, step.outputs, problem))
         return self.conversion.shown(self._steps)

@@ -160,19 +160,19 @@ class SparseLearner(KernelLearner):
             return data.propose(joint)
         subset = self.subset(problem.weight, problem.n_rows, rng)
         problem = self._with_best_scale(data, problem, subset)
-        kept = self._kept_to_reweight(data, problem)
-        rows = self.choose_basis(data.workspace, problem, subset, rng, kept)
+        solver = self._solver(data, problem)
+        rows = self.choose_basis(data.workspace, problem, subset, rng, solver.reserved)
         start = None
         if self.solver == "conjugate_gradient":
             # Step 2(a): the machine that is fitted to the subset alone.
-            alone = replace(self.stage_solver, penalizes_ensemble=False)
-            start = alone.system(data, problem, rows, subset, kept).solve()
-        system, a = self.stage_solver.solved(data, problem, rows, start, kept)
+            alone = replace(solver, penalizes_ensemble=False)
+            start = alone.system(data, problem, rows, subset).solve()
+        system, a = solver.solved(data, problem, rows, start)
         if problem.is_newton:
             is_whole = self.subset_size is None and len(rows) == problem.n_rows
             data.expect_descent(1 if is_whole else max(_PATIENCE, 1 + (self.refit_every or 0)))
         if data.meets_corners(problem, rows):
-            return data.propose(self.stage_solver.at_corners(data, problem, rows, kept))
+            return data.propose(solver.at_corners(data, problem, rows))
         outputs = system.outputs(a)
         if self.reweight:
             model = data.workspace.expansion(problem.kernel, rows, a)
@@ -233,11 +233,12 @@ class SparseLearner(KernelLearner):
         )
         return subset[select(self.selection, candidates, self.n_basis, rng)]
 
-    def _kept_to_reweight(self, data: SparseState, problem: StageProblem) -> float:
-        """Bytes that reweighting keeps for all stages including this one."""
+    def _solver(self, data: SparseState, problem: StageProblem) -> StageSolver:
+        """The solver, beside what reweighting keeps of all stages including this one."""
         if not self.reweight:
-            return 0.0
-        return require_kept(data.workspace, problem.n_outputs, 1 + data.n_reweighted)
+            return self.stage_solver
+        kept = require_kept(data.workspace, problem.n_outputs, 1 + data.n_reweighted)
+        return replace(self.stage_solver, reserved=kept)
 
     def _with_best_scale(
         self, data: SparseState, problem: StageProblem, subset: Ints
@@ -247,13 +248,12 @@ class SparseLearner(KernelLearner):
             return problem
         scored = subset[:: max(1, len(subset) // _ROWS_OF_GAINS)]
         basis = scored[:: max(1, len(scored) // min(self.n_basis, _BASIS_OF_GAINS))]
-        kept = self._kept_to_reweight(data, problem)
         candidates = [
             replace(problem, kernel=kernel)
             for kernel in data.scaled_kernels(problem.kernel, self.length_scale_factors)
         ]
-        solver = self.stage_solver
-        gains = [solver.system(data, one, basis, scored, kept).gain() for one in candidates]
+        solver = self._solver(data, problem)
+        gains = [solver.system(data, one, basis, scored).gain() for one in candidates]
         return candidates[int(np.argmax(gains))]
 
 
@@ -302,6 +302,5 @@ class SparseState(MachineState):
         self, model: KernelExpansion, outputs: Floats, problem: StageProblem
     ) -> list[Descending]:
         """A new stage with its weight, and the earlier ones with the change of theirs."""
-        if self._reweighted is None:
-            self._reweighted = ReweightedStages(problem.regularization, problem.n_outputs)
+        self._reweighted = self._reweighted or ReweightedStages.of(problem)
         return self._reweighted.add(model, outputs, problem)

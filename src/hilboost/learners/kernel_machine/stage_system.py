@@ -76,6 +76,7 @@ class StageSolver:
     # stage alone.
     penalizes_ensemble: bool = True
     iterations: int = 50  # steps of conjugate gradients, if they are wanted
+    reserved: float = 0.0  # bytes of the memory budget that others use
 
     def system(
         self,
@@ -83,13 +84,13 @@ class StageSolver:
         problem: StageProblem,
         rows: Ints,  # (D,) int64: basis vectors
         on: Ints | None = None,  # (m,) int64: rows to sum over; by default all
-        reserved: float = 0.0,  # bytes of the memory budget that others use
     ) -> StageSystem:
         """``H`` and ``g`` of SY2006, eq. (21)."""
         workspace, kernel, D = state.workspace, problem.kernel, len(rows)
         W = problem.curvature
         n_systems = 1 if W is None else W.shape[1]
-        needed = 8.0 * D * D * (3 if n_systems == 1 else 2 + problem.n_outputs) + reserved
+        needed = 8.0 * D * D * (3 if n_systems == 1 else 2 + problem.n_outputs)
+        needed += self.reserved
         require_memory(needed + BYTES_BESIDE, workspace.memory, f"a stage of {D} basis vectors")
         gram = workspace.gram(kernel, on, rows, workspace.memory - needed)
         right = problem.weighted_gradient
@@ -110,23 +111,20 @@ class StageSolver:
         rows: Ints,  # (D,) int64
         # (D, r) float64: start of conjugate gradients; by default, the solution is exact
         start: Floats | None = None,
-        reserved: float = 0.0,
     ) -> tuple[StageSystem, Floats]:
         """A system and its weights (D, r), in double precision if single is inaccurate."""
-        system = self.system(state, problem, rows, reserved=reserved)
+        system = self.system(state, problem, rows)
         a = self._weights(system, start)
         if state.refine_precision(problem.kernel, rows, a):
-            system = self.system(state, problem, rows, reserved=reserved)
+            system = self.system(state, problem, rows)
             a = self._weights(system, start)
         return system, a
 
-    def at_corners(
-        self, state: MachineState, problem: StageProblem, rows: Ints, reserved: float = 0.0
-    ) -> Descending:
+    def at_corners(self, state: MachineState, problem: StageProblem, rows: Ints) -> Descending:
         """The step to the minimum of a loss with corners over the span of basis vectors."""
 
         def newton(now: StageProblem, change: Change) -> Change:
-            system = self.system(state, now, rows, reserved=reserved)
+            system = self.system(state, now, rows)
             moved = problem.regularization * change.outputs[rows]
             g = system.g - array_api.like(moved, system.g)
             a = replace(system, g=g).solve()

@@ -59,6 +59,9 @@ class MachineState:
 
     conversion: Conversion | None = None  # ``None`` before the first stage
     stage_kernels: StageKernels | None = None  # of the stages, if there are several kernels
+    # number of basis vectors that the model can have, if fewer than rows
+    n_effective: float = np.inf
+    iterates = False  # whether the fit takes conjugate gradient steps on all rows
     choose_penalty: PenaltyChoice | None = None
     shared: SharedChoice | None = None  # of all members of an ensemble
 
@@ -109,17 +112,14 @@ class MachineState:
         config: KernelMachineConfig,
         gradients: Gradients,  # as :meth:`seen` returns them
         weight: Floats | None,  # (n,) float64 or None: likewise
-        # number of basis vectors that the model can have, if fewer than rows
-        n_effective: float = np.inf,
-        iterates: bool = False,  # whether the fit takes conjugate gradient steps on all rows
     ) -> Choice:
         """Kernel and λ, which the first stage chooses, once for all members and all workers."""
         if self.choice is None:
             # From the rows of the stage, or once for all members from all rows.
             first, own = self._first or (gradients, weight)
             self._first = None
-            find = partial(choose, config, self.workspace, first, own, n_effective, iterates)
-            find = partial(find, self.choose_penalty)
+            find = partial(choose, config, self.workspace, first, own)
+            find = partial(find, self.n_effective, self.iterates, self.choose_penalty)
             found = find() if self.shared is None else self.shared.settled(find)
             # A time limit may end the search of another worker earlier.
             exchange = self.workspace.exchange
@@ -127,15 +127,10 @@ class MachineState:
         return self.choice
 
     def problem(
-        self,
-        config: KernelMachineConfig,
-        gradients: Gradients,
-        weight: Floats | None,
-        n_effective: float = np.inf,
-        iterates: bool = False,
+        self, config: KernelMachineConfig, gradients: Gradients, weight: Floats | None
     ) -> StageProblem:
-        """The problem of this stage, with the choice as by :meth:`chosen`."""
-        choice = self.chosen(config, gradients, weight, n_effective, iterates)
+        """The problem of this stage, for arguments as of :meth:`chosen`."""
+        choice = self.chosen(config, gradients, weight)
         self.workspace, regularization = choice.settled(self.workspace, weight)
         return StageProblem(choice.kernel, regularization, gradients, weight, self._corners)
 

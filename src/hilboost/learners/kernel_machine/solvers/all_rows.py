@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
@@ -56,15 +55,6 @@ class LinearState:
     def fits(self, D: Floats) -> bool:
         """Whether ``D`` is the diagonal of the system."""
         return np.array_equal(D, self.solver.D)
-
-    def advance(
-        self, residual: Floats, so_far: Component, iterations: int
-    ) -> tuple[Change, LinearState]:
-        """The next step for a residual (n, r), and the state after it.
-
-        ``so_far`` has the weights and values before the step.
-        """
-        return self.solver.advanced(self, residual, so_far, iterations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +103,13 @@ class DirectNewton:
     """Newton steps by Cholesky factors."""
 
     K: Array  # (n, n) float64
-    basis: NDArray  # (n, d)
     team: ThreadTeam
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
         """Evaluate the Gram matrix."""
         X = array_api.cast(workspace.X, "float64")
-        K = evaluate(kernel, X, X, workspace.team)
-        return cls(K, workspace.basis(slice(None)), workspace.team)
+        return cls(evaluate(kernel, X, X, workspace.team), workspace.team)
 
     def step(self, D: Floats, b: Floats, iterations: int) -> Change:
         """The exact step δ and its values ``K δ``; O(n³) for every column of ``D``."""
@@ -152,20 +140,19 @@ class DirectSolver:
     K: Array
     factor: Array
     D: Floats
-    basis: NDArray
     team: ThreadTeam
 
     @classmethod
     def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
         """Evaluate and factor the matrix."""
-        rows = DirectNewton.of(workspace, kernel)
-        shifted = array_api.add_to_diagonal(array_api.copied(rows.K), array_api.like(D, rows.K))
-        return cls(rows.K, array_api.cholesky(shifted, team=rows.team), D, rows.basis, rows.team)
+        K, team = DirectNewton.of(workspace, kernel).K, workspace.team
+        shifted = array_api.add_to_diagonal(array_api.copied(K), array_api.like(D, K))
+        return cls(K, array_api.cholesky(shifted, team=team), D, team)
 
     def advanced(
         self, state: LinearState, residual: Floats, so_far: Component, iterations: int
     ) -> tuple[Change, LinearState]:
-        """The exact step, for which the residual suffices."""
+        """The exact step for a residual (n, r), and the state after it."""
         right = array_api.like(residual.copy(), self.K)
         change = array_api.solve_cholesky(self.factor, right)
         outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))
@@ -178,7 +165,6 @@ class IterativeSolver:
 
     gram: SymmetricGram
     D: Floats  # (n,) float64
-    basis: NDArray  # (n, d)
     nystroem: Nystroem  # the preconditioner
     landmarks: Ints  # (m,) int64: basis vectors of the sparse machine
     factor: Array  # (m, m): cholesky factor of their Gram matrix
@@ -187,14 +173,14 @@ class IterativeSolver:
     def of(cls, gram: SymmetricGram, landmarks: Ints, D: Floats) -> IterativeSolver:
         """Compute the preconditioner; cost O(n m²)."""
         Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
-        basis = array_api.to_numpy(gram.A).astype(gram.precision)
-        return cls(gram, D, basis, Nystroem(Q, D), landmarks, factor)
+        return cls(gram, D, Nystroem(Q, D), landmarks, factor)
 
     def advanced(
         self, state: LinearState, residual: Floats, so_far: Component, iterations: int
     ) -> tuple[Change, LinearState]:
-        """A few conjugate gradient steps.
+        """A few conjugate gradient steps for a residual (n, r), and the state after them.
 
+        ``so_far`` has the weights and values before them.
         If the residual seems small enough, it is recomputed from all weights.  If it is not, the
         outputs lead to the values of ``K (α + step)``, and the fit continues.
         """
@@ -246,14 +232,12 @@ class IterativeNewton:
     """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine."""
 
     gram: SymmetricGram
-    basis: NDArray  # (n, d)
     Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
 
     @classmethod
     def of(cls, gram: SymmetricGram, landmarks: Ints, smallest: float) -> IterativeNewton:
         """Compute the approximation for the smallest entry of the first D; cost O(n m²)."""
-        Q, _ = nystroem_factor(gram, landmarks, smallest)
-        return cls(gram, array_api.to_numpy(gram.A).astype(gram.precision), Q)
+        return cls(gram, nystroem_factor(gram, landmarks, smallest)[0])
 
     def step(self, D: Floats, b: Floats, iterations: int) -> Change:
         """Steps until a tenth of the residual is left and the sum descends, and its values."""
