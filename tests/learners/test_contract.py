@@ -1,5 +1,7 @@
 """What every built-in learner promises."""
 
+from dataclasses import replace
+
 import pytest
 from tests.cases import LEARNERS, ids
 
@@ -56,15 +58,16 @@ class OfSeveralKernels(LearnerContract):
     saved = False
 
     def make(self):
-        stage = SparseLearner(SETTING, n_basis=8, subset_size=30)
-        return SeveralKernelsLearner(stage, (Gaussian(2.0), OnColumns(Linear(), [0])))
+        setting = replace(SETTING, kernels=(Gaussian(2.0), OnColumns(Linear(), [0])))
+        return SeveralKernelsLearner(SparseLearner(setting, n_basis=8, subset_size=30))
 
 
 class OfFullStagesOfSeveralKernels(LearnerContract):
     saved = takes_samples = False
 
     def make(self):
-        return SeveralKernelsLearner(FullLearner(SETTING), (Gaussian(2.0), Linear()))
+        setting = replace(SETTING, kernels=(Gaussian(2.0), Linear()))
+        return SeveralKernelsLearner(FullLearner(setting))
 
 
 class OfMetricKernel(LearnerContract):

@@ -148,10 +148,10 @@ def test_several_kernels_give_the_direct_solution(weighted, factors):
     Y = np.column_stack([np.sin(3 * X[:, 0]) + X[:, 1], X[:, 1] - X[:, 0]])
     Y += rng.normal(0, 0.2, size=Y.shape)
     target = Target(Y, rng.uniform(0.3, 3, 60) if weighted else None)
-    setting = KernelMachineConfig(regularization=0.2, standardize=False)
-    stage = SparseLearner(setting, n_basis=4, subset_size=30, length_scale_factors=factors)
     kernels = (Linear(), Gaussian(1.0), Matern(1.0, 1.5))
-    staged = Staged(SeveralKernelsLearner(stage, kernels, reweight=True), X, target, r=2)
+    setting = KernelMachineConfig(regularization=0.2, standardize=False, kernels=kernels)
+    stage = SparseLearner(setting, n_basis=4, subset_size=30, length_scale_factors=factors)
+    staged = Staged(SeveralKernelsLearner(stage, reweight=True), X, target, r=2)
     for _ in range(7):
         staged.go()
         np.testing.assert_allclose(staged.raw, refitted(staged, 0.2, 2), atol=1e-8)
@@ -168,10 +168,12 @@ def test_several_kernels_need_squared_error_and_the_memory_of_all_stages():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     target = Target((X[:, :1] > 0).astype(float))
-    setting = KernelMachineConfig(regularization=0.2, memory_budget=2.0**27 + 3 * 16 * 60)
-    learner = SeveralKernelsLearner(
-        SparseLearner(setting, n_basis=4), (Linear(), Gaussian(1.0)), reweight=True
+    setting = KernelMachineConfig(
+        regularization=0.2,
+        memory_budget=2.0**27 + 3 * 16 * 60,
+        kernels=(Linear(), Gaussian(1.0)),
     )
+    learner = SeveralKernelsLearner(SparseLearner(setting, n_basis=4), reweight=True)
     with pytest.raises(IncompatibleParts, match="reweight=True requires squared error"):
         Staged(learner, X, target, BinomialLogLoss()).go()
     with pytest.raises(IncompatibleParts, match="requires the same rows in all stages"):

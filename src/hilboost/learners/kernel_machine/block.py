@@ -35,7 +35,8 @@ class BlockLearner(KernelLearner):
     penalized loss.
 
     Losses whose curvature has no bound (:class:`~hilboost.core.gradients.Gradients`) would need
-    short steps.  For these, the weights of the block are optimal on all rows, as in a sparse stage.
+    short steps.  For these, and for several kernels, the weights of the block are optimal on all
+    rows, as in a sparse stage.
 
     Cost of a stage with a block of b rows: O(n b) kernel values and O(b³); O(n b²) if weights are
     optimal on all rows.
@@ -43,9 +44,6 @@ class BlockLearner(KernelLearner):
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     block_size: int = 2000
-    # whether weights are optimal on all rows under every loss.  Stages of several kernels need
-    # this: the dual problem of a block takes the function for that of one kernel.
-    on_all_rows: bool = False
 
     name: ClassVar[str] = "block"
 
@@ -59,7 +57,8 @@ class BlockLearner(KernelLearner):
         rows = self._rows(dual_residual, problem.weight, rng)
         b = len(rows)
         require_memory(32.0 * b * b, data.workspace.memory, f"a block of {b} rows")
-        if problem.is_newton or self.on_all_rows:
+        # The dual problem of a block takes the function for that of one kernel.
+        if problem.is_newton or self.setting.kernels:
             return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))

@@ -217,6 +217,7 @@ class KernelMachineConfig:
         )
 
     def _inputs(self, X: Floats, weight: Floats | None) -> Inputs:
+        """Scaling of the columns; those that some of several kernels reads raw are not scaled."""
         kernel, is_auto = self.given_kernel, self.standardize == "auto"
         if self.kernels and is_auto:
             raw = Sum(self.kernels).raw_columns(X.shape[1])

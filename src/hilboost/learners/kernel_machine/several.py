@@ -21,8 +21,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
-from hilboost.kernels.description import is_described
-from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
@@ -55,8 +54,7 @@ class SeveralKernelsLearner(KernelLearner):
     kernels draw the same random numbers, so that their order has no effect.
     """
 
-    stage: KernelLearner  # proposes the stages.  The kernel of its setting is ignored.
-    kernels: tuple[Kernel, ...]  # at least two, all different
+    stage: KernelLearner  # proposes the stages.  Its setting has at least two different kernels.
     # whether to set the weights of the stages of all kernels anew after each one, by the recursion
     # (27).  Functions of different kernels have no inner product.
     reweight: bool = False
@@ -68,28 +66,21 @@ class SeveralKernelsLearner(KernelLearner):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the stages; files have to support the kernels, too."""
-        stage = self.stage.capabilities
-        in_checkpoints = stage.in_checkpoints and all(map(is_described, self.kernels))
-        return replace(stage, in_checkpoints=in_checkpoints, takes_missing_values=False)
+        """Same as for the stages."""
+        return self.stage.capabilities
+
+    @property
+    def setting(self) -> KernelMachineConfig:  # type: ignore[override]
+        """Same as for the stages."""
+        return self.stage.setting
 
     def with_setting(self, **changes: Any) -> SeveralKernelsLearner:
         """Same as for the stages."""
         return replace(self, stage=self.stage.with_setting(**changes))
 
-    def prepare(
-        self, X: Floats, weight: Floats | None, seed: int, n_threads: int
-    ) -> SeveralKernelsState:
-        """Scale the rows and start the threads.
-
-        Columns that some kernel reads raw, such as codes or fingerprints, are not scaled.
-        """
-        setting = replace(self.stage.setting, kernels=self.kernels)
-        return self.state(setting.prepare(X, weight, seed, n_threads))
-
     def state(self, workspace: Workspace) -> SeveralKernelsState:
         """Create the state before the first stage."""
-        return SeveralKernelsState(workspace, self.stage, self.kernels)
+        return SeveralKernelsState(workspace, self.stage)
 
     def fit(
         self,
@@ -130,14 +121,12 @@ class SeveralKernelsState(MachineState):
     state is then that of the sum of the kernels, and each stage adds to the functions of them all.
     """
 
-    def __init__(
-        self, workspace: Workspace, stage: KernelLearner, kernels: tuple[Kernel, ...]
-    ) -> None:
+    def __init__(self, workspace: Workspace, stage: KernelLearner) -> None:
         super().__init__(workspace)  # shared by all kernels
-        self._stage, self._listed = stage, kernels
+        self._stage = stage
         self.states: list[MachineState] = []  # one for each kernel; empty before the first stage
         self._is_least_squares = False
-        # (n, r) float64 each: of the kernels, if the stages are those of their sum
+        # (n, r) float64 each: values of each kernel, if each stage is one of their sum
         self._functions: list[Floats] | None = None
         self._best = 0
         self._reweighted: ReweightedStages | None = None
@@ -152,10 +141,9 @@ class SeveralKernelsState(MachineState):
     def begin(self, gradients: Gradients, sample: RowSample) -> None:
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
         stage = self._stage
-        setting = replace(stage.setting, kernels=self._listed)
         seen, weight = self.seen(gradients, sample)
         self.iterates = stage.name == "full"
-        choice = self.chosen(setting, seen, weight)
+        choice = self.chosen(stage.setting, seen, weight)
         self._is_least_squares = gradients.hessian is None
         self.descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
         kernels = choice.parts

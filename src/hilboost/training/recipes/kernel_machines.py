@@ -210,7 +210,7 @@ def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) ->
     stages = _stages(one, n, len(kernels))
     one = replace(one, stages=stages, reweight=False)  # which is for all kernels together
     stage = _learner_of_one(one, n, categorical, len(kernels))
-    return SeveralKernelsLearner(stage, kernels, p.reweight)
+    return SeveralKernelsLearner(stage.with_setting(kernels=kernels), p.reweight)
 
 
 def _learner_of_one(
@@ -222,7 +222,7 @@ def _learner_of_one(
         return FullLearner(config, tolerance=p.tol)
     if stages == "block":
         size = 2000 if is_auto(p.n_basis) else int(p.n_basis)
-        return BlockLearner(config, size, on_all_rows=n_kernels > 1)
+        return BlockLearner(config, size)
     return _sparse_learner(p, config)
 
 
