@@ -1,6 +1,7 @@
 """Checks of paths given on the command line."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def check_input(path: Path) -> None:
         raise CliError(f"'{path}' is a folder; use the path of a file.")
 
 
-def check_output(path: Path, *inputs: Path) -> None:
+def check_output(path: Path, inputs: Iterable[Path]) -> None:
     """Reject an invalid output path before the work starts."""
     if path.is_dir():
         raise CliError(f"Cannot write '{path}': it is a folder; use the path of a file.")

@@ -154,7 +154,7 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
     if job.time_budget is not None and not job.time_budget > 0:
         raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
     _refuse_columns_named_twice(job)
-    check_output(job.out, job.table, *job.valid)
+    check_output(job.out, [job.table, *job.valid])
     if job.out.exists() and not job.out.is_file():
         raise CliError(
             f"Cannot write the model to '{job.out}', which is not a regular file; choose another "

@@ -172,7 +172,8 @@ def run_report(
     times: Sequence[float] | None = None,  # of the calibration of survival models
 ) -> str:  # message with the path of the report
     """Write an HTML report."""
-    check_output(out, model_path, table.table, *versus, *([] if train is None else [train]))
+    trained_on = [] if train is None else [train]
+    check_output(out, [model_path, table.table, *trained_on, *versus])
     model = load_model(model_path, table.table)
     X, y, more, named = _rows(model, table)
     name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.table.name}"
@@ -279,7 +280,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 def run_export(model_path: Path, form: str, out: Path) -> str:
     """Export a model to another format, and return a message with the path."""
-    check_output(out, model_path)
+    check_output(out, [model_path])
 
     from hilboost.export.registry import export_formats
 

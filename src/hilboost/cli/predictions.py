@@ -36,7 +36,7 @@ def run_predict(job: PredictJob) -> None:
         )
     out = None if job.out == STDIN else job.out
     if out is not None:
-        check_output(out, job.model, job.table)
+        check_output(out, [job.model, job.table])
     model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)

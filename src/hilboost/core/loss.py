@@ -96,11 +96,6 @@ class Loss(LossDeclarations, ABC):
         """Loss for complete targets; the loss itself unless it ignores missing targets."""
         return self
 
-    @property
-    def hessian_counts_targets(self) -> bool:
-        """Whether the hessian is one for known targets and zero for missing ones."""
-        return False
-
     def with_sharpness(self, sharpness: float) -> Loss:
         """Return the loss with a fitted factor of the scores; by default, the loss itself.
 

@@ -92,6 +92,9 @@ class LossDeclarations:
     The loss must then take all sums and quantiles over rows from :mod:`hilboost.reductions`.
     """
 
+    hessian_counts_targets: bool = False
+    """Whether the hessian is one for known targets and zero for missing ones."""
+
     degree: ClassVar[float | None] = None
     """Degree of homogeneity: ``value(c y, c raw) = c ** degree * value(y, raw)`` for ``c > 0``.
 

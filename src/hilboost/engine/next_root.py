@@ -140,9 +140,13 @@ class NextRoot:
             steps = steps[np.argsort(steps[:, 0])].astype(np.int64)
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
         unexpected = OrderedRows(positions, differences)
-        given = growth.table, steps, former.packing, unexpected, growth.histograms
-        n_parts = len(growth.histograms.private)
-        team.map(lambda part: write_root(part, n_parts, *given), range(n_parts))
+        table, histograms = growth.table, growth.histograms
+        n_parts = len(histograms.private)
+
+        def write_part(part: int) -> None:
+            write_root(part, n_parts, table, steps, former.packing, unexpected, histograms)
+
+        team.map(write_part, range(n_parts))
         return True
 
     def note_tree(

@@ -288,7 +288,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         recipe = replace(recipe, config=replace(recipe.config, takes_snapshots=self.warm_start))
         del data
         n_threads = n_threads_of_rows = threads_for(self.n_jobs, self._work(recipe))
-        if recipe.kernel_part is not None:
+        if recipe.choices.kernel_part is not None:
             n_threads = max(n_threads, threads_for_kernels(self.n_jobs, len(recipe.data.X)))
         return train_in_turn(
             recipe,

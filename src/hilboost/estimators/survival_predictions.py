@@ -124,12 +124,13 @@ def _survival_of(hazard: Floats) -> Floats:
 
 def _at(
     curves: SurvivalCurves,
-    of_row: tuple[Floats, Floats],
+    raw: Floats,
+    stratum: Floats,
     convert: Callable[[Floats], Floats],
     times: Floats,
 ) -> Floats:
     """Values (m,) of the function of a row, given by its ``raw`` and stratum, at some times."""
-    return convert(curves.cumulative_hazard(*of_row, check_at(times)))[0]
+    return convert(curves.cumulative_hazard(raw, stratum, check_at(times)))[0]
 
 
 @public_methods
@@ -315,8 +316,9 @@ class SurvivalPredictions:
         values = convert(curves.cumulative_hazard(raw, numbers, curves.times))
         functions = np.empty(len(raw), dtype=object)
         for k, row in enumerate(values):
-            of_row = raw[k : k + 1], numbers[k : k + 1]
-            exact = None if curves.hazard is not None else partial(_at, curves, of_row, convert)
+            exact, here = None, slice(k, k + 1)
+            if curves.hazard is None:
+                exact = partial(_at, curves, raw[here], numbers[here], convert)
             functions[k] = StepFunction(curves.times, row, start, exact)
         return functions
 

@@ -31,16 +31,12 @@ class MaskedLoss(Loss):
     def __init__(self, loss: Loss) -> None:  # must be ``additive_over_targets``
         self.loss = loss
         self.divides_rows = loss.divides_rows
+        self.hessian_counts_targets = loss.quadratic
 
     @property
     def of_complete_targets(self) -> Loss:
         """The underlying loss."""
         return self.loss
-
-    @property
-    def hessian_counts_targets(self) -> bool:
-        """Whether the hessian of the loss is one."""
-        return self.loss.quadratic
 
     def units(self, target: Target) -> TargetUnits | None:
         """Units of each column, from the rows where its target is known."""

@@ -122,5 +122,5 @@ class EarlyKernelCheck:
 
 def early_kernel_check(run: FitRun) -> EarlyKernelCheck | None:
     """Return the callback for a fit that may get a kernel machine."""
-    learner = run.recipe.kernel_part
+    learner = run.recipe.choices.kernel_part
     return None if learner is None else EarlyKernelCheck(run, learner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -49,7 +49,7 @@ class InitialState:
     offset_range: tuple[float, float] | None = None  # of the rows of all workers
 
 
-def loss_of_rows(loss: Loss, codec: TargetCodec, *targets: Target) -> Loss:
+def loss_of_rows(loss: Loss, codec: TargetCodec, targets: Iterable[Target]) -> Loss:
     """Return the loss for targets, some of which may hold bounds."""
     if not any(codec.has_bounds(target) for target in targets):
         return loss
@@ -60,8 +60,8 @@ def loss_of_rows(loss: Loss, codec: TargetCodec, *targets: Target) -> Loss:
 
 def _with_bounds(loss: Loss, data: TrainingData) -> tuple[Loss, TrainingData]:
     """Return the loss and the data of targets, all with bounds if some hold bounds."""
-    held_out = [one.target for one in data.validation]
-    found = loss_of_rows(loss, data.codec, data.target, *held_out)
+    targets = [data.target, *(one.target for one in data.validation)]
+    found = loss_of_rows(loss, data.codec, targets)
     if found is not loss:
         data = data.with_targets(lambda target: target.with_y(as_bounds(target.y)))
     return found, data

@@ -142,7 +142,7 @@ def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
     """
     if run.clock.budget is not None:
         run = replace(run, recipe=paced(run))
-    if not is_new or not run.recipe.candidates:
+    if not is_new or not run.recipe.choices.candidates:
         return run.recipe
     winner = settled_candidate(run, is_observed)
     if winner is None:
@@ -160,7 +160,7 @@ def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
     than finding out.  The stages of a single member remain, unless the fit ``is_observed``.
     """
     recipe, initial = run.recipe, run.initial
-    part, resolved = recipe.kernel_part, recipe.resolved
+    part, resolved = recipe.choices.kernel_part, recipe.resolved
     if part is None or resolved is None or seconds_of_trials(recipe) < _LONG_RACE:
         return None
 
@@ -169,7 +169,7 @@ def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
         is_usual = own.max_leaf_nodes == resolved.max_leaf_nodes
         return is_usual, own.max_features, -own.l2_regularization
 
-    found = max(recipe.candidates, key=preference)
+    found = max(recipe.choices.candidates, key=preference)
     trial = Trial.of(run, found, recipe.config)
     trial.run(min(recipe.config.n_stages, FIRST_LOOK))
     members = [*trial.state.members, *initial.state.members[1:]]
@@ -184,7 +184,7 @@ def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
 
 def seconds_of_trials(recipe: Recipe) -> float:
     """Estimate the duration of trial runs of the usual lengths."""
-    n_trees, n_candidates = recipe.n_outputs, len(recipe.candidates)
+    n_trees, n_candidates = recipe.n_outputs, len(recipe.choices.candidates)
     per_stage = seconds_of_stage(len(recipe.data.X) * recipe.width * n_trees, n_trees)
     return _n_stages(n_candidates, _FIRST_STAGES, _STAGES) * per_stage
 
@@ -203,7 +203,7 @@ def _n_stages(n_candidates: int, first: int, most: int) -> int:
 
 def n_trial_stages(recipe: Recipe) -> int:
     """Return the maximum number of stages of all trial runs."""
-    return _n_stages(len(recipe.candidates), *_lengths(recipe))
+    return _n_stages(len(recipe.choices.candidates), *_lengths(recipe))
 
 
 def best_candidate(run: FitRun) -> Candidate:
@@ -222,11 +222,11 @@ def best_candidate(run: FitRun) -> Candidate:
     )
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
     n_rows = recipe.data.target.n_rows
-    if len(recipe.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
+    if len(recipe.choices.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
         return _best_one_by_one(run, short, most)
     # Stages of few trees leave threads to other runs.
     team = run.team if recipe.n_outputs >= run.team.n_threads else ThreadTeam(1)
-    found = [Trial.of(run, candidate, short, team=team) for candidate in recipe.candidates]
+    found = [Trial.of(run, candidate, short, team=team) for candidate in recipe.choices.candidates]
     if len(found) > _FINALISTS:
         found = _in_order(found, first)[:_FINALISTS]
     for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
@@ -240,7 +240,7 @@ def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Cand
     """Return the candidate with the lowest loss, from runs that use the same memory in turn."""
     initial, target, losses = run.initial, run.recipe.data.target, []
     first, held = initial.state.members[0], initial.validation
-    for candidate in run.recipe.candidates:
+    for candidate in run.recipe.choices.candidates:
         trial = Trial.of(run, candidate, config, in_place=True)
         trial.run(n_stages)
         losses.append(trial.loss)
@@ -248,7 +248,7 @@ def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Cand
             first.raw[:] = target.starting_raw(first.initial_raw)
         if held is not None:
             held.raw[:] = held.target.starting_raw(first.initial_raw)
-    return run.recipe.candidates[losses.index(min(losses))]
+    return run.recipe.choices.candidates[losses.index(min(losses))]
 
 
 def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
@@ -267,7 +267,7 @@ def paced(run: FitRun) -> Recipe:
     resolved, stopping = recipe.resolved, recipe.config.stopping
     if not recipe.config.learner.capabilities.resumable or stopping is None or resolved is None:
         return recipe
-    part = recipe.kernel_part
+    part = recipe.choices.kernel_part
     if part is not None:
         part = in_time(part, run, (1 - _SHARE_OF_TREES) * clock.seconds_of_fit)
     share = 1.0 if part is None else _SHARE_OF_TREES
@@ -282,8 +282,9 @@ def paced(run: FitRun) -> Recipe:
     left = clock.left(share)
     needed = _SMALLER_RATES * progress / resolved.learning_rate + stopping.patience
     if race > max(_SHARE_OF_RACE * left, left - per_stage * needed):
-        recipe, race = replace(recipe, candidates=()), 0.0
-    if not recipe.chooses_rate or per_stage * recipe.config.n_stages <= left - race:
+        recipe = replace(recipe, choices=replace(recipe.choices, candidates=()))
+        race = 0.0
+    if not recipe.choices.learning_rate or per_stage * recipe.config.n_stages <= left - race:
         return recipe
     n_stages = max((left - race) / per_stage - stopping.patience, 1.0)
     return _with_rate(recipe, resolved, _SMALLER_RATES * progress / n_stages)
@@ -328,11 +329,11 @@ def _with_rate(recipe: Recipe, resolved: ResolvedParameters, rate: float) -> Rec
     rate = min(max(_LARGEST_RATE, usual), max(usual, rate))
     candidates = tuple(
         replace(one, resolved=replace(one.resolved, learning_rate=rate))
-        for one in recipe.candidates
+        for one in recipe.choices.candidates
     )
     return replace(
         recipe,
         config=replace(recipe.config, learning_rate=rate),
         resolved=replace(resolved, learning_rate=rate),
-        candidates=candidates,
+        choices=replace(recipe.choices, candidates=candidates),
     )

@@ -38,6 +38,17 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class OpenChoices:
+    """What a fit decides from short trial runs and its time budget."""
+
+    # learners to select from by short trial runs; either none or at least two
+    candidates: tuple[Candidate, ...] = ()
+    # the kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`
+    kernel_part: MetricKernelLearner | None = None
+    learning_rate: bool = False  # whether it may depend on the time budget
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The result of boosting, before it becomes a fitted model."""
 
@@ -88,13 +99,9 @@ class Recipe:
     shards: ShardPlan = field(default_factory=ShardPlan)
     # encoder of category columns that base models cannot read directly
     encoder: Encoder | None = None
-    # learners to select from by short trial runs; either none or at least two
-    candidates: tuple[Candidate, ...] = ()
+    choices: OpenChoices = OpenChoices()
     resolved: ResolvedParameters | None = None
     time_budget: float | None = None  # seconds, from the start of the fit
-    chooses_rate: bool = False  # whether the learning rate may depend on the time budget
-    # the kernel machine that may be added to the trees: see :mod:`hilboost.training.mixture`
-    kernel_part: MetricKernelLearner | None = None
     # converts the outcome of boosting, for learners that need it
     finish: Callable[[Outcome], Outcome] = unchanged
     # fits that may take the place of this one

@@ -114,14 +114,14 @@ def training_data(
         codec = parts.codec()
         y = parts.encoded(codec)
     target, loss = target.with_y(y), model._make_loss(codec)
-    parts.check_targets(loss_of_rows(loss, codec, target), target)
+    parts.check_targets(loss_of_rows(loss, codec, [target]), target)
     data = rows_of_fit(model, _needed(model, CheckedRows(X, schema, target, codec)))
     if not any(exchange.objects(len(held_out))):
         return data
     parts = Partitions(model, held_out, exchange, data)
     X, target = parts.joined(data.schema)
     target = target.with_y(parts.encoded(codec))
-    parts.check_targets(loss_of_rows(loss, codec, target), target)
+    parts.check_targets(loss_of_rows(loss, codec, [target]), target)
     rows = _needed(model, CheckedRows(X, data.schema, target, codec))
     return replace(data, validation=(held_out_rows(model, data, rows, "_val"),))
 

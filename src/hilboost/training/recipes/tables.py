@@ -32,7 +32,7 @@ from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
 from hilboost.training.initial_state import Start, start_of
-from hilboost.training.recipe import Recipe
+from hilboost.training.recipe import OpenChoices, Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.distributions import location_first
@@ -111,14 +111,15 @@ def table_recipe(
         resolved=resolved,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
         time_budget=p["time_budget"],
-        chooses_rate=is_auto(p["learning_rate"]),
     )
+    choices = OpenChoices(learning_rate=is_auto(p["learning_rate"]))
     if is_name(parameters["learner"], "auto"):
-        recipe = replace(recipe, kernel_part=kernel_part(p, recipe))
+        choices = replace(choices, kernel_part=kernel_part(p, recipe))
         if plan.at_start == 1 and given.target.share is None:
             first = location_first(table_recipe, parameters, given, recipe, seed)
             recipe = replace(recipe, location_first=first)
-    return replace(recipe, candidates=candidates(settings, recipe, resolved))
+    choices = replace(choices, candidates=candidates(settings, recipe, resolved))
+    return replace(recipe, choices=choices)
 
 
 def _config(
