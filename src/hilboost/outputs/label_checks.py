@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.plain_values import as_python
 from hilboost.core.words import counted
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
@@ -164,7 +165,7 @@ def _tokens(i: int, what: str, sequence: Any) -> tuple[Any, ...]:
 
 def as_tokens(sequence: Iterable[Any], where: str, noun: str) -> tuple[Any, ...]:
     """Validate tokens, which are hashed; scalars of NumPy become numbers and strings."""
-    tokens = tuple(token.item() if isinstance(token, np.generic) else token for token in sequence)
+    tokens = tuple(map(as_python, sequence))
     for token in tokens:
         try:
             hash(token)

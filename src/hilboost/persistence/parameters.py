@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.plain_values import as_python, is_plain
 from hilboost.kernels import Kernel
 from hilboost.persistence.kernel_expansions import describe, read_kernel
 from hilboost.persistence.require import require, require_kind, require_list
-from hilboost.persistence.values import PICKLE, PLAIN, ValueReader, ValueWriter
+from hilboost.persistence.values import PICKLE, ValueReader, ValueWriter
 from hilboost.validation.constraints import plain_constraint
 
 _LISTS = ("quantile", "categorical_features", "length_scale_factors")
@@ -32,9 +33,8 @@ def write_parameters(
 
 
 def _written(name: str, value: Any, writer: ValueWriter, machine: object) -> Any:
-    if isinstance(value, np.integer | np.floating | np.bool_):
-        value = value.item()
-    if isinstance(value, PLAIN):
+    value = as_python(value)
+    if is_plain(value):
         return value
     if name in _LISTS:
         value = sorted(value) if isinstance(value, set | frozenset) else value
@@ -85,5 +85,5 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
         return made
     if name in _PARTS and isinstance(value, dict):
         return reader.read(value)
-    require(isinstance(value, PLAIN) or (name in _LISTS and isinstance(value, list)), name)
+    require(is_plain(value) or (name in _LISTS and isinstance(value, list)), name)
     return value if isinstance(value, list) else _WITHDRAWN.get((name, value), value)

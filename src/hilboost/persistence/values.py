@@ -32,13 +32,13 @@ from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidPar
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
+from hilboost.core.plain_values import PLAIN, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import loss_classes
 from hilboost.losses.scipy_distribution import SCIPY, ScipyDistribution
 from hilboost.persistence.require import Arrays, require, require_kind, require_list
 
-PLAIN = (str, int, float, bool, type(None))
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)
 """Base classes of user-defined classes that model files support."""
 
@@ -168,7 +168,7 @@ class ValueReader:
     def read(self, written: object, depth: int = 0) -> Any:
         """Read a value."""
         require(depth <= _DEEPEST, "a value nested too deeply")
-        if isinstance(written, PLAIN):
+        if is_plain(written):
             return written
         if isinstance(written, list):
             return [self.read(item, depth + 1) for item in written]

@@ -13,6 +13,7 @@ import sklearn
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.plain_values import as_python, is_plain
 from hilboost.core.version import __version__
 from hilboost.core.words import counted
 from hilboost.kernels import Kernel
@@ -26,7 +27,6 @@ from hilboost.model.summary import summary
 from hilboost.report.table import number_text, shortened, thinned
 from hilboost.training.recipes.output_kernels import pace
 
-_PLAIN = (str, int, float, bool, type(None))
 _CURVE_POINTS = 400
 _SLOWEST = 3
 _STAGES = {
@@ -121,25 +121,24 @@ def _became(model: Any, name: str) -> Any:
         return None  # loaded from an old model file, which does not contain resolved values
     holders = ((fitted.resolved, name), (model, f"{name}_"), (fitted.learner, name))
     for holder, attribute in holders:
-        value = getattr(holder, attribute, None)
-        if isinstance(value, int | float | str | np.integer | np.floating) and not is_auto(value):
+        value = as_python(getattr(holder, attribute, None))
+        if value is not None and is_plain(value) and not is_auto(value):
             return value
     return None
 
 
-def _plain(value: object) -> Any:
+def _plain(value: Any) -> Any:
     """Convert a parameter to a JSON-compatible value; objects become text."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = as_python(value)
     if isinstance(value, Kernel):
         return kernel_text(value)
-    if isinstance(value, _PLAIN):
+    if is_plain(value):
         return value
     if isinstance(value, list | tuple) and any(isinstance(one, Kernel) for one in value):
         return [_plain(one) for one in value]
     if isinstance(value, list | tuple | np.ndarray):
         listed = np.asarray(value, dtype=object).tolist()
-        return listed if all(isinstance(v, _PLAIN) for v in listed) else shortened(value, 120)
+        return listed if all(map(is_plain, listed)) else shortened(value, 120)
     return shortened(value, 120)
 
 

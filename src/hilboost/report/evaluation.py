@@ -14,6 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import as_python
 from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
@@ -330,14 +331,13 @@ def _guess(rows: Rows) -> Floats | None:
     return np.broadcast_to(guess, (len(rows.raw), guess.shape[1]))
 
 
-def plain(value: object) -> Any:
+def plain(value: Any) -> Any:
     """Convert to JSON-compatible values; non-finite numbers become ``None``."""
     if isinstance(value, dict):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = as_python(value)
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value

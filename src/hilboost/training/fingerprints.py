@@ -13,6 +13,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.exchange import RowShare
+from hilboost.core.plain_values import as_python, is_plain
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.persistence.require import require_kind
@@ -22,7 +23,6 @@ from hilboost.tables.sparse import SparseTable
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
 
-_PLAIN = (str, int, float, bool, type(None))
 # These do not change the model, or are represented by the seed.
 _WITHOUT_EFFECT = ("n_jobs", "verbose", "warm_start", "random_state")
 _WAYS_OUT = (
@@ -31,15 +31,14 @@ _WAYS_OUT = (
 )
 
 
-def plain_value(name: str, value: object) -> Any:
+def plain_value(name: str, value: Any) -> Any:
     """Return the value of a parameter for JSON; other objects as their type and hash."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = as_python(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return value.tolist()
     if isinstance(value, list | tuple):
         return [plain_value(name, one) for one in value]
-    if isinstance(value, _PLAIN):
+    if is_plain(value):
         return value
     kind = value if isinstance(value, type) else type(value)
     try:
