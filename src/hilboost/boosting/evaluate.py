@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import (
-    add_numbers,
-    count_of,
-    empty_sums,
-    is_finite,
-    merge_sums,
-    quotient,
-)
+from hilboost.backends.exact_sums import add_numbers, count_of, empty_sums, is_finite, quotient
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.member import GradientMemory
 from hilboost.core import dtypes
@@ -36,7 +29,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.engine import add_leaf_values
-from hilboost.reductions.sums import is_whole, merged
+from hilboost.reductions.sums import has_whole_weights, sum_of_blocks
 
 _BLOCK_CELLS = 32_768
 _BLOCK_CELLS_OF_BOTH = 65_536
@@ -97,17 +90,15 @@ def loss_sums(
     inside: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int64]:
     """Sum up the loss and its weight exactly, (2, 5) int64."""
-    whole = is_whole(target.weight, target.share)
+    whole = has_whole_weights(target)
 
     def totals(rows: slice) -> NDArray[np.int64]:
         block, here = target.block(rows), raw[rows]
         value = _checked_value(loss, loss.value(block, here), len(here))
         return _sums_of(loss, block, value, whole, None if inside is None else inside[rows])
 
-    first, *others = team.map(totals, row_ranges(loss, target, raw.shape[1], team.n_threads))
-    for sums in others:
-        merge_sums(first, sums)
-    return merged(first, target.share)
+    ranges = row_ranges(loss, target, raw.shape[1], team.n_threads)
+    return sum_of_blocks(team.map(totals, ranges), target.share)
 
 
 def _sums_of(
@@ -154,7 +145,7 @@ def mean_loss_and_gradients(
     ``inside`` (n,) must be ``None`` for a loss that couples rows.  ``logistic`` tells whether the
     gradients may be without a hessian, see :attr:`Structure.logistic`.
     """
-    whole = is_whole(target.weight, target.share)
+    whole = has_whole_weights(target)
     ranges = row_ranges(loss, target, raw.shape[1], team.n_threads, _BLOCK_CELLS_OF_BOTH)
 
     def evaluated(rows: slice, room: Gradients) -> tuple[NDArray[np.int64], Gradients]:
@@ -165,10 +156,7 @@ def mean_loss_and_gradients(
         return sums, now if loss.checked_by_value else checked(loss, now, here.shape)
 
     found, now = _in_ranges(evaluated, ranges, raw, team, memory, logistic)
-    first, *others = found
-    for sums in others:
-        merge_sums(first, sums)
-    sums = merged(first, target.share)
+    sums = sum_of_blocks(found, target.share)
     return quotient(sums[0], sums[1]), now
 
 

@@ -91,7 +91,7 @@ def _fit_stage(
 ) -> None:
     """Fit one stage of every member, to the rows whose turn it is."""
     # Members that exchange sums with other workers do so in turn.
-    side_by_side = len(state.members) > 1 and target.share is None
+    side_by_side = len(state.members) > 1 and not target.is_divided
     outer, inner = (team, ThreadTeam(1)) if side_by_side else (ThreadTeam(1), team)
     rotation = state.rotation
     if rotation is not None:

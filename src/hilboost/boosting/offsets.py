@@ -12,7 +12,7 @@ from hilboost.boosting.evaluate import checked, checked_initial_raw
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.reductions.sums import count, largest, mass_of, mean, on_any_worker, total, total_of
+from hilboost.reductions.sums import count_rows, extremes, mass_of, mean, total, total_of
 from hilboost.validation.offsets import check_outputs, warn_of_exposures
 
 _STEPS, _HALVINGS = 50, 20
@@ -55,8 +55,7 @@ def range_of(target: Target) -> tuple[float, float] | None:
     """Return the smallest and the largest offset of all workers, if there are any."""
     if target.offset is None:
         return None
-    least = -largest(-float(target.offset.min(initial=np.inf)), target.share)
-    return least, largest(float(target.offset.max(initial=-np.inf)), target.share)
+    return extremes(target.offset, target)
 
 
 def _logarithms_fit(loss: Loss, target: Target, start: Floats, most: float) -> bool:
@@ -67,11 +66,9 @@ def _logarithms_fit(loss: Loss, target: Target, start: Floats, most: float) -> b
     that of Vuong (1989) for models that are not nested: mean and standard error of the differences
     between the losses of each row.
     """
-    share = target.share
-    step = -(-count(len(target.y), share) // _MOST_COMPARED)
-    numbers = np.arange(len(target.y)) if share is None else share.numbers
-    compared = np.flatnonzero(numbers % step == 0)
-    target, n = target.rows(compared), count(len(compared), share)
+    step = -(-target.n_rows // _MOST_COMPARED)
+    compared = target.numbers % step == 0
+    target, n = target.rows(np.flatnonzero(compared)), count_rows(compared, target)
     offset = target.offset
     assert offset is not None
     lowest = _losses(loss, target, np.log(offset), start)
@@ -121,7 +118,7 @@ def _total(loss: Loss, target: Target, raw: Floats) -> float:
     """The sum of the loss, infinite where it exceeds the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.asarray(loss.value(target, raw))
-    if on_any_worker(not np.isfinite(values).all(), target.share):
+    if count_rows(~np.isfinite(values), target):
         return np.inf
     return total(values, target)
 

@@ -177,7 +177,7 @@ class StagesAhead:
 
 def _is_plain(config: BoostingConfig, target: Target, state: TrainingState) -> bool:
     """Whether nothing but the training loss is computed from the predictions of a stage."""
-    apart = target.share is not None or target.groups is not None or config.division is not None
+    apart = target.is_divided or target.groups is not None or config.division is not None
     measured = bool(config.metrics) or config.takes_snapshots
     own_loss = config.metric is not None and config.metric is not config.loss
     apart = apart or state.rotation is not None

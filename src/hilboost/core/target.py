@@ -132,9 +132,19 @@ class Target:
         return values if self.groups is None else np.repeat(values, np.diff(self.starts))
 
     @property
+    def is_divided(self) -> bool:
+        """Whether other workers have other rows of the table."""
+        return self.share is not None
+
+    @property
     def n_rows(self) -> int:
         """Number of rows of the whole table."""
         return len(self.y) if self.share is None else self.share.n_rows
+
+    @property
+    def numbers(self) -> NDArray[np.integer]:
+        """Numbers of these rows in the whole table, (n,)."""
+        return np.arange(len(self.y)) if self.share is None else self.share.numbers
 
     def with_offset(self, raw: Floats) -> Floats:
         """Add the offsets to predictions of a model.

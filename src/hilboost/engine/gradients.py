@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, empty_sums, merge_sums, rounded
+from hilboost.backends.exact_sums import CHUNK, empty_sums, rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import RowShare
 from hilboost.engine.buffers import TreeBuffers
@@ -27,7 +27,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 )
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.tree_data import TreeData
-from hilboost.reductions.sums import count, is_whole, largest, merged, on_any_worker
+from hilboost.reductions.sums import count, is_whole, largest, on_any_worker, sum_of_blocks
 
 _MOST_REPETITIONS = 2**27
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
@@ -160,10 +160,7 @@ def _totals(
         absolute_sums(learned, begin, end, whole, np.empty((2, CHUNK)), sums)
         return sums
 
-    first, *others = team.map(sums_of, blocks, 2)
-    for sums in others:
-        merge_sums(first, sums)
-    found = rounded(merged(first, share))
+    found = rounded(sum_of_blocks(team.map(sums_of, blocks, 2), share))
     weighted = on_any_worker(len(learned.weights) > 0, share)
     weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
     return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)

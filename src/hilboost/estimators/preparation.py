@@ -279,7 +279,7 @@ def rows_of_fit(
         X, schema = of_used_levels(X, schema, lambda codes, n: level_weights(codes, n, rows))
     check_weighted(target)
     row_weight = row_weight_with_classes(target, weight)
-    marks = RowMarks.of(X, target.share)
+    marks = RowMarks.of(X, target)
     if estimator._merges_equal_rows:
         X, target = merge_equal_rows(X, target)
         weight = target.weight
@@ -324,7 +324,7 @@ def told_of_overlap(
     stops = estimator.get_params(deep=False).get("early_stopping", True)
     if data.marks is None or not stops:
         return []
-    share = data.marks.leaked_share(rows.X, rows.target.share)
+    share = data.marks.leaked_share(rows.X, rows.target)
     where, n = f"X_val[{rows.name!r}]" if rows.name else "the validation data", rows.target.n_rows
     told = (
         f"{share:.0%} of the {n} rows of {where} are training rows, so that the loss "

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import empty_sums, is_whole, prefix_sums, sums_of_groups
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.exchange import RowShare
 from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import ScoresLink
 from hilboost.core.target import Target
+from hilboost.reductions.rows import of_all_workers
 
 
 @dataclass(frozen=True)
@@ -118,25 +117,15 @@ class MarginLoss(LeafLoss):
         weight = np.ones(len(raw)) if target.weight is None else target.weight
         found = []
         for signs, own in zip(self._signs(target)[:, columns].T, raw[:, columns].T, strict=True):
-            rows = SortedLeaves.of(
-                *self._of_all(target.share, signs, own, weight, leaves), n_leaves
-            )
+            # The kinks of the rows of all workers are sorted together.
+            here = np.stack([signs, own, weight, leaves], axis=1).astype(np.float64)
+            s, outputs, weights, numbers = np.ascontiguousarray(of_all_workers(here, target).T)
+            rows = SortedLeaves.of(s, outputs, weights, numbers.astype(np.int32), n_leaves)
             if len(rows.kinks):
                 found.append(np.where(rows.is_empty, 0.0, self._constants(rows)))
             else:
                 found.append(np.zeros(n_leaves))
         return np.column_stack(found)
-
-    @staticmethod
-    def _of_all(
-        share: RowShare | None, *columns: NDArray[Any]
-    ) -> tuple[Floats, Floats, Floats, NDArray[np.int32]]:
-        """Gather the rows of all workers: the kinks are sorted together; columns are (n,)."""
-        signs, own, weight, leaves = columns
-        if share is not None:
-            rows = share.exchange.gathered(np.stack(columns, axis=1).astype(np.float64))
-            signs, own, weight, leaves = np.ascontiguousarray(rows.T)
-        return signs, own, weight, leaves.astype(np.int32)
 
     @property
     def link(self) -> ScoresLink:

@@ -17,7 +17,7 @@ from hilboost.losses.poisson import Poisson
 from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.rows import union
-from hilboost.reductions.sums import extremes, mean, on_any_worker
+from hilboost.reductions.sums import count_rows, extremes, mean
 
 FARTHEST = 150.0
 """Bound of logarithms, so that products of parameters stay finite."""
@@ -70,8 +70,7 @@ KINDS = {
 def least_scale(values: Floats, target: Target) -> float:
     """Return the smallest scale of rows, for values (n,) in units of their spread."""
     own = np.unique(values)
-    fine = _ROUNDING * np.diff(own).min(initial=np.inf) <= _LEAST_SCALE
-    if on_any_worker(bool(fine), target.share):
+    if count_rows(_ROUNDING * np.diff(own) <= _LEAST_SCALE, target):
         return _LEAST_SCALE
     steps = np.diff(union(own, target))
     rounding = _ROUNDING * float(steps.min()) if len(steps) else 0.0

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.exchange import RowShare
+from hilboost.core.target import Target
+from hilboost.reductions.rows import of_all_workers
 from hilboost.tables.blocks import BlockTable, as_table
 
 _MARKED = 4096
@@ -34,17 +35,18 @@ class RowMarks:
     n_repeated: int  # number of these whose hash occurs more than once
 
     @classmethod
-    def of(cls, X: object, share: RowShare | None = None) -> Self:
-        """Mark a training table (n, d), or the table whose rows are divided among workers."""
+    def of(cls, X: object, target: Target | None = None) -> Self:
+        """Mark a training table (n, d); the rows of the target may be divided among workers."""
         hashes, counts, limit = np.empty(0, np.uint64), np.empty(0, np.int64), _ALL
         for part in as_table(X).parts():
             new = _hashes_up_to(limit, part)
             hashes, counts, limit = _smallest(
                 np.concatenate([hashes, new]), np.concatenate([counts, np.ones(len(new), np.int64)])
             )
-        if share is not None:
-            gathered = share.exchange.gathered
-            hashes, counts, limit = _smallest(gathered(hashes), gathered(counts))
+        if target is not None and target.is_divided:
+            hashes, counts, limit = _smallest(
+                of_all_workers(hashes, target), of_all_workers(counts, target)
+            )
         n_rows = int(counts.sum())
         return cls(hashes, limit, n_rows, n_rows - int((counts == 1).sum()))
 
@@ -63,28 +65,29 @@ class RowMarks:
         n_near, n_known = self._known(X, None)
         return n_known / n_near if n_near else 0.0
 
-    def leaked_share(self, X: object, among: RowShare | None = None) -> float:
+    def leaked_share(self, X: object, target: Target | None = None) -> float:
         """Estimate the share of training rows, or 0 if as many rows of new data would recur.
 
         A new row recurs with about the probability that a training row occurs twice, whose error
-        has about the variance below (Good 1953).  ``among``: other workers have other rows.
+        has about the variance below (Good 1953).  The rows of the
+        target may be divided among workers.
         """
-        n_near, n_known = self._known(X, among)
+        n_near, n_known = self._known(X, target)
         if not n_near:
             return 0.0
         share, chance = n_known / n_near, self.n_repeated / self.n_rows
         variance = chance * (1 - chance) / n_near + chance * (2 - chance) / self.n_rows
         return share if share > chance + max(_LEAK, 3 * np.sqrt(variance)) else 0.0
 
-    def _known(self, X: object, among: RowShare | None) -> tuple[int, int]:
+    def _known(self, X: object, target: Target | None) -> tuple[int, int]:
         """Count the rows up to the limit, or none if they are few, and the training rows."""
         table = as_table(X)
         table = table[_spaced(len(table), _CHECKED)]
         found = _hashes_up_to(self.limit, table)
-        counts = np.array([len(table), len(found), np.isin(found, self.hashes).sum()])
-        if among is not None:
-            counts = among.exchange.sum(counts)
-        n, n_near, n_known = counts.tolist()
+        counts = np.array([[len(table), len(found), np.isin(found, self.hashes).sum()]])
+        if target is not None:
+            counts = of_all_workers(counts, target)
+        n, n_near, n_known = counts.sum(axis=0).tolist()
         return (n_near, n_known) if n_near >= min(_FEWEST, n) else (0, 0)
 
 

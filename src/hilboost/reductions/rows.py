@@ -23,18 +23,22 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return values[is_first]
 
 
+def of_all_workers(values: NDArray[Any], target: Target) -> NDArray[Any]:
+    """Return the values (m, ...) of all workers, in the order of the workers."""
+    return values if target.share is None else target.share.exchange.gathered(values)
+
+
 def of_all_rows(values: NDArray[Any], target: Target) -> NDArray[Any]:
     """Return the values (n, ...) of the rows of all workers, in the order of the table."""
-    share = target.share
-    if share is None:
+    if not target.is_divided:
         return values
-    numbers = share.exchange.gathered(share.numbers)
-    return share.exchange.gathered(values)[np.argsort(numbers)]
+    order = np.argsort(of_all_workers(target.numbers, target))
+    return of_all_workers(values, target)[order]
 
 
 def whole_target(target: Target) -> Target:
     """Return the target of the rows of all workers, in the order of the table."""
-    if target.share is None:
+    if not target.is_divided:
         return target
     weight = None if target.weight is None else of_all_rows(target.weight, target)
     return Target(of_all_rows(target.y, target), weight)
@@ -42,5 +46,4 @@ def whole_target(target: Target) -> Target:
 
 def union(numbers: NDArray[Any], target: Target) -> NDArray[Any]:
     """Return the distinct numbers (m,) of all workers, ascending, where each passes its own."""
-    share = target.share
-    return numbers if share is None else np.unique(share.exchange.gathered(numbers))
+    return np.unique(of_all_workers(numbers, target)) if target.is_divided else numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from hilboost.backends.exact_sums import (
     add_to_groups,
     count_of,
     empty_sums,
+    merge_sums,
     quotient,
     rounded,
 )
@@ -47,6 +49,14 @@ def has_whole_weights(target: Target) -> bool:
 def merged(sums: Ints, share: RowShare | None) -> Ints:
     """Return exact sums over all workers from those over the rows that are here, (..., 5)."""
     return sums if share is None else share.exchange.merged(sums)
+
+
+def sum_of_blocks(blocks: Iterable[Ints], share: RowShare | None) -> Ints:
+    """Return exact sums over all workers from those over blocks of the rows here, (..., 5)."""
+    first, *others = blocks
+    for sums in others:
+        merge_sums(first, sums)
+    return merged(first, share)
 
 
 def total_of(values: Floats, target: Target) -> Ints:

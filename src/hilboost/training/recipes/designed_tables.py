@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.target import Target
-from hilboost.reductions.sums import count
+from hilboost.reductions.rows import of_all_rows
 from hilboost.tables.files import column_of
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import Start
@@ -26,10 +23,10 @@ def is_designed(data: TrainingData, row: float) -> bool:
     No split isolates fewer observations, so that leaves of many rows are not needed.
     """
     target = data.target
-    if count(len(data.X), target.share) > _MOST_ROWS:
+    if target.n_rows > _MOST_ROWS:
         return False
     weight = np.ones(len(data.X)) if target.weight is None else target.weight / row
-    weight = _of_all_workers(weight, target)
+    weight = of_all_rows(weight, target)
     cells = _distinct_rows(data, weight.sum() / FEWEST_EQUAL)
     return cells is not None and bool(np.bincount(cells, weight).min() >= FEWEST_EQUAL)
 
@@ -41,21 +38,20 @@ def is_hidden(begun: Start) -> bool:
     of the rows, which are not balanced.
     """
     X, target = begun.data.X, begun.data.target
-    n = count(len(X), target.share)
-    if n > _MOST_ROWS:
+    if target.n_rows > _MOST_ROWS:
         return False
     raw = target.starting_raw(begun.initial_raw)
     gradient = begun.loss.adapted(target, raw).gradients(target, raw).negative_gradient
     if target.weight is not None:
         gradient = gradient * target.weight[:, None]
-    gradient = _of_all_workers(gradient, target)
+    gradient = of_all_rows(gradient, target)
     least = _ROUNDING * np.abs(gradient).sum(axis=0)
     hidden = least > 0
     for k in range(X.shape[1]):
         hidden &= _largest_sum(_levels(begun.data, k), gradient) <= least
         if not hidden.any():
             return False
-    cells = _distinct_rows(begun.data, n)
+    cells = _distinct_rows(begun.data, target.n_rows)
     return cells is not None and bool((hidden & (_largest_sum(cells, gradient) > least)).any())
 
 
@@ -72,11 +68,7 @@ def _distinct_rows(data: TrainingData, most: float) -> NDArray[np.intp] | None:
 
 def _levels(data: TrainingData, k: int) -> NDArray[np.intp]:
     """Number the distinct values of a column, (n,)."""
-    return np.unique(_of_all_workers(column_of(data.X, k), data.target), return_inverse=True)[1]
-
-
-def _of_all_workers(values: NDArray[Any], target: Target) -> NDArray[Any]:
-    return values if target.share is None else target.share.exchange.gathered(values)
+    return np.unique(of_all_rows(column_of(data.X, k), data.target), return_inverse=True)[1]
 
 
 def _largest_sum(groups: NDArray[np.intp], gradient: Floats) -> Floats:

@@ -187,7 +187,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and recipe.config.loss.joins_kernel_machine
         and recipe.n_outputs <= _MOST_OUTPUTS
         and not recipe.config.metrics
-        and data.target.share is None
+        and not data.target.is_divided
         and data.target.groups is None
         and data.target.offset is None
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS

@@ -115,7 +115,7 @@ def table_recipe(
     choices = OpenChoices(learning_rate=is_auto(p["learning_rate"]))
     if is_name(parameters["learner"], "auto"):
         choices = replace(choices, kernel_part=kernel_part(p, recipe))
-        if plan.at_start == 1 and given.target.share is None:
+        if plan.at_start == 1 and not given.target.is_divided:
             first = location_first(table_recipe, parameters, given, recipe, seed)
             recipe = replace(recipe, location_first=first)
     choices = replace(choices, candidates=candidates(settings, recipe, resolved))
