@@ -66,27 +66,39 @@ def test_one_pass_over_groups_gives_the_bits_of_two(loss, n_threads):
     assert np.array_equal(found.hessian, expected.hessian)
 
 
+class StageByStage(TreeLearner):
+    """Trees that need hessians, whose stages are fitted one by one."""
+
+    capabilities = replace(TreeLearner.capabilities, derives_hessian=False)
+
+    def fit(self, data, gradients, *rest):
+        STORED.append(gradients.hessian is not None)
+        return super().fit(data, gradients, *rest)
+
+    def fit_stages(self, data, request):
+        return None
+
+
+class DerivingHessians(StageByStage):
+    capabilities = replace(TreeLearner.capabilities, derives_hessian=True)
+
+
+STORED = []  # whether there was a hessian, for each stage
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted, one_by_one, monkeypatch):
+def test_hessians_that_are_not_stored_change_nothing(n_jobs, weighted):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4))
     y, weight = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=6000) > 0, rng.uniform(size=6000)
-    stored, outputs = [], []
-    fit = TreeLearner.fit
-
-    def noted(self, data, gradients, *rest):
-        stored.append(gradients.hessian is not None)
-        return fit(self, data, gradients, *rest)
-
-    monkeypatch.setattr(TreeLearner, "fit", noted)
-    for derives in (False, True):
-        capabilities = replace(TreeLearner.capabilities, derives_hessian=derives)
-        monkeypatch.setattr(TreeLearner, "capabilities", capabilities)
+    outputs = []
+    STORED.clear()
+    for learner in StageByStage(), DerivingHessians():
         model = BoostingClassifier(
-            learner="tree", n_estimators=6, early_stopping=False, random_state=0, n_jobs=n_jobs
+            learner=learner, n_estimators=6, early_stopping=False, random_state=0, n_jobs=n_jobs
         )
         model.fit(X, y, sample_weight=weight if weighted else None)
         outputs.append(model.decision_function(X))
-    assert stored == [True] * 6 + [False] * 6
+    assert STORED == [True] * 6 + [False] * 6
     np.testing.assert_array_equal(*outputs)

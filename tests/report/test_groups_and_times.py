@@ -156,15 +156,15 @@ CAUSES = np.empty(N, dtype=[("cause", int), ("time", float)])
 CAUSES["cause"], CAUSES["time"] = Y["event"] * (1 + (X[:, 2] > 0)), Y["time"]
 
 
-def test_causes(monkeypatch):
-    model = BoostingSurvival("discrete_hazard", **FAST).fit(X, CAUSES)
-    asked, predict = [], BoostingSurvival.predict_cumulative_incidence_function
+def test_causes():
+    asked = []
 
-    def noted(self, *arguments, **named):
-        asked.append(arguments)
-        return predict(self, *arguments, **named)
+    class Asked(BoostingSurvival):
+        def predict_cumulative_incidence_function(self, *arguments, **named):
+            asked.append(arguments)
+            return super().predict_cumulative_incidence_function(*arguments, **named)
 
-    monkeypatch.setattr(BoostingSurvival, "predict_cumulative_incidence_function", noted)
+    model = Asked("discrete_hazard", **FAST).fit(X, CAUSES)
     report = model.report(X, CAUSES)
     assert len(asked) == 1  # for all causes and times
     assert report.html.count("Probability of an event in all rows") == 1
