@@ -87,7 +87,7 @@ def _losses(loss: Loss, target: Target, offset: Floats, start: Floats) -> Floats
     """Losses (n,) of the best constant beside other offsets."""
     target = replace(target, offset=offset)
     raw = target.starting_raw(_beside_offsets(loss, target, offset, start))
-    now = loss.adapted(target, raw) if loss.adaptive else loss
+    now = loss.adapted(target, raw)
     return np.asarray(now.value(target, raw))
 
 
@@ -100,7 +100,7 @@ def _beside_offsets(loss: Loss, target: Target, offset: Floats, start: Floats) -
     for _ in range(_STEPS):
         for _ in range(_HALVINGS):
             raw = target.starting_raw(start + step)
-            now = loss.adapted(target, raw) if loss.adaptive else loss
+            now = loss.adapted(target, raw)
             value = _total(now, target, raw)
             if value <= lowest and np.isfinite(value):
                 break
@@ -144,7 +144,7 @@ def steps_beside_offsets(
     With a logarithmic link, the means of levels are their totals divided by those of the exposures.
     """
     raw = target.starting_raw(start)
-    now = loss.adapted(target, raw) if loss.adaptive else loss
+    now = loss.adapted(target, raw)
     found = checked(now, now.gradients(target, raw), raw.shape)
     if found.hessian is None:
         return target.with_y(found.negative_gradient)
@@ -158,5 +158,5 @@ def steps_beside_offsets(
 
 def _leaf_value(loss: Loss, target: Target, raw: Floats) -> Floats:
     everywhere = np.zeros(len(raw), dtype=np.int32)
-    now = loss.adapted(target, raw) if loss.adaptive else loss
+    now = loss.adapted(target, raw)
     return now.leaf_values(target, raw, everywhere, 1, slice(0, raw.shape[1]))[0]
