@@ -63,6 +63,37 @@ def test_folds_of_a_fit_calibrate_levels(tmp_path):
     np.testing.assert_array_equal(fixed.predict_distribution(rows).std, 1.0)
 
 
+def test_levels_of_members_become_those_of_their_mean():
+    """A mean of trees is more exact than one of them: the levels are as wide as those of new rows.
+
+    The factor of their normal scores is written down again, from members taken apart.
+    """
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1, 1, size=(2400, 4))
+    y = np.sin(6 * rows[:, 0]) * rows[:, 1] + 0.02 * rng.normal(size=2400)
+    weight = rng.integers(1, 3, size=400).astype(float)
+    model = BoostingRegressor("normal", **PLAIN | {"learner": "tree", "cv_folds": 4})
+    model.set_params(early_stopping=True, n_estimators=30, learning_rate=0.2)
+    model.fit(rows[:400], y[:400], weight)
+    calibration = model.fitted_.calibration
+    raws = np.array(model.fitted_.raw_of_members(rows[:400]))
+    learned = np.arange(4)[:, None] != calibration.folds
+
+    def scores(raw, y):
+        return (y - raw[..., 0]) / np.exp(raw[..., 1])
+
+    mean_of_others = np.einsum("mnr,mn->nr", raws, learned) / 3
+    each = (scores(raws, y[:400]) ** 2 * learned).sum(axis=0) / 3
+    factor = weight @ scores(mean_of_others, y[:400]) ** 2 / (weight @ each)
+    out_of_fold = scores(raws[calibration.folds, np.arange(400)], y[:400])
+    np.testing.assert_allclose(
+        stats.norm.ppf(calibration.levels), np.sqrt(factor) * out_of_fold, atol=1e-6
+    )
+    new = scores(model.predict_raw(rows[400:]), y[400:])
+    assert np.mean(out_of_fold**2) > 1.2 * np.mean(new**2)
+    np.testing.assert_allclose(factor * np.mean(out_of_fold**2), np.mean(new**2), rtol=0.2)
+
+
 def test_levels_that_chance_explains_stay():
     even = (np.arange(100) + 0.5) / 100
     np.testing.assert_allclose(knots_of(even, None), np.linspace(0, 1, 11))

@@ -17,6 +17,7 @@ from hilboost.core.target_units import TargetUnits
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.training.continuation import Continuation
+from hilboost.training.out_of_fold import with_levels_of_mean
 from hilboost.training.recipe import Recipe
 from hilboost.training.train import Keeper, Observer, TrainingResult, train
 
@@ -34,9 +35,10 @@ def train_in_turn(
     found = None
     if recipe.location_first is not None and continuation is None and keep is None:
         found = _around_location(recipe, n_threads, callbacks, n_threads_of_rows)
-    if found is not None:
-        return found
-    return train(recipe, n_threads, callbacks, continuation, keep, observer, n_threads_of_rows)
+    if found is None:
+        found = train(recipe, n_threads, callbacks, continuation, keep, observer, n_threads_of_rows)
+    fitted = with_levels_of_mean(found.fitted, found.folds, recipe, n_threads)
+    return replace(found, fitted=fitted)
 
 
 def _around_location(

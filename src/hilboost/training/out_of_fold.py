@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from hilboost.boosting.effective_size import row_weight
 from hilboost.boosting.units import in_own_units, offset_in_own_units
@@ -20,8 +21,12 @@ from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores, interval_ends, interval_scores
 from hilboost.reductions.rows import of_all_rows
+from hilboost.reductions.sums import count_rows, total
 from hilboost.training.initial_state import InitialState
 from hilboost.training.recipe import Recipe
+
+_ENOUGH = 10_000  # rows by which members are compared with their mean
+_LEAST_LEVEL = 1e-9
 
 
 def calibrated(
@@ -69,6 +74,46 @@ def calibrated(
         levels=levels,
     )
     return replace(fitted, calibration=calibration), raw
+
+
+def with_levels_of_mean(
+    fitted: FittedModel, folds: NDArray[np.int64] | None, recipe: Recipe, n_threads: int
+) -> FittedModel:
+    """Move the levels of the calibration toward 1/2: those of single members are further from it.
+
+    The normal scores of all levels shrink by one factor, as the errors of the mean of the members
+    are smaller than theirs.  Their ratio is seen on rows that the members learned from, where it is
+    the same: what a member remembers of a row shrinks its error and that of the mean alike.  The
+    errors of counts are nearly all noise, which members share.
+    """
+    calibration, units = fitted.calibration, recipe.config.units
+    if folds is None or calibration is None or calibration.levels is None:
+        return fitted
+    start = fitted.loss.distribution_of(fitted.model.initial_raw[None])
+    if calibration.folds is None or start.has_counts:
+        return fitted
+    target = replace(recipe.data.target, weight=recipe.data.sample_weight)
+    offset, squares, n_seen = offset_in_own_units(units, target), np.zeros((2, len(folds))), 0
+    for k in range(calibration.n_members):
+        rows = np.flatnonzero(folds == k)
+        raws = np.array(fitted.raw_of_members(recipe.data.X[rows], n_threads))
+        learned = np.delete(raws, k, axis=0) + (0.0 if offset is None else offset[rows])
+        y = target.y[rows, 0] * (1.0 if units is None else units.size)
+        each = [_squared_scores(fitted.loss, raw, y) for raw in learned]
+        squares[:, rows] = _squared_scores(fitted.loss, learned.mean(axis=0), y), np.mean(each, 0)
+        n_seen += count_rows(folds == k, target)
+        if n_seen >= _ENOUGH:
+            break
+    of_mean, of_members = (total(one, target) for one in squares)
+    factor = of_mean / of_members if 0 < of_mean < of_members else 1.0
+    levels = ndtr(np.sqrt(factor) * ndtri(calibration.levels))
+    return replace(fitted, calibration=replace(calibration, levels=levels))
+
+
+def _squared_scores(loss: Loss, raw: Floats, y: Floats) -> Floats:
+    """Squared normal scores of the levels of targets, (n,)."""
+    levels = loss.distribution_of(raw).cdf(y)
+    return np.asarray(ndtri(np.clip(levels, _LEAST_LEVEL, 1 - _LEAST_LEVEL)) ** 2)
 
 
 def _raw_out_of_fold(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
@@ -55,12 +56,13 @@ class TrainingResult:
     """A fitted model, and the interrupt that ended its fit early, raised after saving it.
 
     ``out_of_fold`` (n, r) holds predictions of the training rows by members that did not learn from
-    them, if there are folds.
+    them, the numbers of which are ``folds`` (n,), if there are any.
     """
 
     fitted: FittedModel
     interrupt: KeyboardInterrupt | None = None
     out_of_fold: Floats | None = None
+    folds: NDArray[np.int64] | None = None
 
     def raise_interrupt(self) -> None:
         """Raise the interrupt, if any, after a warning about the stages that were kept."""
@@ -134,7 +136,8 @@ def train(
     fitted, raw = calibrated(fitted, initial, recipe, n_threads)
     kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
     kept = None if kept is None else replace(kept, belongs_to=belongs_to)
-    return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw)
+    fitted = replace(fitted, kept=kept)
+    return TrainingResult(fitted, state.interrupt, raw, initial.state.folds)
 
 
 def _without_stages(

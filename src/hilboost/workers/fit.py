@@ -25,6 +25,7 @@ from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.training.initial_state import loss_of_rows
+from hilboost.training.out_of_fold import with_levels_of_mean
 from hilboost.training.train import train
 from hilboost.validation.choices import check_supported_values
 from hilboost.validation.weights import plain_weights
@@ -96,7 +97,8 @@ def fit_share(
         )
     keep = None if progress is None else progress.keep
     result = train(recipe, task.n_threads, (), continuation, keep)
-    return replace(result.fitted, marks=data.marks), data.schema, told
+    fitted = with_levels_of_mean(result.fitted, result.folds, recipe, task.n_threads)
+    return replace(fitted, marks=data.marks), data.schema, told
 
 
 def training_data(
