@@ -126,6 +126,16 @@ def test_files_without_permission(name, verb, model):
     assert f"Cannot {verb} '{name}': permission denied; choose another path, or ask" in message
 
 
+def test_evaluate_scores_distributions(folder):
+    done("fit", "houses.csv", "--target", "price", "--loss", "normal", "--out", "model", *FAST)
+    sold = pd.read_csv("sold.csv")
+    predicted = hilboost.load("model").predict_distribution(sold[["area", "age", "floor"]])
+    for name in ("crps", "log_score", "interval_score"):
+        (line,) = done("evaluate", "model", "sold.csv", "--metric", name).splitlines()
+        expected = getattr(predicted, name)(sold["price"]).mean()
+        np.testing.assert_allclose(float(line.split()[1]), expected, rtol=1e-4)
+
+
 def test_figures_are_scikit_learns(model):
     sold = pd.read_csv("sold.csv")
     predicted = model.predict(sold.drop(columns="price"))

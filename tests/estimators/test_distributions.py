@@ -128,7 +128,12 @@ def test_reports_show_levels_scores_and_parameters(around_a_location):
     facts = around_a_location.report_facts(rows[250:], y[250:])
     found = facts["distribution"]
     assert sum(found["pit"]["counts"]) == 150
-    assert set(found["scores"]) == {"crps", "log score", "interval score"}
+    predicted = around_a_location.predict_distribution(rows[250:])
+    levels, _ = np.histogram(predicted.pit(y[250:]), bins=20, range=(0, 1))
+    np.testing.assert_array_equal(found["pit"]["counts"], levels)
+    scores = {one["key"]: one["value"] for one in facts["scores"]}
+    for name in ("crps", "log_score", "interval_score"):
+        np.testing.assert_allclose(scores[name], getattr(predicted, name)(y[250:]).mean())
     assert set(found["parameters"]) == {"location", "scale"}
     assert [one["level"] for one in facts["quantiles"]["levels"]][3] == 0.5
     assert "Levels of the targets" in around_a_location.report(rows[250:], y[250:]).html

@@ -10,6 +10,7 @@ import numpy as np
 
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import History
+from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
@@ -238,6 +239,13 @@ class FittedModel:
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
         """Raw predictions (n, r) after every stage, in one array that is updated in place."""
         return self.model.staged_raw(self.encode_inputs(X), n_threads)
+
+    def distribution_of(self, raw: Floats) -> Distribution:
+        """Distributions of raw predictions (n, r), calibrated unless by group."""
+        found, calibration = self.loss.distribution_of(raw), self.calibration
+        if calibration is None or calibration.group_names is not None:
+            return found
+        return calibration.calibrated(found, np.empty(0, dtype=np.int64))
 
     def raw_of_members(self, X: Floats, n_threads: int = 1) -> list[Floats]:
         """Raw predictions (n, r) of each model that made the predictions of the calibration."""

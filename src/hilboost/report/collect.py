@@ -248,10 +248,8 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
     found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)
     found["intervals"] = interval_facts(model, columns, y, rows.target.offset)
     if model.loss_.has_distribution:
-        distribution, known = model.loss_.distribution_of(raw), y[:, 0]
-        found["distribution"] = distribution_facts(
-            columns, known, distribution, distribution.parameters
-        )
+        distribution, known = model.fitted_.distribution_of(raw), y[:, 0]
+        found["distribution"] = distribution_facts(columns, known, distribution)
         quantiles = distribution.quantile(LEVELS)
         found["quantiles"] = quantile_facts(columns, order, known, quantiles, LEVELS)
     if levels:

@@ -20,6 +20,7 @@ from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
+from hilboost.report.distributions import scores_of_rows
 from hilboost.report.figures import (
     TARGET_LENGTH,
     Measured,
@@ -212,10 +213,16 @@ def scorer(rows: Rows, positive: int) -> Measured:
         predicted, names = means(rows)[0], rows.full_target_names
         return lambda some: scores_of_targets(codes[some], predicted[some], weights[some], names)
     if fitted.codec.kind != "classes":
-        _, guess, k = means(rows)
-        return lambda some: _number_scores(
-            fitted, codes[some], raw[some], weights[some], guess[some, k], k
-        )
+        (_, guess, k), more = means(rows), {}
+        if fitted.loss.has_distribution:
+            more = scores_of_rows(fitted.distribution_of(raw), codes[:, 0])
+        return lambda some: [
+            *_number_scores(fitted, codes[some], raw[some], weights[some], guess[some, k], k),
+            *(
+                score(name, np.average(one[some], weights=weights[some]), None, "lower", says)
+                for name, (one, says) in more.items()
+            ),
+        ]
     numbers, proba = codes[:, 0].astype(np.intp), probabilities(fitted, raw)
     guess = class_guess(rows)
     stated, classes = gives_probabilities(fitted.loss), [shortened(c, 30) for c in fitted.classes]
